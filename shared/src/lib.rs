@@ -1,1 +1,24 @@
-//! stub
+//! What the inspector and `kubectl fluxion` agree on: the objects of
+//! `fluxion.flux-framework.org/v1alpha1`, the errors, the exit codes and the client.
+//!
+//! Nothing in here knows how a decision is made.
+
+pub mod cancel;
+pub mod exit;
+pub mod graph;
+pub mod job;
+pub mod meta;
+pub mod names;
+pub mod node;
+pub mod queue;
+pub mod server_file;
+pub mod status;
+
+pub use cancel::{CancelAnswer, CancelOutcome, CancelTarget};
+pub use exit::Exit;
+pub use job::FluxionJob;
+pub use meta::{List, ListMeta, ObjectMeta};
+pub use names::{API_VERSION, GROUP, JobRef, VERSION};
+pub use node::FluxionNode;
+pub use queue::FluxionQueue;
+pub use status::Status;

@@ -1,0 +1,172 @@
+//! `FluxionJob`: a group of Pods that is scheduled as one.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cancel::CancelTarget;
+use crate::meta::ObjectMeta;
+
+/// Resource name to amount, as Kubernetes writes it: cpu in milli where fractional (`2500m`, `4`), all else
+/// in bytes or pieces.
+pub type Quantities = BTreeMap<String, String>;
+
+/// One job. `metadata.name` is `KIND.NAME` (`job.lammps`, `group.mpi`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FluxionJob {
+    pub api_version: String,
+    pub kind: String,
+    pub metadata: ObjectMeta,
+    pub spec: JobSpec,
+    pub status: JobStatus,
+}
+
+/// What the job asks for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct JobSpec {
+    pub queue: String,
+    pub priority: i32,
+    /// Seconds from its start; `null` when it has no time limit.
+    pub duration_seconds: Option<i64>,
+    pub group: Group,
+    pub shapes: Vec<Shape>,
+    /// The topology key whose one domain all members must share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology: Option<String>,
+}
+
+/// The object that makes the Pods one job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Group {
+    /// As users write it: `Job`, `PodGroup`, `Pod`, or `group` for one made by labels.
+    pub kind: String,
+    pub name: String,
+    pub api_group: String,
+    pub uid: String,
+    /// How many members are wanted at once; `null` when the size is invalid or unknown.
+    pub size: Option<u32>,
+}
+
+/// Members that ask for the same.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Shape {
+    pub count: u32,
+    pub requests: Quantities,
+}
+
+/// Where the job stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct JobStatus {
+    /// `Gathering`, `Pending`, `Reserved`, `Unsatisfiable`, `Binding`, `Running`, `Releasing`, `Completed`,
+    /// `Failed` or `Cancelled`.
+    pub state: String,
+    /// RFC 3339, UTC.
+    pub state_since: String,
+    /// A member was lost and its place is kept.
+    pub degraded: bool,
+    pub members: Members,
+    /// The sum over the members that have not ended.
+    pub request: Quantities,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// 1-based place among the pending jobs of its queue that the asker may see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned_start: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned_end: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<Allocation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Reservation>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<WaitsFor>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cancel_targets: Vec<CancelTarget>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<HistoryEntry>,
+}
+
+/// Members counted by how far they are. Text shows seen/wanted before the start, bound/wanted after.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Members {
+    pub wanted: Option<u32>,
+    /// Not gated and not ended.
+    pub seen: u32,
+    pub gated: u32,
+    pub bound: u32,
+    pub running: u32,
+    pub ended: u32,
+}
+
+/// Why the job is where it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Reason {
+    /// One of the published classes, e.g. `Busy`; programs match on this.
+    pub class: String,
+    /// For a person, one line.
+    pub text: String,
+    /// The same in parts, largest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
+}
+
+/// Nodes and the job's Pods on each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Allocation {
+    pub nodes: Vec<AllocatedNode>,
+}
+
+/// One node of an allocation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AllocatedNode {
+    pub name: String,
+    pub pods: Vec<String>,
+}
+
+/// Nodes planned for the job from `start` on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Reservation {
+    pub start: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+    pub nodes: Vec<String>,
+}
+
+/// A job this one waits for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WaitsFor {
+    /// `KIND/NAME`, with the namespace in front when it is another one.
+    pub job: String,
+    /// When it plans to end; absent when it has no time limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+/// One transition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HistoryEntry {
+    pub time: String,
+    pub state: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}

@@ -1,0 +1,34 @@
+//! Errors as Kubernetes' `Status` object.
+
+use serde::{Deserialize, Serialize};
+
+/// An answer that is no object: an error, mostly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Status {
+    pub api_version: String,
+    pub kind: String,
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// `Success` or `Failure`.
+    pub status: String,
+    pub message: String,
+    /// Stable word to match on: `NotFound`, `Forbidden`, `Unauthorized`, `Conflict`, `Expired` …
+    pub reason: String,
+    /// The HTTP status.
+    pub code: u16,
+}
+
+impl Status {
+    /// A failure; `code` is the HTTP status it is sent with.
+    pub fn failure(code: u16, reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            api_version: "v1".to_owned(),
+            kind: "Status".to_owned(),
+            status: "Failure".to_owned(),
+            message: message.into(),
+            reason: reason.to_owned(),
+            code,
+            ..Self::default()
+        }
+    }
+}
