@@ -1,1 +1,5 @@
-//! stub
+//! The Fluxion engine: what schedules, and nothing of where it runs.
+//!
+//! Pure by its manifest: no clock, randomness, network or files. Time is an argument.
+
+pub mod formats;
