@@ -3,3 +3,5 @@
 //! Pure by its manifest: no clock, randomness, network or files. Time is an argument.
 
 pub mod formats;
+pub mod graph;
+pub mod matcher;

@@ -1,0 +1,261 @@
+//! Everything that changes a graph: adding, joining, marking, cutting out.
+
+use std::collections::BTreeMap;
+
+use smallvec::SmallVec;
+use thiserror::Error;
+
+use super::ids::{EdgeId, PathId, Subsystem, Sym, TypeId, VertexId};
+use super::store::{Edge, Graph, NOBODY};
+use super::vertex::{Status, Vertex, VertexSpec};
+
+/// Why a change of the graph is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum GraphError {
+    /// A second root for a subsystem.
+    #[error("subsystem {0} already has a root: a graph has one root per subsystem")]
+    DuplicateRoot(String),
+    /// More than 255 subsystems.
+    #[error("more than 255 subsystems: use fewer")]
+    TooManySubsystems,
+    /// The vertex limit of the graph is reached.
+    #[error("more than {0} vertices or edges: raise the limit or load a smaller graph")]
+    TooLarge(usize),
+}
+
+impl Graph {
+    /// Sets how many vertices (and how many edges) the graph takes at most.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.min(u32::MAX as usize - 1);
+    }
+
+    /// Makes room for so many more vertices, and one edge to each.
+    pub fn reserve(&mut self, vertices: usize) {
+        self.vertices.reserve(vertices);
+        self.edges.reserve(vertices);
+        self.by_path.reserve(vertices);
+    }
+
+    /// Gives back the room that growing left over.
+    pub fn shrink_to_fit(&mut self) {
+        self.vertices.shrink_to_fit();
+        self.edges.shrink_to_fit();
+        self.by_path.shrink_to_fit();
+        for vertex in &mut self.vertices {
+            vertex.out_edges.shrink_to_fit();
+        }
+    }
+
+    /// The symbol of a string.
+    pub fn intern(&mut self, text: &str) -> Sym {
+        self.strings.intern(text)
+    }
+
+    /// The number of a type, which becomes known when it is new.
+    pub fn intern_type(&mut self, name: &str) -> TypeId {
+        let sym = self.strings.intern(name);
+        let types = &mut self.types;
+        *self.type_index.entry(sym).or_insert_with(|| {
+            types.push(sym);
+            TypeId::from_index(types.len() - 1)
+        })
+    }
+
+    /// The number of a subsystem, which is made when it is new.
+    pub fn intern_subsystem(&mut self, name: &str) -> Result<Subsystem, GraphError> {
+        if let Some(known) = self.find_subsystem(name) {
+            return Ok(known);
+        }
+        let number = u8::try_from(self.subsystems.len()).map_err(|_| GraphError::TooManySubsystems)?;
+        let sym = self.strings.intern(name);
+        self.subsystems.push(sym);
+        self.roots.push(None);
+        Ok(Subsystem(number))
+    }
+
+    /// The id of a path.
+    pub fn intern_path(&mut self, path: &str) -> PathId {
+        self.paths.intern(&mut self.strings, path)
+    }
+
+    /// The id of a path one component below another.
+    pub fn join_path(&mut self, parent: PathId, component: &str) -> PathId {
+        let component = self.strings.intern(component);
+        self.paths.join(parent, component)
+    }
+
+    /// Adds a vertex without edges. It is not made the root of anything.
+    pub fn add_vertex(&mut self, spec: &VertexSpec) -> Result<VertexId, GraphError> {
+        if self.vertices.len() >= self.limit {
+            return Err(GraphError::TooLarge(self.limit));
+        }
+        let id = VertexId::from_index(self.vertices.len());
+        let type_id = self.intern_type(spec.type_name);
+        let uniq_id = spec.uniq_id.unwrap_or(i64::from(id.0));
+        let vertex = Vertex {
+            type_id,
+            basename: self.strings.intern(spec.basename),
+            name: self.strings.intern(spec.name),
+            unit: self.strings.intern(spec.unit),
+            id: spec.id,
+            uniq_id,
+            size: spec.size,
+            rank: spec.rank,
+            status: spec.status,
+            removed: false,
+            paths: SmallVec::new(),
+            out_edges: Vec::new(),
+            in_edges: SmallVec::new(),
+        };
+        if !spec.properties.is_empty() {
+            let strings = &mut self.strings;
+            let pairs =
+                spec.properties.iter().map(|(key, value)| (strings.intern(key), strings.intern(value)));
+            self.properties.insert(id, pairs.collect::<BTreeMap<_, _>>());
+        }
+        self.vertices.push(vertex);
+        if self.by_type.len() <= type_id.index() {
+            self.by_type.resize_with(self.types.len(), Vec::new);
+        }
+        self.by_type[type_id.index()].push(id);
+        self.by_rank.entry(spec.rank).or_default().push(id);
+        for &(subsystem, path) in spec.paths {
+            let path = self.intern_path(path);
+            self.set_path(id, subsystem, path);
+        }
+        Ok(id)
+    }
+
+    /// Gives a vertex its path in a subsystem (in place of an older one) and registers it there.
+    pub fn set_path(&mut self, id: VertexId, subsystem: Subsystem, path: PathId) {
+        let paths = &mut self.vertices[id.index()].paths;
+        match paths.iter_mut().find(|(of, _)| *of == subsystem) {
+            Some(entry) => entry.1 = path,
+            None => paths.push((subsystem, path)),
+        }
+        if self.by_path.len() <= path.index() {
+            self.by_path.resize(self.paths.len(), NOBODY);
+        }
+        let first = &mut self.by_path[path.index()];
+        if *first == NOBODY {
+            *first = id;
+            return;
+        }
+        let first = *first;
+        let all = self.by_path_more.entry(path).or_insert_with(|| vec![first]);
+        if !all.contains(&id) {
+            all.push(id);
+        }
+    }
+
+    /// Makes a vertex the root of a subsystem.
+    pub fn set_root(&mut self, subsystem: Subsystem, id: VertexId) -> Result<(), GraphError> {
+        let root = &mut self.roots[usize::from(subsystem.0)];
+        if root.is_some_and(|known| known != id) {
+            return Err(GraphError::DuplicateRoot(self.subsystem_name(subsystem).to_owned()));
+        }
+        *root = Some(id);
+        Ok(())
+    }
+
+    /// Adds an edge. Where the two are joined already, that edge passes to the given subsystem.
+    pub fn add_edge(
+        &mut self,
+        source: VertexId,
+        target: VertexId,
+        subsystem: Subsystem,
+    ) -> Result<EdgeId, GraphError> {
+        if let Some(known) = self.find_edge(source, target) {
+            self.edges[known.index()].subsystem = subsystem;
+            return Ok(known);
+        }
+        if self.edges.len() >= self.limit {
+            return Err(GraphError::TooLarge(self.limit));
+        }
+        let id = EdgeId::from_index(self.edges.len());
+        self.edges.push(Edge { source, target, subsystem });
+        self.vertices[source.index()].out_edges.push(id);
+        self.vertices[target.index()].in_edges.push(id);
+        Ok(id)
+    }
+
+    /// Marks a vertex as usable or not. Answers whether that changed anything.
+    pub fn set_status(&mut self, id: VertexId, status: Status) -> bool {
+        let vertex = &mut self.vertices[id.index()];
+        let changed = vertex.status != status;
+        vertex.status = status;
+        changed
+    }
+
+    /// Sets a property, in place of an older value.
+    pub fn set_property(&mut self, id: VertexId, key: &str, value: &str) {
+        let (key, value) = (self.strings.intern(key), self.strings.intern(value));
+        self.properties.entry(id).or_default().insert(key, value);
+    }
+
+    /// Takes a property away. Answers whether it was there.
+    pub fn remove_property(&mut self, id: VertexId, key: &str) -> bool {
+        let Some(key) = self.strings.find(key) else { return false };
+        let Some(all) = self.properties.get_mut(&id) else { return false };
+        let found = all.remove(&key).is_some();
+        if all.is_empty() {
+            self.properties.remove(&id);
+        }
+        found
+    }
+
+    /// Cuts a vertex out: its edges go, and it leaves every index. The vertices below it stay.
+    pub fn isolate(&mut self, id: VertexId) {
+        let vertex = &mut self.vertices[id.index()];
+        vertex.removed = true;
+        let (type_id, rank) = (vertex.type_id, vertex.rank);
+        let out = std::mem::take(&mut vertex.out_edges);
+        let inward = std::mem::take(&mut vertex.in_edges);
+        let paths: SmallVec<[PathId; 2]> = vertex.paths.iter().map(|&(_, path)| path).collect();
+        for edge in out {
+            let target = self.edges[edge.index()].target;
+            self.vertices[target.index()].in_edges.retain(|other| *other != edge);
+        }
+        for edge in inward {
+            let source = self.edges[edge.index()].source;
+            self.vertices[source.index()].out_edges.retain(|other| *other != edge);
+        }
+        for path in paths {
+            self.leave_path(path, id);
+        }
+        self.by_type[type_id.index()].retain(|other| *other != id);
+        if let Some(all) = self.by_rank.get_mut(&rank) {
+            all.retain(|other| *other != id);
+            if all.is_empty() {
+                self.by_rank.remove(&rank);
+            }
+        }
+        for root in &mut self.roots {
+            if *root == Some(id) {
+                *root = None;
+            }
+        }
+    }
+
+    fn leave_path(&mut self, path: PathId, id: VertexId) {
+        if let Some(all) = self.by_path_more.get_mut(&path) {
+            all.retain(|other| *other != id);
+            if let Some(&first) = all.first() {
+                self.by_path[path.index()] = first;
+            }
+            if all.len() < 2 {
+                self.by_path_more.remove(&path);
+            }
+        } else if self.by_path.get(path.index()) == Some(&id) {
+            self.by_path[path.index()] = NOBODY;
+        }
+    }
+
+    /// Forgets every vertex registered under a path.
+    pub fn drop_path(&mut self, path: PathId) {
+        self.by_path_more.remove(&path);
+        if let Some(first) = self.by_path.get_mut(path.index()) {
+            *first = NOBODY;
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Finding and booking resources for a request.
+
+pub mod sink;
