@@ -2,6 +2,8 @@
 //!
 //! Pure by its manifest: no clock, randomness, network or files. Time is an argument.
 
+pub mod document;
+pub mod errno;
 pub mod formats;
 pub mod graph;
 pub mod matcher;

@@ -3,41 +3,8 @@
 //! The walk calls for every vertex after everything below it, and for an edge right after the subtree
 //! it leads to; so the root comes last.
 
+pub use crate::errno::Errno;
 use crate::graph::{EdgeId, Graph, TypeId, VertexId};
-
-/// Error numbers of the operating system's tradition: the tool's answers depend on which one it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Errno {
-    /// No error was recorded.
-    Unset,
-    /// No such entry.
-    Enoent,
-    /// Busy: it could work later.
-    Ebusy,
-    /// No such device: it can't ever work.
-    Enodev,
-    /// Invalid argument.
-    Einval,
-    /// Out of range.
-    Erange,
-    /// A value does not fit.
-    Eoverflow,
-}
-
-impl Errno {
-    /// The text that the C library has for it.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Unset => "Success",
-            Self::Enoent => "No such file or directory",
-            Self::Ebusy => "Device or resource busy",
-            Self::Enodev => "No such device",
-            Self::Einval => "Invalid argument",
-            Self::Erange => "Numerical result out of range",
-            Self::Eoverflow => "Value too large for defined data type",
-        }
-    }
-}
 
 /// Use of one aggregate of a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
