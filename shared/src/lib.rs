@@ -4,7 +4,9 @@
 //! Nothing in here knows how a decision is made.
 
 pub mod cancel;
+pub mod client;
 pub mod exit;
+pub mod explain;
 pub mod graph;
 pub mod job;
 pub mod meta;
@@ -15,9 +17,12 @@ pub mod server_file;
 pub mod status;
 
 pub use cancel::{CancelAnswer, CancelOutcome, CancelTarget};
+pub use client::Client;
 pub use exit::Exit;
+pub use explain::FluxionExplanation;
+pub use graph::{FluxionAudit, FluxionGraph, FluxionTimeline};
 pub use job::FluxionJob;
-pub use meta::{List, ListMeta, ObjectMeta};
+pub use meta::{List, ListMeta, ObjectMeta, WatchEvent};
 pub use names::{API_VERSION, GROUP, JobRef, VERSION};
 pub use node::FluxionNode;
 pub use queue::FluxionQueue;

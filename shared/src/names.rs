@@ -23,7 +23,9 @@ pub struct JobRef {
 
 /// Why a text names no job.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' names no job: write KIND/NAME as `kubectl fluxion queue` prints it (job/lammps), NAMESPACE/KIND/NAME, or a name alone")]
+#[error(
+    "'{0}' names no job: write KIND/NAME as `kubectl fluxion queue` prints it (job/lammps), NAMESPACE/KIND/NAME, or a name alone"
+)]
 pub struct BadJobRef(pub String);
 
 impl FromStr for JobRef {
@@ -63,7 +65,10 @@ mod tests {
     #[test]
     fn forms_of_a_job_reference() {
         let full: JobRef = "team/Job/lammps".parse().unwrap();
-        assert_eq!((full.namespace.as_deref(), full.kind.as_deref(), full.name.as_str()), (Some("team"), Some("job"), "lammps"));
+        assert_eq!(
+            (full.namespace.as_deref(), full.kind.as_deref(), full.name.as_str()),
+            (Some("team"), Some("job"), "lammps")
+        );
         let bare: JobRef = "job.lammps".parse().unwrap();
         assert_eq!((bare.kind, bare.name.as_str()), (None, "job.lammps"));
         for bad in ["", "/", "job/", "/x", "a/b/c/d"] {

@@ -1,0 +1,306 @@
+//! The client: asks the inspector, directly or through a kube-apiserver, for the objects of the API.
+//!
+//! It knows paths, pages, time limits and errors; not how anything is shown, and not how a server is found.
+
+mod direct;
+mod error;
+mod follow;
+mod lines;
+mod path;
+mod transport;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, StreamExt};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::cancel::CancelAnswer;
+use crate::explain::FluxionExplanation;
+use crate::graph::{FluxionAudit, FluxionGraph, FluxionTimeline};
+use crate::job::FluxionJob;
+use crate::meta::{List, ListMeta, ObjectMeta, WatchEvent};
+use crate::node::FluxionNode;
+use crate::queue::FluxionQueue;
+use crate::status::Status;
+
+pub use direct::Direct;
+pub use error::Error;
+pub use follow::{Change, follow};
+pub use transport::{Answer, Call, Method, Transport};
+
+/// Objects per page of a list.
+const PAGE: usize = 500;
+/// Objects a list may have in all: a server whose pages never end is stopped here.
+const MAX_ITEMS: usize = 2_000_000;
+/// Bytes one answer may have; the graph of a very large cluster is the largest honest one.
+const MAX_BODY: usize = 1 << 30;
+/// Bytes one watch event may have.
+const MAX_EVENT: usize = 16 << 20;
+
+/// A kind of object that can be listed and watched.
+pub trait Resource: DeserializeOwned + Send + 'static {
+    /// As it stands in the path.
+    const PLURAL: &'static str;
+    /// Name, namespace, resourceVersion.
+    fn metadata(&self) -> &ObjectMeta;
+}
+
+macro_rules! resource {
+    ($kind:ty, $plural:literal) => {
+        impl Resource for $kind {
+            const PLURAL: &'static str = $plural;
+            fn metadata(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+        }
+    };
+}
+
+resource!(FluxionJob, "fluxionjobs");
+resource!(FluxionNode, "fluxionnodes");
+resource!(FluxionQueue, "fluxionqueues");
+
+/// Which objects of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// `None`: all namespaces, or a kind that has none.
+    pub namespace: Option<String>,
+    /// As kubectl's `-l`; empty for all.
+    pub labels: String,
+    /// As kubectl's `--field-selector`; empty for all.
+    pub fields: String,
+}
+
+/// A connection to one server. Clones share it.
+#[derive(Clone)]
+pub struct Client {
+    transport: Arc<dyn Transport>,
+    limit: Duration,
+}
+
+impl Client {
+    /// A client over `transport`; `limit` is how long one answer may take (a watch: until it starts).
+    pub fn new(transport: impl Transport + 'static, limit: Duration) -> Self {
+        Self { transport: Arc::new(transport), limit }
+    }
+
+    /// What a person calls the server.
+    pub fn server(&self) -> &str {
+        self.transport.server()
+    }
+
+    /// How long one answer may take.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// All objects of a kind, page by page. The metadata is that of the first page.
+    pub async fn list<T: Resource>(&self, selection: &Selection) -> Result<List<T>, Error> {
+        let mut attempts = 0;
+        loop {
+            match self.list_once(selection).await {
+                // The snapshot that the pages were cut from is gone: begin again.
+                Err(Error::Expired { .. }) if attempts < 3 => attempts += 1,
+                other => return other,
+            }
+        }
+    }
+
+    async fn list_once<T: Resource>(&self, selection: &Selection) -> Result<List<T>, Error> {
+        let mut whole: Option<List<T>> = None;
+        let mut next = String::new();
+        loop {
+            let mut path = selected::<T>(selection);
+            path::push_query(&mut path, "limit", &PAGE.to_string());
+            if !next.is_empty() {
+                path::push_query(&mut path, "continue", &next);
+            }
+            let page: List<T> = self.get(path).await?;
+            let before = std::mem::replace(&mut next, page.metadata.continue_.clone());
+            let list = match &mut whole {
+                None => whole.insert(page),
+                Some(list) => {
+                    list.items.extend(page.items);
+                    list
+                }
+            };
+            if next.is_empty() {
+                list.metadata.continue_ = String::new();
+                list.metadata.remaining_item_count = None;
+                break;
+            }
+            if next == before || list.items.len() > MAX_ITEMS {
+                return Err(Error::Foreign {
+                    server: self.server().to_owned(),
+                    why: format!("its list of {} never ends", T::PLURAL),
+                });
+            }
+        }
+        whole.ok_or_else(|| self.foreign("an empty list of pages"))
+    }
+
+    /// One object by its `metadata.name`.
+    pub async fn object<T: Resource>(&self, namespace: Option<&str>, name: &str) -> Result<T, Error> {
+        self.get(path::object(namespace, T::PLURAL, Some(name))).await
+    }
+
+    /// Changes after `resource_version`. Ends when the server ends it or breaks; an `ERROR` event becomes an
+    /// error.
+    pub async fn watch<T: Resource>(
+        &self,
+        selection: &Selection,
+        resource_version: &str,
+    ) -> Result<impl Stream<Item = Result<WatchEvent<T>, Error>> + Send + use<T>, Error> {
+        let mut path = selected::<T>(selection);
+        path::push_query(&mut path, "watch", "true");
+        path::push_query(&mut path, "allowWatchBookmarks", "true");
+        path::push_query(&mut path, "resourceVersion", resource_version);
+        let server = self.server().to_owned();
+        let call = Call { method: Method::Get, path, body: Vec::new() };
+        let answer = self
+            .within(async {
+                let answer = self.transport.send(call).await?;
+                if (200..300).contains(&answer.status) { Ok(answer) } else { Err(self.refusal(answer).await) }
+            })
+            .await??;
+        let lines = lines::lines(answer.body, server.clone(), MAX_EVENT);
+        Ok(lines.map(move |line| event(&line?, &server)))
+    }
+
+    /// Why a job is where it is.
+    pub async fn explain(&self, namespace: &str, name: &str) -> Result<FluxionExplanation, Error> {
+        let path = path::object(Some(namespace), FluxionJob::PLURAL, Some(name)) + "/explain";
+        self.get(path).await
+    }
+
+    /// Cancels a job, or with `dry_run` asks what that would delete.
+    pub async fn cancel(&self, namespace: &str, name: &str, dry_run: bool) -> Result<CancelAnswer, Error> {
+        let mut path = path::object(Some(namespace), FluxionJob::PLURAL, Some(name)) + "/cancel";
+        if dry_run {
+            path::push_query(&mut path, "dryRun", "All");
+        }
+        self.ask(Call { method: Method::Post, path, body: b"{}".to_vec() }).await
+    }
+
+    /// The resource graph, with or without the JGF in it.
+    pub async fn graph(&self, summary_only: bool) -> Result<FluxionGraph, Error> {
+        let mut path = path::object(None, "fluxiongraphs", Some("live"));
+        if summary_only {
+            path::push_query(&mut path, "summary", "true");
+        }
+        self.get(path).await
+    }
+
+    /// Allocations and reservations over time.
+    pub async fn timeline(&self) -> Result<FluxionTimeline, Error> {
+        self.get(path::object(None, "fluxiontimelines", Some("live"))).await
+    }
+
+    /// What is off.
+    pub async fn audit(&self) -> Result<FluxionAudit, Error> {
+        self.get(path::object(None, "fluxionaudits", Some("live"))).await
+    }
+
+    /// The server's version, as it tells it.
+    pub async fn version(&self) -> Result<serde_json::Value, Error> {
+        self.get("/version".to_owned()).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: String) -> Result<T, Error> {
+        self.ask(Call { method: Method::Get, path, body: Vec::new() }).await
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
+        self.within(async {
+            let answer = self.transport.send(call).await?;
+            if !(200..300).contains(&answer.status) {
+                return Err(self.refusal(answer).await);
+            }
+            let content_type = answer.content_type.clone();
+            let body = self.read(answer, MAX_BODY).await?;
+            serde_json::from_slice(&body).map_err(|error| {
+                self.foreign(&if content_type.contains("json") {
+                    format!("its answer can't be read ({error})")
+                } else {
+                    format!("it answers with '{content_type}' instead of JSON")
+                })
+            })
+        })
+        .await?
+    }
+
+    /// Runs `work` under the time limit.
+    async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
+        tokio::time::timeout(self.limit, work)
+            .await
+            .map_err(|_| Error::TimedOut { server: self.server().to_owned(), limit: self.limit })
+    }
+
+    async fn refusal(&self, answer: Answer) -> Error {
+        let (code, retry_after) = (answer.status, answer.retry_after);
+        match self.read(answer, 1 << 20).await {
+            Ok(body) => Error::from_answer(self.server(), code, retry_after, &body),
+            Err(error) => error,
+        }
+    }
+
+    async fn read(&self, mut answer: Answer, limit: usize) -> Result<Bytes, Error> {
+        let mut body = BytesMut::new();
+        while let Some(chunk) = answer.body.next().await {
+            let chunk = chunk?;
+            if body.len() + chunk.len() > limit {
+                return Err(Error::TooLarge { server: self.server().to_owned(), limit });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+
+    fn foreign(&self, why: &str) -> Error {
+        Error::Foreign { server: self.server().to_owned(), why: why.to_owned() }
+    }
+}
+
+fn selected<T: Resource>(selection: &Selection) -> String {
+    let mut path = path::object(selection.namespace.as_deref(), T::PLURAL, None);
+    for (key, value) in [("labelSelector", &selection.labels), ("fieldSelector", &selection.fields)] {
+        if !value.is_empty() {
+            path::push_query(&mut path, key, value);
+        }
+    }
+    path
+}
+
+fn event<T: Resource>(line: &[u8], server: &str) -> Result<WatchEvent<T>, Error> {
+    #[derive(Deserialize)]
+    struct Head {
+        #[serde(rename = "type")]
+        type_: String,
+    }
+    let unreadable = |error: serde_json::Error| Error::Foreign {
+        server: server.to_owned(),
+        why: format!("its watch can't be read ({error})"),
+    };
+    let head: Head = serde_json::from_slice(line).map_err(unreadable)?;
+    if head.type_ == "ERROR" {
+        let failure: WatchEvent<Status> = serde_json::from_slice(line).map_err(unreadable)?;
+        let body = serde_json::to_vec(&failure.object).map_err(unreadable)?;
+        return Err(Error::from_answer(server, failure.object.code, None, &body));
+    }
+    serde_json::from_slice(line).map_err(unreadable)
+}
+
+/// An empty list, for a kind that was not asked for.
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self {
+            api_version: crate::names::API_VERSION.to_owned(),
+            kind: "List".to_owned(),
+            metadata: ListMeta::default(),
+            items: Vec::new(),
+        }
+    }
+}

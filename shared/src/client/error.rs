@@ -1,0 +1,187 @@
+//! What can go wrong between plugin and inspector, each with what to do about it.
+
+use std::time::Duration;
+
+use crate::exit::Exit;
+use crate::status::Status;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The address is no URL that can be asked.
+    #[error("'{url}' is no address of a server: {why}; write it as http://127.0.0.1:8080")]
+    BadUrl { url: String, why: String },
+    /// Nobody listens, the name is unknown, or the connection broke.
+    #[error("no inspector answers at {server}: {why}")]
+    Unreachable { server: String, why: String },
+    /// It listens, but isn't ready: starting, or without a leader.
+    #[error("the inspector at {server} is not ready: {message}")]
+    NotReady { server: String, message: String, retry_after: Option<u64> },
+    /// No answer within the time limit.
+    #[error("no answer from {server} within {}; it may be busy: try again, or wait longer with --timeout", seconds(*.limit))]
+    TimedOut { server: String, limit: Duration },
+    /// The token is missing or wrong.
+    #[error(
+        "{server} does not accept the token: {message}; name the file that holds the right one with --token-file"
+    )]
+    Unauthorized { server: String, message: String },
+    /// The user may not.
+    #[error("{message}")]
+    Forbidden { message: String },
+    /// There is no such object.
+    #[error("{message}")]
+    NotFound { message: String },
+    /// The position in a watch or list is too old; start again.
+    #[error("{message}")]
+    Expired { message: String },
+    /// The server speaks, but refuses.
+    #[error("{message}")]
+    Refused { code: u16, reason: String, message: String },
+    /// What answers is no inspector, or one of another version.
+    #[error("what answers at {server} is no Fluxion inspector: {why}; check the address")]
+    Foreign { server: String, why: String },
+    /// The answer is larger than is ever right.
+    #[error("the answer of {server} is larger than {limit} bytes; ask for less with -n or -l")]
+    TooLarge { server: String, limit: usize },
+    /// The way to the server could not be set up (kubeconfig, certificates).
+    #[error("{0}")]
+    Setup(String),
+}
+
+impl Error {
+    /// The exit code of a command that ends with this error.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::BadUrl { .. } => Exit::Usage,
+            Self::Unreachable { .. } | Self::NotReady { .. } => Exit::Unreachable,
+            Self::TimedOut { .. } => Exit::TimedOut,
+            Self::Unauthorized { .. } | Self::Forbidden { .. } => Exit::Forbidden,
+            Self::NotFound { .. } => Exit::NotFound,
+            Self::Refused { code: 409 | 422 | 405, .. } => Exit::Refused,
+            Self::Refused { .. }
+            | Self::Expired { .. }
+            | Self::Foreign { .. }
+            | Self::TooLarge { .. }
+            | Self::Setup(_) => Exit::Other,
+        }
+    }
+
+    /// Whether asking again later may help.
+    pub fn is_temporary(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. } | Self::NotReady { .. } | Self::TimedOut { .. } | Self::Expired { .. }
+        ) || matches!(self, Self::Refused { code: 429 | 500..=599, .. })
+    }
+
+    /// Makes an error of an answer that is none of 2xx.
+    ///
+    /// Both the inspector's own `Status` objects and the plain texts of a kube-apiserver whose aggregated
+    /// API is down are understood.
+    pub(super) fn from_answer(server: &str, code: u16, retry_after: Option<u64>, body: &[u8]) -> Self {
+        let server = server.to_owned();
+        let status = serde_json::from_slice::<Status>(body).ok().filter(|status| status.kind == "Status");
+        let text = String::from_utf8_lossy(&body[..body.len().min(300)]).trim().to_owned();
+        let message = status.as_ref().map_or_else(
+            || if text.is_empty() { format!("HTTP status {code}") } else { text.clone() },
+            |status| status.message.clone(),
+        );
+        match code {
+            401 => Self::Unauthorized { server, message },
+            403 if status.is_some() => Self::Forbidden { message },
+            404 if status
+                .as_ref()
+                .is_some_and(|status| status.message.contains("the server could not find")) =>
+            {
+                Self::not_installed(server)
+            }
+            404 if status.is_some() => Self::NotFound { message },
+            404 if text == "404 page not found" => Self::not_installed(server),
+            410 if status.is_some() => Self::Expired { message },
+            502 | 503 => Self::NotReady {
+                server,
+                message: if status.is_some() {
+                    message
+                } else if text.contains("error trying to reach service") || text == "service unavailable" {
+                    "kube-apiserver can't reach it; see `kubectl get apiservice v1alpha1.fluxion.flux-framework.org`"
+                        .to_owned()
+                } else {
+                    message
+                },
+                retry_after,
+            },
+            504 => Self::NotReady {
+                server,
+                message: format!("it did not answer in time ({message})"),
+                retry_after,
+            },
+            _ => match status {
+                Some(status) => Self::Refused { code, reason: status.reason, message },
+                None => Self::Foreign {
+                    server,
+                    why: format!("HTTP status {code}, and no Status object: {message}"),
+                },
+            },
+        }
+    }
+
+    fn not_installed(server: String) -> Self {
+        Self::Foreign { server, why: format!("it does not serve {}", crate::names::API_VERSION) }
+    }
+}
+
+fn seconds(limit: Duration) -> String {
+    format!("{} s", limit.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(code: u16, body: &str) -> Error {
+        Error::from_answer("http://s", code, None, body.as_bytes())
+    }
+
+    fn status(code: u16, reason: &str, message: &str) -> String {
+        serde_json::to_string(&Status::failure(code, reason, message)).unwrap()
+    }
+
+    #[test]
+    fn status_objects_keep_their_message() {
+        let error = error(404, &status(404, "NotFound", "no job job.x in default"));
+        assert_eq!(error, Error::NotFound { message: "no job job.x in default".to_owned() });
+        assert_eq!(error.exit(), Exit::NotFound);
+    }
+
+    #[test]
+    fn an_aggregated_api_that_is_down_is_not_ready() {
+        for body in [
+            "service unavailable\n",
+            "error trying to reach service: dial tcp 10.0.0.1:443: connection refused",
+        ] {
+            let error = error(503, body);
+            assert_eq!(error.exit(), Exit::Unreachable);
+            assert!(error.to_string().contains("kubectl get apiservice"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_without_fluxion_and_a_web_server_are_told_apart_from_a_missing_job() {
+        assert!(error(404, "404 page not found\n").to_string().contains("does not serve"));
+        assert!(
+            error(404, &status(404, "NotFound", "the server could not find the requested resource"))
+                .to_string()
+                .contains("does not serve")
+        );
+        assert!(matches!(error(404, "<html>nginx</html>"), Error::Foreign { .. }));
+    }
+
+    #[test]
+    fn codes_become_exit_codes() {
+        assert_eq!(error(401, "").exit(), Exit::Forbidden);
+        assert_eq!(error(403, &status(403, "Forbidden", "no")).exit(), Exit::Forbidden);
+        assert_eq!(error(409, &status(409, "Conflict", "no")).exit(), Exit::Refused);
+        assert_eq!(error(500, &status(500, "InternalError", "no")).exit(), Exit::Other);
+        assert!(error(410, &status(410, "Expired", "too old")).is_temporary());
+    }
+}

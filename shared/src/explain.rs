@@ -1,0 +1,42 @@
+//! `FluxionExplanation`: why a job is where it is, taken from one snapshot.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::FluxionJob;
+use crate::meta::ObjectMeta;
+
+/// The answer to `GET …/fluxionjobs/NAME/explain`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FluxionExplanation {
+    pub api_version: String,
+    /// `FluxionExplanation`.
+    pub kind: String,
+    /// Name and namespace of the job; `resourceVersion` is the snapshot it was taken from.
+    pub metadata: ObjectMeta,
+    /// When the snapshot was taken (RFC 3339, UTC).
+    pub observed_at: String,
+    /// The job in that snapshot.
+    pub job: FluxionJob,
+    /// What keeps nodes from taking a member now, most nodes first; empty when the job doesn't wait for nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodesLeftOut>,
+    /// How close it is, e.g. `3 of the 4 members fit now`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<String>,
+    /// Changes that would start it now, smallest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<String>,
+}
+
+/// Nodes that can't take a member for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodesLeftOut {
+    pub count: u32,
+    /// e.g. `lack nvidia.com/gpu`, `full`, `tainted dedicated=gpu:NoSchedule`.
+    pub reason: String,
+    /// When that is planned to end; absent when nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
