@@ -1,0 +1,225 @@
+//! GRUG: a resource graph described by a recipe in GraphML.
+//!
+//! The recipe's nodes are generators of vertices, its edges say how many there are of each below
+//! which. This module reads the recipe; `expand` makes the graph.
+
+mod expand;
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use roxmltree::{Document, Node, ParsingOptions};
+
+use super::error::ReadError;
+use super::idset::shorten;
+use crate::graph::Graph;
+
+/// One kind of vertex to make.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Generator {
+    root: bool,
+    type_name: String,
+    basename: String,
+    unit: String,
+    size: u64,
+    subsystem: String,
+}
+
+/// How vertices come about along an edge of the recipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Method {
+    /// New children of each vertex of the source.
+    Multiply,
+    /// Vertices that exist already, all of the type.
+    AssociateIn,
+    /// Vertices that exist already, those with a common path prefix.
+    AssociateByPathIn,
+    /// An unknown name, which generates nothing.
+    Nothing,
+}
+
+/// An edge of the recipe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rule {
+    source: usize,
+    target: usize,
+    subsystem: String,
+    method: Method,
+    id_scope: i64,
+    id_start: i64,
+    id_stride: i64,
+    multi_scale: i64,
+    target_subsystem: String,
+    target_up: i64,
+    source_up: i64,
+}
+
+/// What a document asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Recipe {
+    generators: Vec<Generator>,
+    rules: Vec<Rule>,
+}
+
+/// Reads a recipe and adds the graph that it describes. The graph's own limit bounds what it may make.
+pub fn load(graph: &mut Graph, text: &[u8]) -> Result<(), ReadError> {
+    let recipe = Recipe::parse(text)?;
+    expand::expand(graph, &recipe)
+}
+
+fn bad(what: impl Into<String>) -> ReadError {
+    ReadError::Grug(what.into())
+}
+
+/// Reads XML that may carry a document type, within bounds for what entities may do.
+pub(super) fn parse_xml(text: &[u8]) -> Result<Document<'_>, String> {
+    let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    Document::parse_with_options(text, options).map_err(|error| format!("not XML: {error}"))
+}
+
+/// A `<key>` declaration: the attribute it stands for and the value where there is none.
+struct Key {
+    name: String,
+    default: Option<String>,
+}
+
+/// The attributes of one element by their names.
+type Attributes = BTreeMap<String, String>;
+
+const NODE_ATTRIBUTES: [&str; 6] = ["root", "type", "basename", "unit", "size", "subsystem"];
+const EDGE_ATTRIBUTES: [&str; 11] = [
+    "e_subsystem",
+    "relation",
+    "rrelation",
+    "gen_method",
+    "id_scope",
+    "id_start",
+    "id_stride",
+    "multi_scale",
+    "as_tgt_subsystem",
+    "as_tgt_uplvl",
+    "as_src_uplvl",
+];
+
+impl Recipe {
+    fn parse(text: &[u8]) -> Result<Self, ReadError> {
+        let document = parse_xml(text).map_err(bad)?;
+        let top = document.root_element();
+        if top.tag_name().name() != "graphml" {
+            return Err(bad(format!("<graphml> expected, found <{}>", shorten(top.tag_name().name()))));
+        }
+        let mut keys: [BTreeMap<&str, Key>; 2] = [BTreeMap::new(), BTreeMap::new()];
+        for element in elements(top, "key") {
+            let name = element.attribute("attr.name").or_else(|| element.attribute("id")).unwrap_or_default();
+            let default = elements(element, "default").next().map(text_of);
+            let id = element.attribute("id").ok_or_else(|| bad("<key> without id"))?;
+            let kinds: &[usize] = match element.attribute("for") {
+                Some("node") => &[0],
+                Some("edge") => &[1],
+                Some("all") | None => &[0, 1],
+                Some(_) => &[],
+            };
+            for &kind in kinds {
+                keys[kind].insert(id, Key { name: name.to_owned(), default: default.clone() });
+            }
+        }
+        let mut recipe = Self::default();
+        let mut index: BTreeMap<&str, usize> = BTreeMap::new();
+        let body = elements(top, "graph").next().ok_or_else(|| bad("<graph> is missing"))?;
+        for element in elements(body, "node") {
+            let id = element.attribute("id").ok_or_else(|| bad("<node> without id"))?;
+            let attributes = read_attributes(element, &keys[0], &NODE_ATTRIBUTES)?;
+            if index.insert(id, recipe.generators.len()).is_some() {
+                return Err(bad(format!("two nodes with id {}", shorten(id))));
+            }
+            recipe.generators.push(generator(&attributes)?);
+        }
+        for element in elements(body, "edge") {
+            let end = |name: &str| {
+                let id = element.attribute(name).unwrap_or_default();
+                index.get(id).copied().ok_or_else(|| bad(format!("no node {} for an edge's {name}", shorten(id))))
+            };
+            let (source, target) = (end("source")?, end("target")?);
+            let attributes = read_attributes(element, &keys[1], &EDGE_ATTRIBUTES)?;
+            recipe.rules.push(rule(source, target, &attributes)?);
+        }
+        Ok(recipe)
+    }
+}
+
+fn elements<'a, 'input>(of: Node<'a, 'input>, name: &'static str) -> impl Iterator<Item = Node<'a, 'input>> {
+    of.children().filter(move |child| child.is_element() && child.tag_name().name() == name)
+}
+
+fn text_of(element: Node<'_, '_>) -> String {
+    element.children().filter_map(|child| child.text()).collect()
+}
+
+fn read_attributes(
+    element: Node<'_, '_>,
+    keys: &BTreeMap<&str, Key>,
+    known: &[&str],
+) -> Result<Attributes, ReadError> {
+    let mut attributes = Attributes::new();
+    for key in keys.values() {
+        if let Some(default) = &key.default {
+            attributes.insert(key.name.clone(), default.clone());
+        }
+    }
+    for data in elements(element, "data") {
+        let id = data.attribute("key").unwrap_or_default();
+        let key = keys.get(id).ok_or_else(|| bad(format!("no <key> {} for <data>", shorten(id))))?;
+        attributes.insert(key.name.clone(), text_of(data));
+    }
+    match attributes.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(bad(format!("unknown attribute {}", shorten(name)))),
+        None => Ok(attributes),
+    }
+}
+
+fn text(attributes: &Attributes, name: &str) -> String {
+    attributes.get(name).cloned().unwrap_or_default()
+}
+
+fn number<T: FromStr + Default>(attributes: &Attributes, name: &str) -> Result<T, ReadError> {
+    let Some(value) = attributes.get(name) else { return Ok(T::default()) };
+    value.trim().parse().map_err(|_| bad(format!("{name} is not a number in range: {}", shorten(value))))
+}
+
+fn generator(attributes: &Attributes) -> Result<Generator, ReadError> {
+    let size: i64 = number(attributes, "size")?;
+    Ok(Generator {
+        root: number::<i32>(attributes, "root")? == 1,
+        type_name: text(attributes, "type"),
+        basename: text(attributes, "basename"),
+        unit: text(attributes, "unit"),
+        size: u64::from(u32::try_from(size).map_err(|_| bad(format!("size {size} is not in 0 to 2^32-1")))?),
+        subsystem: text(attributes, "subsystem"),
+    })
+}
+
+fn rule(source: usize, target: usize, attributes: &Attributes) -> Result<Rule, ReadError> {
+    let int = |name| number::<i32>(attributes, name).map(i64::from);
+    Ok(Rule {
+        source,
+        target,
+        subsystem: text(attributes, "e_subsystem"),
+        method: match attributes.get("gen_method").map(String::as_str) {
+            Some("MULTIPLY") => Method::Multiply,
+            Some("ASSOCIATE_IN") => Method::AssociateIn,
+            Some("ASSOCIATE_BY_PATH_IN") => Method::AssociateByPathIn,
+            _ => Method::Nothing,
+        },
+        id_scope: int("id_scope")?,
+        id_start: int("id_start")?,
+        id_stride: int("id_stride")?,
+        multi_scale: int("multi_scale")?,
+        target_subsystem: text(attributes, "as_tgt_subsystem"),
+        target_up: int("as_tgt_uplvl")?,
+        source_up: int("as_src_uplvl")?,
+    })
+}
+
+#[cfg(test)]
+mod tests;
