@@ -138,7 +138,10 @@ impl Recipe {
         for element in elements(body, "edge") {
             let end = |name: &str| {
                 let id = element.attribute(name).unwrap_or_default();
-                index.get(id).copied().ok_or_else(|| bad(format!("no node {} for an edge's {name}", shorten(id))))
+                index
+                    .get(id)
+                    .copied()
+                    .ok_or_else(|| bad(format!("no node {} for an edge's {name}", shorten(id))))
             };
             let (source, target) = (end("source")?, end("target")?);
             let attributes = read_attributes(element, &keys[1], &EDGE_ATTRIBUTES)?;

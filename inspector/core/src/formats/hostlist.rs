@@ -14,9 +14,12 @@ pub struct Hostlist {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Run {
     prefix: String,
-    numbers: Option<(u64, u64, usize)>,
+    numbers: Option<Numbers>,
     suffix: String,
 }
+
+/// First and last number of a range, and the digits they are padded to.
+type Numbers = (u64, u64, usize);
 
 /// A text is not a host list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -164,6 +167,12 @@ fn digits(text: &str) -> Option<u64> {
     valid.then(|| text.parse().ok()).flatten()
 }
 
+/// The digits a name ends in.
+pub fn trailing_digits(name: &str) -> &str {
+    let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    &name[prefix.len()..]
+}
+
 /// Splits trailing digits off a name: the rest, their value, and how many they are.
 ///
 /// `None` without trailing digits, or with more than fit into a number.
@@ -176,7 +185,7 @@ pub fn split_number(name: &str) -> Option<(&str, u64, usize)> {
 /// Writes hosts compactly in the order given: runs of consecutive numbers become ranges, and
 /// neighbouring ranges of one prefix share a bracket.
 pub fn encode<'a>(hosts: impl IntoIterator<Item = &'a str>) -> String {
-    let mut groups: Vec<(&str, Vec<Option<(u64, u64, usize)>>)> = Vec::new();
+    let mut groups: Vec<(&str, Vec<Option<Numbers>>)> = Vec::new();
     for host in hosts {
         let Some((prefix, number, width)) = split_number(host) else {
             groups.push((host, vec![None]));
@@ -196,12 +205,12 @@ pub fn encode<'a>(hosts: impl IntoIterator<Item = &'a str>) -> String {
     texts.join(",")
 }
 
-fn follows(range: (u64, u64, usize), number: u64, width: usize) -> bool {
+fn follows(range: Numbers, number: u64, width: usize) -> bool {
     let (_, high, padded) = range;
     high.checked_add(1) == Some(number) && compatible(width, padded, number)
 }
 
-fn encode_group(prefix: &str, ranges: &[Option<(u64, u64, usize)>]) -> String {
+fn encode_group(prefix: &str, ranges: &[Option<Numbers>]) -> String {
     let texts: Vec<String> = ranges
         .iter()
         .flatten()

@@ -29,6 +29,11 @@ impl Graph {
         self.limit = limit.min(u32::MAX as usize - 1);
     }
 
+    /// How many vertices (and how many edges) the graph takes at most.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Makes room for so many more vertices, and one edge to each.
     pub fn reserve(&mut self, vertices: usize) {
         self.vertices.reserve(vertices);

@@ -116,11 +116,17 @@ impl Expansion<'_> {
         let generator = &self.recipe.generators[rule.target];
         let of_vertex = self.graph.intern_subsystem(&generator.subsystem)?;
         let of_edge = self.graph.intern_subsystem(&rule.subsystem)?;
+        let asked = (self.made[rule.source].len() as u128) * u128::from(rule.multi_scale.unsigned_abs());
+        let limit = self.graph.limit();
+        if rule.multi_scale > 0 && asked + self.graph.vertex_count() as u128 > limit as u128 {
+            return Err(GraphError::TooLarge(limit).into());
+        }
         let parents = std::mem::take(&mut self.made[rule.source]);
         let mut children = Vec::new();
         for (index, &parent) in (0..).zip(&parents) {
             for count in 0..rule.multi_scale {
-                let id = self.child_id(rule, index, count).ok_or_else(|| bad("a number of a vertex overflows"))?;
+                let id =
+                    self.child_id(rule, index, count).ok_or_else(|| bad("a number of a vertex overflows"))?;
                 let name = if rule.id_scope < 0 {
                     generator.basename.clone()
                 } else {

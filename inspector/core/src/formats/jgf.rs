@@ -1,0 +1,259 @@
+//! JGF: a resource graph, or the part of one that a job holds, as JSON.
+//!
+//! The reader streams: it hands on vertex by vertex and edge by edge and keeps none, so that a large
+//! document costs little more than the graph made of it. `load` makes a graph of what comes;
+//! [`parse`] gathers a [`GraphDocument`] for attach, update and partial cancel.
+
+mod load;
+mod node;
+
+use std::fmt;
+use std::io::Read;
+
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use self::load::Loader;
+use self::node::RawNode;
+use super::error::ReadError;
+use super::idset::{Idset, shorten};
+use crate::document::{EdgeRecord, GraphDocument, NodeRecord};
+use crate::graph::Graph;
+
+/// Takes what a document holds, in its order, except that all vertices come before the edges.
+trait Receiver {
+    fn node(&mut self, node: NodeRecord) -> Result<(), ReadError>;
+    fn edge(&mut self, edge: EdgeRecord) -> Result<(), ReadError>;
+}
+
+impl Receiver for GraphDocument {
+    fn node(&mut self, node: NodeRecord) -> Result<(), ReadError> {
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    fn edge(&mut self, edge: EdgeRecord) -> Result<(), ReadError> {
+        self.edges.push(edge);
+        Ok(())
+    }
+}
+
+/// Reads a document and adds its vertices and edges to a graph. On an error the graph is left
+/// half-made. The shorthand form is loaded the same way.
+pub fn load(graph: &mut Graph, source: impl Read) -> Result<(), ReadError> {
+    let mut loader = Loader::new(graph);
+    read(&mut loader, source)?;
+    loader.finish()
+}
+
+/// Reads a document about part of a graph.
+pub fn parse(source: impl Read, shorthand: bool) -> Result<GraphDocument, ReadError> {
+    let mut document = GraphDocument { shorthand, ..GraphDocument::default() };
+    let free_ranks = read(&mut document, source)?;
+    if let Some(text) = free_ranks {
+        let failed = || ReadError::jgf("fetch_jgf", "failed to decode ranks");
+        let ranks = Idset::parse(&text).map_err(|_| failed())?;
+        if ranks.len() > MAX_FREE_RANKS {
+            return Err(failed());
+        }
+        let narrowed: Result<Vec<i32>, _> = ranks.iter().map(i32::try_from).collect();
+        document.free_ranks = Some(narrowed.map_err(|_| failed())?);
+    }
+    Ok(document)
+}
+
+/// More ranks than any graph has.
+const MAX_FREE_RANKS: u64 = 1 << 24;
+
+/// What is met on the way through a document.
+struct State<'r, R> {
+    receiver: &'r mut R,
+    /// The error of the receiver or of a rule, which serde's own error only announces.
+    failure: Option<ReadError>,
+    nodes_seen: bool,
+    edges_seen: bool,
+    graph_seen: bool,
+    /// Edges that stand before the vertices in the document.
+    early_edges: Vec<EdgeRecord>,
+    free_ranks: Option<String>,
+}
+
+impl<R> State<'_, R> {
+    fn check<E: Error>(&mut self, result: Result<(), ReadError>) -> Result<(), E> {
+        result.map_err(|error| {
+            let text = error.to_string();
+            self.failure = Some(error);
+            E::custom(text)
+        })
+    }
+}
+
+/// Reads a whole document into a receiver; answers the text of `free_ranks`.
+fn read(receiver: &mut impl Receiver, source: impl Read) -> Result<Option<String>, ReadError> {
+    let mut state = State {
+        receiver,
+        failure: None,
+        nodes_seen: false,
+        edges_seen: false,
+        graph_seen: false,
+        early_edges: Vec::new(),
+        free_ranks: None,
+    };
+    let mut deserializer = serde_json::Deserializer::from_reader(source);
+    let read = Top(&mut state).deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    if let Some(failure) = state.failure {
+        return Err(failure);
+    }
+    if let Err(error) = read {
+        return Err(if error.classify() == serde_json::error::Category::Data {
+            ReadError::jgf("fill_fetcher", format!("malformed metadata in an JGF node or edge: {error}"))
+        } else {
+            ReadError::jgf("fetch_jgf", format!("json_loads returned an error: {error}"))
+        });
+    }
+    for (seen, name) in
+        [(state.graph_seen, "graph"), (state.nodes_seen, "nodes"), (state.edges_seen, "edges")]
+    {
+        if !seen {
+            return Err(ReadError::jgf("fetch_jgf", format!("JGF does not contain a required key ({name})")));
+        }
+    }
+    for edge in std::mem::take(&mut state.early_edges) {
+        state.receiver.edge(edge)?;
+    }
+    Ok(state.free_ranks)
+}
+
+/// The outermost object.
+struct Top<'a, 'r, R>(&'a mut State<'r, R>);
+/// The object under `graph`.
+struct Body<'a, 'r, R>(&'a mut State<'r, R>);
+/// The array under `nodes`.
+struct Nodes<'a, 'r, R>(&'a mut State<'r, R>);
+/// The array under `edges`.
+struct Edges<'a, 'r, R>(&'a mut State<'r, R>);
+
+macro_rules! seed {
+    ($name:ident, $method:ident) => {
+        impl<'de, R: Receiver> DeserializeSeed<'de> for $name<'_, '_, R> {
+            type Value = ();
+            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+                deserializer.$method(self)
+            }
+        }
+    };
+}
+seed!(Top, deserialize_map);
+seed!(Body, deserialize_map);
+seed!(Nodes, deserialize_seq);
+seed!(Edges, deserialize_seq);
+
+impl<'de, R: Receiver> Visitor<'de> for Top<'_, '_, R> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with the key graph")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "graph" if !self.0.graph_seen => {
+                    self.0.graph_seen = true;
+                    map.next_value_seed(Body(&mut *self.0))?;
+                }
+                "free_ranks" => self.0.free_ranks = Some(map.next_value()?),
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de, R: Receiver> Visitor<'de> for Body<'_, '_, R> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with the keys nodes and edges")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "nodes" if !self.0.nodes_seen => {
+                    map.next_value_seed(Nodes(&mut *self.0))?;
+                    self.0.nodes_seen = true;
+                }
+                "edges" if !self.0.edges_seen => {
+                    map.next_value_seed(Edges(&mut *self.0))?;
+                    self.0.edges_seen = true;
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de, R: Receiver> Visitor<'de> for Nodes<'_, '_, R> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of nodes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(node) = seq.next_element::<RawNode>()? {
+            let taken = node.complete().and_then(|record| self.0.receiver.node(record));
+            self.0.check(taken)?;
+        }
+        Ok(())
+    }
+}
+
+/// An edge as it stands in a document.
+#[derive(Deserialize)]
+struct RawEdge {
+    source: String,
+    target: String,
+    metadata: Option<RawEdgeMetadata>,
+}
+
+#[derive(Deserialize)]
+struct RawEdgeMetadata {
+    subsystem: Option<String>,
+}
+
+impl<'de, R: Receiver> Visitor<'de> for Edges<'_, '_, R> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of edges")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(edge) = seq.next_element::<RawEdge>()? {
+            let subsystem = edge.metadata.and_then(|metadata| metadata.subsystem);
+            let record = EdgeRecord {
+                source: edge.source,
+                target: edge.target,
+                subsystem: subsystem.unwrap_or_else(|| "containment".to_owned()),
+            };
+            if self.0.nodes_seen {
+                let taken = self.0.receiver.edge(record);
+                self.0.check(taken)?;
+            } else {
+                self.0.early_edges.push(record);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names an element of a document in an error.
+fn about(id: &str) -> String {
+    shorten(id)
+}
+
+#[cfg(test)]
+mod tests;
