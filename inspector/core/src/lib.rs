@@ -7,3 +7,4 @@ pub mod errno;
 pub mod formats;
 pub mod graph;
 pub mod matcher;
+pub mod planner;

@@ -1,0 +1,204 @@
+//! Several quantities booked together: the aggregates of what is below a vertex.
+
+use super::{Planner, Reduced, SpanId};
+use crate::errno::Errno;
+use crate::graph::TypeId;
+
+/// The number of a span over all quantities; they count up from 1.
+pub type MultiSpan = u32;
+
+/// One planner per type, in an order that matters: the first one proposes the times to try.
+#[derive(Clone, Debug, Default)]
+pub struct MultiPlanner {
+    kinds: Vec<(TypeId, Planner)>,
+    /// Per span, sorted by its number: the span in each planner, where it has one.
+    spans: Vec<(MultiSpan, Vec<(TypeId, SpanId)>)>,
+    last_id: MultiSpan,
+    search: Option<(i64, Vec<u64>)>,
+}
+
+impl MultiPlanner {
+    /// A planner of these types and totals.
+    pub fn new(totals: impl IntoIterator<Item = (TypeId, u64)>) -> Self {
+        let kinds = totals.into_iter().map(|(of, total)| (of, Planner::new(total))).collect();
+        Self { kinds, ..Self::default() }
+    }
+
+    /// The types, in order.
+    pub fn types(&self) -> impl Iterator<Item = TypeId> + '_ {
+        self.kinds.iter().map(|(of, _)| *of)
+    }
+
+    /// Types and planners, in order.
+    pub fn planners(&self) -> impl Iterator<Item = (TypeId, &Planner)> {
+        self.kinds.iter().map(|(of, planner)| (*of, planner))
+    }
+
+    /// The planner of a type.
+    pub fn planner(&self, of: TypeId) -> Option<&Planner> {
+        self.kinds.iter().find(|(kind, _)| *kind == of).map(|(_, planner)| planner)
+    }
+
+    /// The planner of the last type.
+    pub fn last(&self) -> Option<&Planner> {
+        self.kinds.last().map(|(_, planner)| planner)
+    }
+
+    /// Number of spans.
+    pub fn span_count(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether a span is booked.
+    pub fn has_span(&self, id: MultiSpan) -> bool {
+        self.position(id).is_some()
+    }
+
+    fn position(&self, id: MultiSpan) -> Option<usize> {
+        self.spans.binary_search_by_key(&id, |(span, _)| *span).ok()
+    }
+
+    /// How much of a type a span holds.
+    pub fn amount(&self, id: MultiSpan, of: TypeId) -> u64 {
+        let Some(at) = self.position(id) else { return 0 };
+        let part = self.spans[at].1.iter().find(|(kind, _)| *kind == of);
+        part.and_then(|&(_, span)| self.planner(of)?.span(span)).map_or(0, |span| span.amount)
+    }
+
+    /// Books an amount of every type, which `amount` says; 0 is booked too.
+    pub fn add(
+        &mut self,
+        start: i64,
+        duration: i64,
+        amount: impl Fn(TypeId) -> u64,
+    ) -> Result<MultiSpan, Errno> {
+        let mut parts: Vec<(TypeId, SpanId)> = Vec::with_capacity(self.kinds.len());
+        for at in 0..self.kinds.len() {
+            let (of, planner) = &mut self.kinds[at];
+            match planner.add(start, duration, amount(*of)) {
+                Ok(span) => parts.push((*of, span)),
+                Err(errno) => {
+                    for ((_, planner), (_, span)) in self.kinds.iter_mut().zip(parts) {
+                        planner.remove(span)?;
+                    }
+                    return Err(errno);
+                }
+            }
+        }
+        let id = self.last_id.checked_add(1).ok_or(Errno::Einval)?;
+        self.last_id = id;
+        self.spans.push((id, parts));
+        Ok(id)
+    }
+
+    /// Takes a span away from every planner. Errors: `Einval` for an unknown span.
+    pub fn remove(&mut self, id: MultiSpan) -> Result<(), Errno> {
+        let at = self.position(id).ok_or(Errno::Einval)?;
+        let (_, parts) = self.spans.remove(at);
+        for (of, span) in parts {
+            if let Some((_, planner)) = self.kinds.iter_mut().find(|(kind, _)| *kind == of) {
+                planner.remove(span)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives back part of a span, per type as `amount` says. When no type has anything left of it, the
+    /// span is gone. Errors: `Einval` for an unknown span or more than it holds.
+    pub fn reduce(&mut self, id: MultiSpan, amount: impl Fn(TypeId) -> u64) -> Result<Reduced, Errno> {
+        let at = self.position(id).ok_or(Errno::Einval)?;
+        let mut parts = std::mem::take(&mut self.spans[at].1);
+        let mut outcome = Ok(());
+        parts.retain(|&(of, span)| {
+            let planner = self.kinds.iter_mut().find(|(kind, _)| *kind == of);
+            match planner.map(|(_, planner)| planner.reduce(span, amount(of))) {
+                Some(Ok(Reduced::Removed)) | None => false,
+                Some(Ok(Reduced::Kept)) => true,
+                Some(Err(errno)) => {
+                    outcome = Err(errno);
+                    true
+                }
+            }
+        });
+        let gone = parts.is_empty();
+        self.spans[at].1 = parts;
+        outcome?;
+        if gone {
+            self.spans.remove(at);
+            return Ok(Reduced::Removed);
+        }
+        Ok(Reduced::Kept)
+    }
+
+    /// Changes types, their order and totals. Planners of types that stay keep their spans; new ones
+    /// have none; types that are not named go.
+    pub fn reshape(&mut self, totals: &[(TypeId, u64)], lag: bool) {
+        let mut old = std::mem::take(&mut self.kinds);
+        for &(of, total) in totals {
+            let known = old.iter().position(|(kind, _)| *kind == of);
+            let planner = match known {
+                Some(at) => {
+                    let mut planner = old.swap_remove(at).1;
+                    planner.set_total(total, lag);
+                    planner
+                }
+                None => Planner::new(total),
+            };
+            self.kinds.push((of, planner));
+        }
+        for (_, parts) in &mut self.spans {
+            parts.retain(|(of, _)| totals.iter().any(|(kind, _)| kind == of));
+        }
+        self.search = None;
+    }
+
+    /// Whether an amount of every type is free throughout; the first type that says no tells why.
+    pub fn available_during(
+        &self,
+        start: i64,
+        duration: i64,
+        amount: impl Fn(TypeId) -> u64,
+    ) -> Result<(), Errno> {
+        self.kinds.iter().try_for_each(|(of, planner)| planner.available_during(start, duration, amount(*of)))
+    }
+
+    /// The first time at which everything is free; see [`Planner::first_time`].
+    pub fn first_time(
+        &mut self,
+        not_before: i64,
+        duration: i64,
+        amount: impl Fn(TypeId) -> u64,
+    ) -> Result<i64, Errno> {
+        let amounts: Vec<u64> = self.kinds.iter().map(|(of, _)| amount(*of)).collect();
+        let (Some((_, first)), Some(&wanted)) = (self.kinds.first_mut(), amounts.first()) else {
+            return Err(Errno::Enoent);
+        };
+        self.search = Some((duration, amounts));
+        let time = first.first_time(not_before, duration, wanted)?;
+        self.accept(time)
+    }
+
+    /// The next such time.
+    pub fn next_time(&mut self) -> Result<i64, Errno> {
+        let Some((_, first)) = self.kinds.first_mut() else { return Err(Errno::Enoent) };
+        let time = first.next_time()?;
+        self.accept(time)
+    }
+
+    fn accept(&mut self, mut time: i64) -> Result<i64, Errno> {
+        let Some((duration, amounts)) = self.search.take() else { return Err(Errno::Einval) };
+        let found = loop {
+            let mut others = self.kinds.iter().zip(&amounts).skip(1);
+            if others.all(|((_, planner), &amount)| planner.available_during(time, duration, amount).is_ok())
+            {
+                break Ok(time);
+            }
+            match self.kinds[0].1.next_time() {
+                Ok(next) => time = next,
+                Err(errno) => break Err(errno),
+            }
+        };
+        self.search = Some((duration, amounts));
+        found
+    }
+}
