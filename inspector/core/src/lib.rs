@@ -4,7 +4,9 @@
 
 pub mod document;
 pub mod errno;
+pub mod flux_constraint;
 pub mod formats;
 pub mod graph;
+pub mod jobspec;
 pub mod matcher;
 pub mod planner;
