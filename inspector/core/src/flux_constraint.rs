@@ -15,7 +15,7 @@ pub enum Constraint {
     /// The name is one of these.
     Hostlist(Hostlist),
     /// The rank is one of these.
-    Ranks(Idset),
+    Ranks(Vec<Idset>),
     /// All are met.
     And(Vec<Constraint>),
     /// At least one is met; without operands it is met.
@@ -51,15 +51,13 @@ impl Constraint {
             return Err(format!("{operator} operator value must be an array"));
         };
         let operands = operands.iter().map(AsRef::as_ref);
-        let nested = |operands: &mut dyn Iterator<Item = &Value>| operands.map(Self::from_yaml).collect();
-        let mut operands = operands;
         match operator {
             "properties" => operands.map(property).collect::<Result<_, _>>().map(Self::Properties),
             "hostlist" => hostlist(operands).map(Self::Hostlist),
-            "ranks" => ranks(operands).map(Self::Ranks),
-            "and" => nested(&mut operands).map(Self::And),
-            "or" => nested(&mut operands).map(Self::Or),
-            _ => nested(&mut operands).map(Self::Not),
+            "ranks" => operands.map(ranks).collect::<Result<_, _>>().map(Self::Ranks),
+            "and" => operands.map(Self::from_yaml).collect::<Result<_, _>>().map(Self::And),
+            "or" => operands.map(Self::from_yaml).collect::<Result<_, _>>().map(Self::Or),
+            _ => operands.map(Self::from_yaml).collect::<Result<_, _>>().map(Self::Not),
         }
     }
 
@@ -68,11 +66,13 @@ impl Constraint {
         match self {
             Self::Any => true,
             Self::Properties(wanted) => wanted.iter().all(|property| {
-                let there = graph.find_text(&property.name).is_some_and(|key| graph.has_property(vertex, key));
+                let there =
+                    graph.find_text(&property.name).is_some_and(|key| graph.has_property(vertex, key));
                 there != property.absent
             }),
             Self::Hostlist(hosts) => hosts.contains(graph.text(graph.vertex(vertex).name)),
-            Self::Ranks(ranks) => u64::try_from(graph.vertex(vertex).rank).is_ok_and(|rank| ranks.contains(rank)),
+            Self::Ranks(ranks) => u64::try_from(graph.vertex(vertex).rank)
+                .is_ok_and(|rank| ranks.iter().any(|ids| ids.contains(rank))),
             Self::And(all) => all.iter().all(|part| part.matches(graph, vertex)),
             Self::Or(any) => any.is_empty() || any.iter().any(|part| part.matches(graph, vertex)),
             Self::Not(all) => !all.iter().all(|part| part.matches(graph, vertex)),
@@ -99,14 +99,9 @@ fn hostlist<'a>(operands: impl Iterator<Item = &'a Value>) -> Result<Hostlist, S
     Ok(all)
 }
 
-fn ranks<'a>(operands: impl Iterator<Item = &'a Value>) -> Result<Idset, String> {
-    let mut ids = Idset::default();
-    for operand in operands {
-        let Some(text) = operand.scalar() else { return Err("non-string idset specified".to_owned()) };
-        let more = Idset::parse(text).map_err(|_| format!("Invalid idset `{text}'"))?;
-        ids.merge(&more);
-    }
-    Ok(ids)
+fn ranks(operand: &Value) -> Result<Idset, String> {
+    let Some(text) = operand.scalar() else { return Err("non-string idset specified".to_owned()) };
+    Idset::parse(text).map_err(|_| format!("Invalid idset `{text}'"))
 }
 
 #[cfg(test)]

@@ -19,10 +19,9 @@ pub(super) fn unsigned(text: &str) -> Option<u32> {
 /// A floating point number, with YAML's names for infinity and not-a-number.
 pub(super) fn double(text: &str) -> Option<f64> {
     let body = text.trim_matches([' ', '\t', '\n', '\r']);
-    if body.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) {
-        if let Ok(value) = body.parse() {
-            return Some(value);
-        }
+    let plain = body.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    if plain && let Ok(value) = body.parse() {
+        return Some(value);
     }
     match text {
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Some(f64::INFINITY),

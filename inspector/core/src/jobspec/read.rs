@@ -42,12 +42,12 @@ pub(super) fn jobspec(text: &str, known: Known) -> Result<Jobspec, JobspecError>
     if pairs.len() != 4 {
         return refuse("Top mapping in jobspec must have exactly four entries");
     }
-    let mut spec = Jobspec::default();
-    spec.version = match version.scalar().and_then(number::unsigned) {
+    let version = match version.scalar().and_then(number::unsigned) {
         Some(version @ 1..=9999) => version,
         Some(_) => return refuse("Only jobspec \"version\" 1-9999 is supported"),
         None => return refuse("\"version\" must be an unsigned integer"),
     };
+    let mut spec = Jobspec { version, ..Jobspec::default() };
     read_attributes(attributes, &mut spec)?;
     let Some(entries) = resources.sequence() else { return refuse("\"resources\" is not a sequence") };
     spec.resources = entries.iter().map(|entry| resource(entry, known)).collect::<Result<_, _>>()?;
@@ -202,9 +202,7 @@ fn validate(count: &Count) -> Result<(), JobspecError> {
         Operator::Power if count.operand < 2 => {
             refuse("\"operand\" must be greater than one for exponentiation '^'")
         }
-        Operator::Power if count.min < 2 => {
-            refuse("\"min\" must be greater than one for exponentiation '^'")
-        }
+        Operator::Power if count.min < 2 => refuse("\"min\" must be greater than one for exponentiation '^'"),
         _ => Ok(()),
     }
 }

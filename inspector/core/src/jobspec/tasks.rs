@@ -27,7 +27,9 @@ pub(super) fn check(task: &Value) -> Result<(), JobspecError> {
         return refuse("Value of task \"distribution\" must be a YAML scalar");
     }
     if let Some(attributes) = task.get("attributes") {
-        let Some(pairs) = attributes.mapping() else { return refuse("\"attributes\" in task is not a mapping") };
+        let Some(pairs) = attributes.mapping() else {
+            return refuse("\"attributes\" in task is not a mapping");
+        };
         if pairs.iter().any(|(_, value)| value.scalar().is_none()) {
             return refuse("\"attributes\" in task must be a mapping of scalars");
         }

@@ -13,7 +13,8 @@ fn spec(resources: &str) -> Result<Jobspec, JobspecError> {
 
 #[test]
 fn reads_a_tree_of_resources() {
-    let job = spec("[{type: slot, count: 010, label: a, with: [{type: core, count: 0x10, exclusive: true}]}]");
+    let job =
+        spec("[{type: slot, count: 010, label: a, with: [{type: core, count: 0x10, exclusive: true}]}]");
     let job = job.unwrap();
     assert_eq!(job.resources[0].count, Count::exactly(8));
     assert_eq!(job.resources[0].with[0].count.min, 16);

@@ -112,7 +112,8 @@ impl Value {
 }
 
 fn measure<'a>(parts: impl Iterator<Item = &'a Arc<Value>>) -> (u64, u32) {
-    parts.fold((0_u64, 0), |(weight, depth), part| (weight.saturating_add(part.weight), depth.max(part.depth)))
+    parts
+        .fold((0_u64, 0), |(weight, depth), part| (weight.saturating_add(part.weight), depth.max(part.depth)))
 }
 
 /// A collection that is being read.
