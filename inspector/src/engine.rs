@@ -1,0 +1,165 @@
+//! The loop that owns the engine's state: events in, effects out, snapshots for whoever reads.
+//!
+//! It knows nothing of Kubernetes or HTTP: whoever watches sends [`Event`]s through the [`EngineHandle`], whoever
+//! acts receives batches of [`Effect`]s, and whoever shows reads [`Published`] snapshots, which never wait for
+//! the loop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fluxion_core::event::{Effect, Event};
+use fluxion_core::state::State;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::metrics::Metrics;
+
+mod handle;
+mod inbox;
+mod publish;
+
+pub use handle::{EngineHandle, Stopped};
+pub use publish::{Published, Role};
+
+use inbox::Inbox;
+use publish::Publisher;
+
+/// At most one snapshot in this time, unless somebody waits for it (20 a second).
+const PUBLISH_EVERY: Duration = Duration::from_millis(50);
+/// An idle loop says this often that its snapshot is still what there is.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// An alarm that is overdue does not turn the loop into a busy one.
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
+/// Batches of effects that may wait for the executor before the loop waits too.
+const EFFECT_BATCHES: usize = 256;
+
+/// Where the time comes from: epoch milliseconds.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+/// The machine's clock.
+pub fn system_clock() -> Clock {
+    Arc::new(|| jiff::Timestamp::now().as_millisecond())
+}
+
+/// What a loop starts from.
+pub struct Engine {
+    pub state: State,
+    pub role: Role,
+    pub clock: Clock,
+    pub metrics: Arc<Metrics>,
+}
+
+impl Engine {
+    /// Starts the loop on a thread of its own (a step computes, and may take a while) inside the current tokio
+    /// runtime. Effects are handed over in order, batch by batch; the loop ends when the handle is stopped or
+    /// their receiver is dropped.
+    ///
+    /// # Errors
+    /// The system can't start another thread.
+    pub fn start(self) -> std::io::Result<(EngineHandle, mpsc::Receiver<Vec<Effect>>)> {
+        let (effects, receiver) = mpsc::channel(EFFECT_BATCHES);
+        let now = (self.clock)();
+        let inbox = Arc::new(Inbox::default());
+        let publisher = Publisher::new(self.state.clone(), self.role, now);
+        let asked = Arc::new(AtomicU64::new(0));
+        let (answered, answers) = watch::channel(0);
+        let handle = EngineHandle::new(Arc::clone(&inbox), &publisher, Arc::clone(&asked), answers);
+        let run = Loop {
+            state: self.state,
+            clock: self.clock,
+            metrics: self.metrics,
+            inbox,
+            publisher,
+            effects,
+            asked,
+            answered,
+            last_now: now.div_euclid(1000),
+        };
+        let runtime = tokio::runtime::Handle::current();
+        std::thread::Builder::new().name("engine".to_owned()).spawn(move || runtime.block_on(run.run()))?;
+        Ok((handle, receiver))
+    }
+}
+
+struct Loop {
+    state: State,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    inbox: Arc<Inbox>,
+    publisher: Publisher,
+    effects: mpsc::Sender<Vec<Effect>>,
+    /// How often a snapshot was asked for, and up to which request it was given.
+    asked: Arc<AtomicU64>,
+    answered: watch::Sender<u64>,
+    last_now: i64,
+}
+
+impl Loop {
+    async fn run(mut self) {
+        let mut dirty = false;
+        loop {
+            let asked = self.asked.load(Ordering::Acquire);
+            let (batch, waited) = self.inbox.take();
+            let now = self.now();
+            let due = self.state.next_wake().is_some_and(|wake| wake <= now);
+            if !batch.is_empty() || due || self.state.unfinished() {
+                dirty = true;
+                self.metrics.inbox_wait(waited);
+                if !self.step(now, batch).await {
+                    return;
+                }
+            }
+            let wanted = asked > *self.answered.borrow();
+            if (dirty && (wanted || self.publisher.due(PUBLISH_EVERY))) || self.publisher.due(HEARTBEAT) {
+                self.publisher.publish(&self.state, (self.clock)(), dirty);
+                dirty = false;
+            }
+            if wanted {
+                self.answered.send_replace(asked);
+            }
+            if self.inbox.stopped() && self.inbox.len() == 0 {
+                self.publisher.publish(&self.state, (self.clock)(), dirty);
+                return;
+            }
+            if !self.state.unfinished() {
+                self.sleep(dirty).await;
+            }
+        }
+    }
+
+    /// One step; false when nobody takes effects any more.
+    async fn step(&mut self, now: i64, mut batch: Vec<Event>) -> bool {
+        if batch.is_empty() {
+            batch.push(Event::Tick);
+        }
+        let began = Instant::now();
+        let effects = self.state.step(now, batch);
+        self.metrics.step(began.elapsed());
+        effects.is_empty() || self.effects.send(effects).await.is_ok()
+    }
+
+    /// Until something comes, time is due, or a snapshot that was held back may be published.
+    async fn sleep(&self, dirty: bool) {
+        let publish = self.publisher.wait(if dirty { PUBLISH_EVERY } else { HEARTBEAT });
+        let wake = self.state.next_wake().map_or(HEARTBEAT, |wake| {
+            let wait = wake.saturating_mul(1000).saturating_sub((self.clock)());
+            Duration::from_millis(u64::try_from(wait).unwrap_or(0)).max(SHORTEST_WAIT)
+        });
+        // The clock that `wake` belongs to need not be tokio's: sleep no longer than a heartbeat at a time.
+        let wait = publish.min(wake).min(HEARTBEAT);
+        tokio::select! {
+            () = self.inbox.filled() => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+
+    /// Epoch seconds that never go back, whatever the machine's clock does.
+    fn now(&mut self) -> i64 {
+        self.last_now = self.last_now.max((self.clock)().div_euclid(1000));
+        self.last_now
+    }
+}
+
+#[cfg(test)]
+mod tests;

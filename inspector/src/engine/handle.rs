@@ -1,0 +1,81 @@
+//! What others hold of the loop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use fluxion_core::event::Event;
+use tokio::sync::watch;
+
+use super::inbox::Inbox;
+use super::publish::{Published, Publisher, Role, SharedRole};
+
+/// The loop has ended: the inspector is shutting down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the engine has stopped: the inspector is shutting down")]
+pub struct Stopped;
+
+/// Sends events to the loop and reads its snapshots; cheap to clone.
+#[derive(Clone)]
+pub struct EngineHandle {
+    inbox: Arc<Inbox>,
+    current: Arc<ArcSwap<Published>>,
+    changes: watch::Receiver<u64>,
+    role: SharedRole,
+    asked: Arc<AtomicU64>,
+    answers: watch::Receiver<u64>,
+}
+
+impl EngineHandle {
+    pub(super) fn new(
+        inbox: Arc<Inbox>,
+        publisher: &Publisher,
+        asked: Arc<AtomicU64>,
+        answers: watch::Receiver<u64>,
+    ) -> Self {
+        let (current, changes, role) = (publisher.current(), publisher.changes(), publisher.role());
+        Self { inbox, current, changes, role, asked, answers }
+    }
+
+    /// Hands an event over; never waits. A later event about the same object replaces one that the loop has
+    /// not taken yet.
+    pub fn send(&self, event: Event) {
+        self.inbox.push(event);
+    }
+
+    /// The latest snapshot.
+    pub fn snapshot(&self) -> Arc<Published> {
+        self.current.load_full()
+    }
+
+    /// A snapshot that knows everything that was sent before this call; the loop publishes it at once.
+    pub async fn fresh(&self) -> Result<Arc<Published>, Stopped> {
+        let request = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
+        self.inbox.wake();
+        let mut answers = self.answers.clone();
+        answers.wait_for(|answered| *answered >= request).await.map_err(|_| Stopped)?;
+        Ok(self.snapshot())
+    }
+
+    /// Wakes up with the sequence of each new snapshot (of several in a row, with the latest). Its sender is
+    /// gone when the loop has ended.
+    pub fn changed(&self) -> watch::Receiver<u64> {
+        self.changes.clone()
+    }
+
+    /// Events that wait for the loop.
+    pub fn waiting(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// What the next snapshots say of us.
+    pub fn set_role(&self, role: Role) {
+        self.role.set(role);
+        self.inbox.wake();
+    }
+
+    /// Ends the loop after the events that were sent before; a last snapshot is published.
+    pub fn stop(&self) {
+        self.inbox.stop();
+    }
+}

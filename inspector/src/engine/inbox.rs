@@ -1,0 +1,157 @@
+//! Events on their way to the loop, coalesced per object: the latest state wins.
+//!
+//! So their number is bounded by the number of objects, and a watch that delivers never waits.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fluxion_core::event::Event;
+use fluxion_core::model::Text;
+use tokio::sync::Notify;
+
+/// What an event is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum About {
+    Node(Text),
+    Pod(Text),
+    Group(Text),
+    Owner(Text),
+    Bound(Text),
+    Cancelled(Text),
+    Leadership,
+    Tick,
+}
+
+fn about(event: &Event) -> About {
+    match event {
+        Event::Node(node) => About::Node(node.name.clone()),
+        Event::NodeGone(name) => About::Node(name.clone()),
+        Event::Pod(pod) => About::Pod(pod.uid.clone()),
+        Event::PodGone(uid) => About::Pod(uid.clone()),
+        Event::Group(group) => About::Group(group.uid.clone()),
+        Event::GroupGone(uid) => About::Group(uid.clone()),
+        Event::Owner(owner) => About::Owner(owner.uid.clone()),
+        Event::OwnerGone(uid) => About::Owner(uid.clone()),
+        Event::Bound { pod, .. } => About::Bound(pod.clone()),
+        Event::Cancelled { job, .. } => About::Cancelled(job.clone()),
+        Event::Synced | Event::Paused => About::Leadership,
+        Event::Tick => About::Tick,
+    }
+}
+
+#[derive(Default)]
+struct Content {
+    places: HashMap<About, u64>,
+    events: BTreeMap<u64, Event>,
+    next: u64,
+    since: Option<Instant>,
+    stopped: bool,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Inbox {
+    content: Mutex<Content>,
+    filled: Notify,
+}
+
+impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, Content> {
+        // Nothing in here panics half-way through a change, so a poisoned lock still guards a whole value.
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes an event in. A later state of an object stands where the earlier one stood, so that what was said
+    /// after it (`Synced`) still comes after it; leadership alone moves to the end.
+    pub(super) fn push(&self, event: Event) {
+        let mut guard = self.lock();
+        let content = &mut *guard;
+        content.since.get_or_insert_with(Instant::now);
+        let about = about(&event);
+        let place = match content.places.get(&about) {
+            Some(place) if about != About::Leadership => *place,
+            earlier => {
+                if let Some(place) = earlier {
+                    content.events.remove(place);
+                }
+                content.next += 1;
+                content.places.insert(about, content.next);
+                content.next
+            }
+        };
+        content.events.insert(place, event);
+        drop(guard);
+        self.filled.notify_one();
+    }
+
+    /// Everything there is, in order, and how long the oldest of it has waited.
+    pub(super) fn take(&self) -> (Vec<Event>, Duration) {
+        let mut content = self.lock();
+        content.places.clear();
+        let waited = content.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        (std::mem::take(&mut content.events).into_values().collect(), waited)
+    }
+
+    /// Wakes the loop though there is no event.
+    pub(super) fn wake(&self) {
+        self.filled.notify_one();
+    }
+
+    /// Returns at once when something came since the last time it returned.
+    pub(super) async fn filled(&self) {
+        self.filled.notified().await;
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().events.len()
+    }
+
+    pub(super) fn stop(&self) {
+        self.lock().stopped = true;
+        self.filled.notify_one();
+    }
+
+    pub(super) fn stopped(&self) -> bool {
+        self.lock().stopped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gone(uid: &str) -> Event {
+        Event::PodGone(uid.into())
+    }
+
+    #[test]
+    fn the_latest_state_of_an_object_wins_and_keeps_its_place() {
+        let inbox = Inbox::default();
+        inbox.push(Event::Cancelled { job: "a".into(), by: "first".into() });
+        inbox.push(gone("p"));
+        inbox.push(Event::Synced);
+        inbox.push(Event::Cancelled { job: "a".into(), by: "second".into() });
+        let second = Event::Cancelled { job: "a".into(), by: "second".into() };
+        assert_eq!(inbox.take().0, vec![second, gone("p"), Event::Synced]);
+        assert_eq!(inbox.len(), 0);
+    }
+
+    #[test]
+    fn leadership_is_said_last() {
+        let inbox = Inbox::default();
+        inbox.push(Event::Synced);
+        inbox.push(gone("p"));
+        inbox.push(Event::Paused);
+        assert_eq!(inbox.take().0, vec![gone("p"), Event::Paused]);
+    }
+
+    #[test]
+    fn ten_thousand_changes_of_ten_objects_are_ten_events() {
+        let inbox = Inbox::default();
+        for round in 0..10_000 {
+            inbox.push(gone(&format!("p{}", round % 10)));
+        }
+        assert_eq!(inbox.len(), 10);
+    }
+}

@@ -1,0 +1,5 @@
+//! The edge to Kubernetes: watches in, writes out.
+//!
+//! It translates and carries out; it decides nothing.
+
+pub mod connect;

@@ -1,0 +1,57 @@
+//! How the API server is reached.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+/// Why it is not.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("{path}: {source}")]
+    Kubeconfig { path: PathBuf, source: kube::config::KubeconfigError },
+    #[error("no cluster to connect to: {0}; give --kubeconfig, or run in a Pod")]
+    Infer(#[from] kube::config::InferConfigError),
+    #[error("kubeconfig: {0}")]
+    Context(#[from] kube::config::KubeconfigError),
+    #[error("{url}: {source}; is the API server up, and do the credentials in the kubeconfig fit?")]
+    Unreachable { url: String, source: kube::Error },
+    #[error("client: {0}")]
+    Client(#[from] kube::Error),
+}
+
+/// A connection, and what the kubeconfig or Pod says about where we are.
+pub struct Connection {
+    pub client: Client,
+    pub namespace: String,
+    pub url: String,
+}
+
+/// Connects as told by the flags, else as a Pod does, else as kubectl does. The server must answer.
+pub async fn connect(
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+) -> Result<Connection, ConnectError> {
+    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
+    let mut config = match kubeconfig {
+        Some(path) => {
+            let read = Kubeconfig::read_from(&path)
+                .map_err(|source| ConnectError::Kubeconfig { path: path.clone(), source })?;
+            Config::from_custom_kubeconfig(read, &options)
+                .await
+                .map_err(|source| ConnectError::Kubeconfig { path, source })?
+        }
+        None if options.context.is_some() => Config::from_kubeconfig(&options).await?,
+        None => Config::infer().await?,
+    };
+    config.connect_timeout = Some(Duration::from_secs(10));
+    let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
+    let client = Client::try_from(config)?;
+    let version = client
+        .apiserver_version()
+        .await
+        .map_err(|source| ConnectError::Unreachable { url: url.clone(), source })?;
+    tracing::info!(%url, version = version.git_version, "connected");
+    Ok(Connection { client, namespace, url })
+}

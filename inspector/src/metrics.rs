@@ -1,0 +1,146 @@
+//! Counters that the edge and the loop keep, as Prometheus reads them.
+//!
+//! What can be read off a snapshot (jobs by state, nodes) is not counted here: whoever serves `/metrics` adds it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// One label: how something came out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Outcome {
+    pub outcome: &'static str,
+}
+
+/// One label: the kind of effect or of watched object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Kind {
+    pub kind: &'static str,
+}
+
+/// What is counted. All of it is cheap to touch from any task.
+pub struct Metrics {
+    registry: Mutex<Registry>,
+    step_seconds: Histogram,
+    inbox_wait_seconds: Histogram,
+    /// `done`, `gone`, `elsewhere`, `transient`, `refused`.
+    pub binds: Family<Outcome, Counter>,
+    /// From the decision until the API server has answered.
+    pub bind_seconds: Histogram,
+    /// Writes other than bindings that came through, by kind (`condition`, `group`, `event`, `delete`).
+    pub writes: Family<Kind, Counter>,
+    /// Writes other than bindings that were given up, by kind.
+    pub write_failures: Family<Kind, Counter>,
+    /// Kubernetes Events that were not written because too many were waiting, or too many are about one object.
+    pub events_dropped: Counter,
+    /// Effects that wait for the API server.
+    pub effects_waiting: Gauge,
+    /// Watches that failed and were started again, by kind of object.
+    pub watch_failures: Family<Kind, Counter>,
+    /// Objects that could not be understood, by kind.
+    pub invalid_objects: Family<Kind, Counter>,
+    /// 1 while this inspector holds the Lease.
+    pub leader: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Everything at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("fluxion");
+        // 100 µs to about 50 s, and 1 ms to about 65 s.
+        let step_seconds = Histogram::new(exponential_buckets(0.0001, 2.0, 20));
+        let inbox_wait_seconds = Histogram::new(exponential_buckets(0.0001, 2.0, 20));
+        let bind_seconds = Histogram::new(exponential_buckets(0.001, 2.0, 17));
+        let metrics = Self {
+            step_seconds: step_seconds.clone(),
+            inbox_wait_seconds: inbox_wait_seconds.clone(),
+            binds: Family::default(),
+            bind_seconds: bind_seconds.clone(),
+            writes: Family::default(),
+            write_failures: Family::default(),
+            events_dropped: Counter::default(),
+            effects_waiting: Gauge::default(),
+            watch_failures: Family::default(),
+            invalid_objects: Family::default(),
+            leader: Gauge::default(),
+            registry: Mutex::new(Registry::default()),
+        };
+        registry.register("step_seconds", "Length of one step of the engine", step_seconds);
+        registry.register(
+            "inbox_wait_seconds",
+            "How long the oldest event of a step waited",
+            inbox_wait_seconds,
+        );
+        registry.register("binds", "Bindings by outcome", metrics.binds.clone());
+        registry.register("bind_seconds", "From the decision to the API server's answer", bind_seconds);
+        registry.register("writes", "Writes to the API server that came through", metrics.writes.clone());
+        registry.register("write_failures", "Writes that were given up", metrics.write_failures.clone());
+        registry.register("events_dropped", "Kubernetes Events not written", metrics.events_dropped.clone());
+        registry.register(
+            "effects_waiting",
+            "Writes that wait for the API server",
+            metrics.effects_waiting.clone(),
+        );
+        registry.register(
+            "watch_failures",
+            "Watches that had to be started again",
+            metrics.watch_failures.clone(),
+        );
+        registry.register("invalid_objects", "Objects not understood", metrics.invalid_objects.clone());
+        registry.register("leader", "1 while this inspector holds the Lease", metrics.leader.clone());
+        *metrics.lock() = registry;
+        metrics
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// For whoever serves `/metrics`: adds to what is shown, once.
+    pub fn register(&self, add: impl FnOnce(&mut Registry)) {
+        add(&mut self.lock());
+    }
+
+    /// The OpenMetrics text.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String does not fail.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.lock());
+        text
+    }
+
+    /// One step of the engine.
+    pub fn step(&self, took: Duration) {
+        self.step_seconds.observe(took.as_secs_f64());
+    }
+
+    /// How long the oldest event of a step waited for it.
+    pub fn inbox_wait(&self, waited: Duration) {
+        self.inbox_wait_seconds.observe(waited.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_shown() {
+        let metrics = Metrics::new();
+        metrics.binds.get_or_create(&Outcome { outcome: "done" }).inc_by(3);
+        let text = metrics.encode();
+        assert!(text.contains("fluxion_binds_total{outcome=\"done\"} 3"), "{text}");
+    }
+}
