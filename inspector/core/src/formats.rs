@@ -6,6 +6,7 @@
 mod error;
 pub mod grug;
 pub mod hostlist;
+pub mod hwloc;
 pub mod idset;
 pub mod jgf;
 pub mod rv1;

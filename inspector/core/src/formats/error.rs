@@ -5,7 +5,7 @@ use crate::graph::GraphError;
 /// Why a document is refused. The texts name the step that failed, as flux-sched's own do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// A GRUG recipe that is not GraphML or doesn't make sense.
+    /// A GRUG recipe that is not XML or doesn't make sense.
     #[error("error in reading grug string; {0}")]
     Grug(String),
     /// A JGF document that is not JSON or lacks something.

@@ -1,4 +1,4 @@
-//! GRUG: a resource graph described by a recipe in GraphML.
+//! GRUG: a resource graph described by a recipe as a graph in XML (`GraphML`).
 //!
 //! The recipe's nodes are generators of vertices, its edges say how many there are of each below
 //! which. This module reads the recipe; `expand` makes the graph.
