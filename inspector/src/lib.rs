@@ -8,4 +8,5 @@ pub mod cluster;
 pub mod kube;
 pub mod logs;
 pub mod metrics;
+pub mod standalone;
 pub mod state_dir;

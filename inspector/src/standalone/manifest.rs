@@ -1,0 +1,289 @@
+//! Reads Kubernetes manifests from files and directories: YAML or JSON, several documents, Lists.
+//!
+//! Every error names file, document and field. Kinds that standalone mode has no use for are reported and
+//! passed over. Knows nothing about what is done with the objects.
+
+use std::fmt;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::object::{NotAnObject, Object};
+use super::unknown_fields::unknown_fields;
+
+/// The largest file that is read, in bytes (about 10,000 nodes as kubectl prints them).
+pub const FILE_SIZE_MAX: u64 = 256 << 20;
+
+/// Where a document stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file as it was named, or `standard input`.
+    pub file: String,
+    /// 1-based.
+    pub document: usize,
+    /// 1-based place in `items` of a List.
+    pub item: Option<usize>,
+    /// `Kind/name`, as far as they are known.
+    pub object: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, document {}", self.file, self.document)?;
+        if let Some(item) = self.item {
+            write!(f, ", item {item}")?;
+        }
+        if let Some(object) = &self.object {
+            write!(f, " ({object})")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why manifests could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    #[error("cannot read {}: {source}", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{} is larger than {} MiB: split it", path.display(), FILE_SIZE_MAX >> 20)]
+    TooLarge { path: PathBuf },
+    #[error("{} holds no .yaml, .yml or .json file", path.display())]
+    EmptyDirectory { path: PathBuf },
+    #[error("{} holds no object", file)]
+    NoObject { file: String },
+    #[error("{place}: {message}")]
+    Syntax { place: Place, message: String },
+    #[error("{place}: field {path}: {message}")]
+    Field { place: Place, path: String, message: String },
+}
+
+/// One object and where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    pub place: Place,
+    pub object: Object,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Manifests {
+    /// In the order of the files.
+    pub documents: Vec<Document>,
+    /// One line each: kinds passed over, fields that no Kubernetes API has.
+    pub warnings: Vec<String>,
+}
+
+impl Manifests {
+    /// Reads a file, or all `.yaml`, `.yml` and `.json` files of a directory (not below it) in order of name.
+    pub fn read(&mut self, path: &Path) -> Result<(), ManifestError> {
+        let io = |source| ManifestError::Io { path: path.to_owned(), source };
+        if !fs::metadata(path).map_err(io)?.is_dir() {
+            return self.read_file(path);
+        }
+        let mut files = Vec::new();
+        for entry in fs::read_dir(path).map_err(io)? {
+            let file = entry.map_err(io)?.path();
+            let known = file.extension().is_some_and(|ext| ext == "yaml" || ext == "yml" || ext == "json");
+            if known && file.is_file() {
+                files.push(file);
+            }
+        }
+        if files.is_empty() {
+            return Err(ManifestError::EmptyDirectory { path: path.to_owned() });
+        }
+        files.sort();
+        files.iter().try_for_each(|file| self.read_file(file))
+    }
+
+    fn read_file(&mut self, path: &Path) -> Result<(), ManifestError> {
+        let io = |source| ManifestError::Io { path: path.to_owned(), source };
+        let mut text = String::new();
+        let file = fs::File::open(path).map_err(io)?;
+        let read = file.take(FILE_SIZE_MAX + 1).read_to_string(&mut text).map_err(io)?;
+        if read as u64 > FILE_SIZE_MAX {
+            return Err(ManifestError::TooLarge { path: path.to_owned() });
+        }
+        self.read_text(&path.display().to_string(), &text)
+    }
+
+    /// Reads what stands in `text`; `file` is what errors call it.
+    pub fn read_text(&mut self, file: &str, text: &str) -> Result<(), ManifestError> {
+        let documents = if looks_like_json(text) { json(file, text) } else { yaml(file, text) }?;
+        let mut any = false;
+        for (index, value) in documents.into_iter().enumerate() {
+            if value.is_null() {
+                continue;
+            }
+            any = true;
+            let place = Place { file: file.to_owned(), document: index + 1, item: None, object: None };
+            self.document(place, value)?;
+        }
+        if any { Ok(()) } else { Err(ManifestError::NoObject { file: file.to_owned() }) }
+    }
+
+    fn document(&mut self, mut place: Place, mut value: Value) -> Result<(), ManifestError> {
+        let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let is_list = kind.ends_with("List") && value.get("items").is_some();
+        if !is_list {
+            place.object = Some(called(&value)).filter(|called| !called.is_empty());
+            return self.object(place, value);
+        }
+        let item_kind = kind.strip_suffix("List").filter(|kind| !kind.is_empty()).map(str::to_owned);
+        let api_version = value.get("apiVersion").cloned();
+        let Some(Value::Array(items)) = value.get_mut("items").map(Value::take) else {
+            return Err(ManifestError::Field {
+                place,
+                path: "items".to_owned(),
+                message: "must be a list of objects".to_owned(),
+            });
+        };
+        for (index, mut item) in items.into_iter().enumerate() {
+            // Items of a typed list (NodeList) as the API server sends it carry no kind of their own.
+            if let (Some(kind), Value::Object(fields)) = (&item_kind, &mut item) {
+                fields.entry("kind").or_insert_with(|| Value::String(kind.clone()));
+                fields.entry("apiVersion").or_insert_with(|| api_version.clone().unwrap_or(Value::Null));
+            }
+            let object = Some(called(&item)).filter(|called| !called.is_empty());
+            self.object(Place { item: Some(index + 1), object, ..place.clone() }, item)?;
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, place: Place, value: Value) -> Result<(), ManifestError> {
+        if !value.is_object() {
+            let message = "is no Kubernetes object (a mapping with apiVersion, kind, metadata)".to_owned();
+            return Err(ManifestError::Syntax { place, message });
+        }
+        match Object::from_value(value.clone()) {
+            Ok(object) => {
+                let meta = object.meta();
+                if meta.name.as_deref().unwrap_or_default().is_empty() && meta.generate_name.is_none() {
+                    let path = "metadata.name".to_owned();
+                    return Err(ManifestError::Field { place, path, message: "missing".to_owned() });
+                }
+                for path in unknown_fields(&value, &object.to_value()) {
+                    self.warnings.push(format!("{place}: unknown field {path} is ignored"));
+                }
+                self.documents.push(Document { place, object });
+                Ok(())
+            }
+            Err(NotAnObject::UnknownKind(kind)) => {
+                self.warnings.push(format!("{place}: passed over, standalone mode has no use for {kind}"));
+                Ok(())
+            }
+            Err(NotAnObject::Field { path, message }) => Err(ManifestError::Field { place, path, message }),
+        }
+    }
+}
+
+/// `Kind/name` as far as the document says.
+fn called(value: &Value) -> String {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (kind, name) = (text(value.get("kind")), text(value.pointer("/metadata/name")));
+    if name.is_empty() { kind } else { format!("{kind}/{name}") }
+}
+
+fn syntax(file: &str, document: usize, message: String) -> ManifestError {
+    ManifestError::Syntax { place: Place { file: file.to_owned(), document, item: None, object: None }, message }
+}
+
+/// JSON has quoted keys; a YAML file may start with a brace too.
+fn looks_like_json(text: &str) -> bool {
+    text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with(['"', '}']))
+}
+
+fn json(file: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
+    let mut documents = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        documents.push(value.map_err(|error| syntax(file, documents.len() + 1, format!("not JSON: {error}")))?);
+    }
+    Ok(documents)
+}
+
+fn yaml(file: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
+    // A file of FILE_SIZE_MAX bytes has fewer nodes than this; anchors are limited, so it can't grow.
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_events: 50_000_000,
+            max_nodes: 50_000_000,
+            max_total_scalar_bytes: 512 << 20,
+            max_documents: 200_000,
+            max_aliases: 1_000,
+        },
+        with_snippet: false,
+    };
+    let mut reader = text.as_bytes();
+    let mut documents = Vec::new();
+    for value in serde_saphyr::read_with_options::<_, Value>(&mut reader, options) {
+        documents.push(value.map_err(|error| syntax(file, documents.len() + 1, format!("not YAML: {error}")))?);
+    }
+    Ok(documents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Manifests, ManifestError> {
+        let mut manifests = Manifests::default();
+        manifests.read_text("cluster.yaml", text).map(|()| manifests)
+    }
+
+    #[test]
+    fn a_list_and_documents_in_order() {
+        let got = read(
+            "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: n1}}\n\
+             - {apiVersion: v1, kind: Node, metadata: {name: n2}}\n---\n# nothing here\n---\n\
+             apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n",
+        )
+        .unwrap();
+        let names: Vec<&str> = got.documents.iter().map(|document| document.object.name()).collect();
+        assert_eq!(names, ["n1", "n2", "p"]);
+        assert_eq!(got.documents[1].place.to_string(), "cluster.yaml, document 1, item 2 (Node/n2)");
+    }
+
+    #[test]
+    fn items_of_a_typed_list_take_its_kind() {
+        let got = read(r#"{"kind": "NodeList", "apiVersion": "v1", "items": [{"metadata": {"name": "n1"}}]}"#).unwrap();
+        assert_eq!((got.documents[0].object.kind(), got.documents[0].object.name()), ("Node", "n1"));
+    }
+
+    #[test]
+    fn other_kinds_and_fields_are_reported() {
+        let got = read(
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n---\n\
+             {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, resoures: {limits: {cpu: 1}}}]}}\n",
+        )
+        .unwrap();
+        assert_eq!(
+            got.warnings,
+            [
+                "cluster.yaml, document 1 (ConfigMap/c): passed over, standalone mode has no use for ConfigMap (v1)",
+                "cluster.yaml, document 2 (Pod/p): unknown field spec.containers[0].resoures is ignored",
+            ]
+        );
+    }
+
+    #[test]
+    fn errors_say_where() {
+        let cases = [
+            ("a: [1", "cluster.yaml, document 1: not YAML"),
+            ("{\"a\": ", "cluster.yaml, document 1: not JSON"),
+            ("- 1\n", "cluster.yaml, document 1: is no Kubernetes object"),
+            ("kind: Pod\n", "cluster.yaml, document 1 (Pod): field apiVersion: missing"),
+            ("{apiVersion: v1, kind: Pod}", "cluster.yaml, document 1 (Pod): field metadata"),
+            ("{apiVersion: v1, kind: Node, metadata: {labels: {}}}", "field metadata.name: missing"),
+            ("", "cluster.yaml holds no object"),
+            (
+                "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: two, template: {}}}",
+                "cluster.yaml, document 1 (Job/j): field spec.parallelism: ",
+            ),
+        ];
+        for (text, expected) in cases {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text:?} gives {error:?}, not {expected:?}");
+        }
+    }
+}

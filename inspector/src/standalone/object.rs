@@ -1,0 +1,246 @@
+//! The kinds of Kubernetes objects that standalone mode keeps, behind one enum.
+//!
+//! Knows names and metadata; not what any field means to a scheduler.
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::DynamicObject;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// One object of a kind that standalone mode understands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Object {
+    Node(Box<Node>),
+    Pod(Box<Pod>),
+    Job(Box<Job>),
+    /// Of either API: scheduling.k8s.io or scheduling.x-k8s.io.
+    PodGroup(Box<DynamicObject>),
+    Deployment(Box<Deployment>),
+    ReplicaSet(Box<ReplicaSet>),
+    StatefulSet(Box<StatefulSet>),
+    PriorityClass(Box<PriorityClass>),
+}
+
+/// Why a document is not one of these objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotAnObject {
+    /// Well-formed, but of a kind that standalone mode has no use for.
+    UnknownKind(String),
+    /// The field at this path is missing or has the wrong type.
+    Field { path: String, message: String },
+}
+
+/// API groups of PodGroups, native and scheduler-plugins'.
+const POD_GROUP_GROUPS: [&str; 2] = ["scheduling.k8s.io", "scheduling.x-k8s.io"];
+
+impl Object {
+    /// Reads a JSON document by its `apiVersion` and `kind`.
+    pub fn from_value(mut value: Value) -> Result<Self, NotAnObject> {
+        let text = |key: &str| match value.get(key) {
+            Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
+            _ => Err(NotAnObject::Field {
+                path: key.to_owned(),
+                message: "missing; a Kubernetes object starts with apiVersion and kind".to_owned(),
+            }),
+        };
+        let (api_version, kind) = (text("apiVersion")?, text("kind")?);
+        quantities_as_text(&mut value, 0);
+        match (api_version.as_str(), kind.as_str()) {
+            ("v1", "Node") => typed(value).map(|object| Self::Node(Box::new(object))),
+            ("v1", "Pod") => typed(value).map(|object| Self::Pod(Box::new(object))),
+            ("batch/v1", "Job") => typed(value).map(|object| Self::Job(Box::new(object))),
+            ("apps/v1", "Deployment") => typed(value).map(|object| Self::Deployment(Box::new(object))),
+            ("apps/v1", "ReplicaSet") => typed(value).map(|object| Self::ReplicaSet(Box::new(object))),
+            ("apps/v1", "StatefulSet") => typed(value).map(|object| Self::StatefulSet(Box::new(object))),
+            ("scheduling.k8s.io/v1", "PriorityClass") => {
+                typed(value).map(|object| Self::PriorityClass(Box::new(object)))
+            }
+            (version, "PodGroup") if is_pod_group_version(version) => {
+                typed(value).map(|object| Self::PodGroup(Box::new(object)))
+            }
+            _ => Err(NotAnObject::UnknownKind(format!("{kind} ({api_version})"))),
+        }
+    }
+
+    /// The object as it would be served: with `apiVersion` and `kind`.
+    pub fn to_value(&self) -> Value {
+        let value = match self {
+            Self::Node(object) => serde_json::to_value(object),
+            Self::Pod(object) => serde_json::to_value(object),
+            Self::Job(object) => serde_json::to_value(object),
+            Self::PodGroup(object) => serde_json::to_value(object),
+            Self::Deployment(object) => serde_json::to_value(object),
+            Self::ReplicaSet(object) => serde_json::to_value(object),
+            Self::StatefulSet(object) => serde_json::to_value(object),
+            Self::PriorityClass(object) => serde_json::to_value(object),
+        };
+        value.unwrap_or(Value::Null)
+    }
+
+    /// As it stands in `kind`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Node(_) => "Node",
+            Self::Pod(_) => "Pod",
+            Self::Job(_) => "Job",
+            Self::PodGroup(_) => "PodGroup",
+            Self::Deployment(_) => "Deployment",
+            Self::ReplicaSet(_) => "ReplicaSet",
+            Self::StatefulSet(_) => "StatefulSet",
+            Self::PriorityClass(_) => "PriorityClass",
+        }
+    }
+
+    /// As it stands in `apiVersion`.
+    pub fn api_version(&self) -> &str {
+        match self {
+            Self::Node(_) | Self::Pod(_) => "v1",
+            Self::Job(_) => "batch/v1",
+            Self::Deployment(_) | Self::ReplicaSet(_) | Self::StatefulSet(_) => "apps/v1",
+            Self::PriorityClass(_) => "scheduling.k8s.io/v1",
+            Self::PodGroup(object) => object.types.as_ref().map_or("", |types| types.api_version.as_str()),
+        }
+    }
+
+    /// Whether objects of this kind live in a namespace.
+    pub fn namespaced(&self) -> bool {
+        !matches!(self, Self::Node(_) | Self::PriorityClass(_))
+    }
+
+    /// Its metadata.
+    pub fn meta(&self) -> &ObjectMeta {
+        match self {
+            Self::Node(object) => &object.metadata,
+            Self::Pod(object) => &object.metadata,
+            Self::Job(object) => &object.metadata,
+            Self::PodGroup(object) => &object.metadata,
+            Self::Deployment(object) => &object.metadata,
+            Self::ReplicaSet(object) => &object.metadata,
+            Self::StatefulSet(object) => &object.metadata,
+            Self::PriorityClass(object) => &object.metadata,
+        }
+    }
+
+    /// Its metadata, to change.
+    pub fn meta_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Self::Node(object) => &mut object.metadata,
+            Self::Pod(object) => &mut object.metadata,
+            Self::Job(object) => &mut object.metadata,
+            Self::PodGroup(object) => &mut object.metadata,
+            Self::Deployment(object) => &mut object.metadata,
+            Self::ReplicaSet(object) => &mut object.metadata,
+            Self::StatefulSet(object) => &mut object.metadata,
+            Self::PriorityClass(object) => &mut object.metadata,
+        }
+    }
+
+    /// `metadata.name`, empty when there is none.
+    pub fn name(&self) -> &str {
+        self.meta().name.as_deref().unwrap_or_default()
+    }
+
+    /// `metadata.namespace`, empty for cluster-scoped objects.
+    pub fn namespace(&self) -> &str {
+        self.meta().namespace.as_deref().unwrap_or_default()
+    }
+
+    /// `metadata.uid`, empty before it was admitted.
+    pub fn uid(&self) -> &str {
+        self.meta().uid.as_deref().unwrap_or_default()
+    }
+
+    /// An annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.meta().annotations.as_ref()?.get(key).map(String::as_str)
+    }
+}
+
+fn is_pod_group_version(api_version: &str) -> bool {
+    api_version.split_once('/').is_some_and(|(group, _)| POD_GROUP_GROUPS.contains(&group))
+}
+
+/// Deserializes with the path of whatever does not fit.
+fn typed<T: DeserializeOwned>(value: Value) -> Result<T, NotAnObject> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        NotAnObject::Field { path, message: error.into_inner().to_string() }
+    })
+}
+
+/// Maps of quantities, where YAML users write `cpu: 4` and the API server takes it for `"4"`.
+const QUANTITY_MAPS: [&str; 7] =
+    ["requests", "limits", "capacity", "allocatable", "overhead", "allocatedResources", "hard"];
+
+/// Turns bare numbers in maps of quantities into text, down to the depth that manifests have.
+fn quantities_as_text(value: &mut Value, depth: u32) {
+    /// Deeper than any field of the kinds above; the YAML reader stops at 64 too.
+    const DEPTH_MAX: u32 = 64;
+    if depth > DEPTH_MAX {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                if let (true, Value::Object(quantities)) = (QUANTITY_MAPS.contains(&key.as_str()), &mut *field) {
+                    for quantity in quantities.values_mut() {
+                        if let Value::Number(number) = quantity {
+                            *quantity = Value::String(number.to_string());
+                        }
+                    }
+                } else {
+                    quantities_as_text(field, depth + 1);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| quantities_as_text(item, depth + 1)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn bare_numbers_are_quantities() {
+        let pod = Object::from_value(json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": 4, "memory": "1Gi"}}}]},
+        }))
+        .unwrap();
+        let Object::Pod(pod) = pod else { panic!("a Pod, not {pod:?}") };
+        let requests = pod.spec.unwrap().containers.remove(0).resources.unwrap().requests.unwrap();
+        assert_eq!(requests["cpu"].0, "4");
+        assert_eq!(requests["memory"].0, "1Gi");
+    }
+
+    #[test]
+    fn the_path_of_a_wrong_field_is_named() {
+        let bad = Object::from_value(json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "c"}], "priority": "high"},
+        }));
+        let Err(NotAnObject::Field { path, message }) = bad else { panic!("refused, not {bad:?}") };
+        assert_eq!(path, "spec.priority");
+        assert!(message.contains("high"), "{message}");
+    }
+
+    #[test]
+    fn both_pod_groups_are_taken_and_others_are_not() {
+        let group = |api_version: &str| {
+            Object::from_value(json!({"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": "g"}}))
+        };
+        assert_eq!(group("scheduling.x-k8s.io/v1alpha1").unwrap().api_version(), "scheduling.x-k8s.io/v1alpha1");
+        assert_eq!(group("scheduling.k8s.io/v1beta1").unwrap().kind(), "PodGroup");
+        assert_eq!(
+            group("scheduling.volcano.sh/v1beta1"),
+            Err(NotAnObject::UnknownKind("PodGroup (scheduling.volcano.sh/v1beta1)".to_owned()))
+        );
+    }
+}
