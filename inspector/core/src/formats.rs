@@ -10,5 +10,6 @@ pub mod hwloc;
 pub mod idset;
 pub mod jgf;
 pub mod rv1;
+pub mod writer;
 
 pub use error::ReadError;

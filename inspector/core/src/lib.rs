@@ -10,3 +10,4 @@ pub mod graph;
 pub mod jobspec;
 pub mod matcher;
 pub mod planner;
+pub mod quirks;

@@ -1,0 +1,171 @@
+//! Formats jgf and `jgf_shorthand`: a graph in JSON.
+
+use super::json;
+use crate::errno::Errno;
+use crate::graph::{EdgeId, Graph, Subsystem};
+use crate::matcher::sink::VertexEvent;
+use crate::quirks::Quirks;
+
+/// The two arrays of an answer, as text.
+#[derive(Debug, Clone)]
+pub(super) struct JgfParts {
+    shorthand: bool,
+    quirks: Quirks,
+    nodes: String,
+    edges: String,
+    /// Whether something was left out because what it belongs to is exclusive.
+    shortened: bool,
+}
+
+impl JgfParts {
+    pub(super) fn new(shorthand: bool, quirks: Quirks) -> Self {
+        Self { shorthand, quirks, nodes: String::new(), edges: String::new(), shortened: false }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.edges.is_empty()
+    }
+
+    pub(super) fn vertex(&mut self, graph: &Graph, event: &VertexEvent<'_>) {
+        if self.shorthand && event.parent_exclusive {
+            self.shortened = true;
+            return;
+        }
+        let out = &mut self.nodes;
+        json::separate(out);
+        let vertex = graph.vertex(event.vertex);
+        json::number(out, format_args!("{{\"id\": \"{}\", \"metadata\": {{", vertex.uniq_id));
+        let type_name = graph.type_name(vertex.type_id);
+        let (basename, name) = (graph.text(vertex.basename), graph.text(vertex.name));
+        json::member(out, "type");
+        json::string(out, type_name);
+        if basename != type_name {
+            json::member(out, "basename");
+            json::string(out, basename);
+        }
+        if !is_default_name(name, basename, vertex.id) {
+            json::member(out, "name");
+            json::string(out, name);
+        }
+        json::member(out, "id");
+        json::number(out, vertex.id);
+        json::member(out, "rank");
+        json::number(out, vertex.rank);
+        let properties = graph.properties(event.vertex);
+        if !properties.is_empty() {
+            json::member(out, "properties");
+            object(out, properties.into_iter());
+        }
+        let unit = graph.text(vertex.unit);
+        if !unit.is_empty() {
+            json::member(out, "unit");
+            json::string(out, unit);
+        }
+        if event.exclusive {
+            json::member(out, "exclusive");
+            out.push_str("true");
+        }
+        if event.needs != 1 {
+            json::member(out, "size");
+            json::number(out, event.needs);
+        }
+        if !vertex.paths.is_empty() {
+            json::member(out, "paths");
+            out.push('{');
+            let mut paths = vertex.paths.clone();
+            paths.sort_unstable();
+            for (subsystem, path) in paths {
+                json::member(out, graph.subsystem_name(subsystem));
+                json::string(out, &graph.path_text(path));
+            }
+            out.push('}');
+        }
+        if let Some(label) = event.label {
+            json::member(out, "ephemeral");
+            object(out, std::iter::once(("label", label)));
+        }
+        if let Some(aggregates) = event.aggregates {
+            json::member(out, "agfilter");
+            out.push('{');
+            for aggregate in aggregates {
+                json::member(out, graph.type_name(aggregate.type_id));
+                json::number(out, format_args!("\"used:{}, total:{}\"", aggregate.used, aggregate.total));
+            }
+            out.push('}');
+        }
+        out.push_str("}}");
+    }
+
+    pub(super) fn edge(&mut self, graph: &Graph, edge: EdgeId, exclusive: bool) {
+        if self.shorthand && exclusive {
+            self.shortened = true;
+            return;
+        }
+        let edge = graph.edge(edge);
+        let uniq_id = |vertex| graph.vertex(vertex).uniq_id;
+        let out = &mut self.edges;
+        json::separate(out);
+        let (source, target) = (uniq_id(edge.source), uniq_id(edge.target));
+        json::number(out, format_args!("{{\"source\": \"{source}\", \"target\": \"{target}\""));
+        if edge.subsystem != Subsystem::CONTAINMENT {
+            json::member(out, "metadata");
+            object(out, std::iter::once(("subsystem", graph.subsystem_name(edge.subsystem))));
+        }
+        out.push('}');
+    }
+
+    /// Whether the content has a text; nodes without edges have none where accidents are repeated.
+    pub(super) fn check(&mut self) -> Result<(), Errno> {
+        if self.edges.is_empty() && !self.nodes.is_empty() && self.quirks.writer_keeps_leftovers {
+            return Err(Errno::Enoent);
+        }
+        Ok(())
+    }
+
+    /// Appends the object and forgets it.
+    pub(super) fn emit(&mut self, out: &mut String) {
+        out.push_str("{\"graph\": {\"nodes\": [");
+        out.push_str(&self.nodes);
+        out.push_str("], \"edges\": [");
+        out.push_str(&self.edges);
+        out.push_str("]}");
+        if self.shortened {
+            out.push_str(", \"writer\": \"fluxion:jgf_shorthand\"");
+        }
+        out.push('}');
+        self.clear();
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.nodes.clear();
+        self.edges.clear();
+        if !self.quirks.sticky_shorthand_mark {
+            self.shortened = false;
+        }
+    }
+
+    pub(super) fn emit_line(&mut self, out: &mut String) -> Result<(), Errno> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.check()?;
+        self.emit(out);
+        out.push('\n');
+        Ok(())
+    }
+}
+
+/// Whether the name is what basename and number give, without putting it together.
+fn is_default_name(name: &str, basename: &str, id: i64) -> bool {
+    let Some(rest) = name.strip_prefix(basename) else { return false };
+    rest.parse() == Ok(id) && (rest == "0" || !rest.trim_start_matches('-').starts_with(['0', '+']))
+}
+
+fn object<'a>(out: &mut String, members: impl Iterator<Item = (&'a str, &'a str)>) {
+    out.push('{');
+    for (name, value) in members {
+        json::member(out, name);
+        json::string(out, value);
+    }
+    out.push('}');
+}
