@@ -11,3 +11,4 @@ pub mod jobspec;
 pub mod matcher;
 pub mod planner;
 pub mod quirks;
+pub mod search;
