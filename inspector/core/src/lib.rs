@@ -2,13 +2,22 @@
 //!
 //! Pure by its manifest: no clock, randomness, network or files. Time is an argument.
 
+pub mod check;
+pub mod constraint;
 pub mod document;
+pub mod duration;
 pub mod errno;
+pub mod explain;
 pub mod flux_constraint;
 pub mod formats;
 pub mod graph;
+pub mod inventory;
 pub mod jobspec;
 pub mod matcher;
 pub mod planner;
+pub mod quantity;
+pub mod queue;
 pub mod quirks;
+pub mod request;
+pub mod resources;
 pub mod search;

@@ -1,3 +1,4 @@
 //! Finding and booking resources for a request.
 
+pub mod gang;
 pub mod sink;

@@ -1,0 +1,178 @@
+//! The one decision whether a node may take a Pod, whatever it has free, and if not, why.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, Expression, NodeConstraint, Operator, Taint, Term, Toleration, TolerationOperator};
+
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// Taints that Kubernetes itself sets and takes away again.
+const PASSING: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
+
+/// What eligibility needs to know of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// The node's name.
+    pub name: Arc<str>,
+    /// Its labels.
+    pub labels: BTreeMap<Arc<str>, Arc<str>>,
+    /// Its taints.
+    pub taints: Vec<Taint>,
+    /// Cordoned: spec.unschedulable.
+    pub unschedulable: bool,
+    /// Condition Ready is True.
+    pub ready: bool,
+    /// It has a deletion timestamp.
+    pub deleting: bool,
+}
+
+/// Why a node is left out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Exclusion {
+    /// The node is being deleted.
+    Deleting,
+    /// The node selector's label is missing or differs.
+    Selector {
+        /// The label's key.
+        key: Arc<str>,
+    },
+    /// No term of the required node affinity matches.
+    Affinity,
+    /// A taint that is not tolerated.
+    Tainted(Taint),
+    /// Condition Ready is not True.
+    NotReady,
+    /// The node is cordoned.
+    Cordoned,
+}
+
+impl Exclusion {
+    /// Whether it passes by itself: cordons, readiness and what Kubernetes taints. A job that only such nodes could
+    /// take is waiting, not impossible.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::NotReady | Self::Cordoned => true,
+            Self::Tainted(taint) => PASSING.iter().any(|prefix| taint.key.starts_with(prefix)),
+            Self::Deleting | Self::Selector { .. } | Self::Affinity => false,
+        }
+    }
+}
+
+impl fmt::Display for Exclusion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deleting => f.write_str("being deleted"),
+            Self::Selector { key } => write!(f, "excluded by node selector {key}"),
+            Self::Affinity => f.write_str("excluded by node affinity"),
+            Self::Tainted(taint) => write!(f, "tainted {taint}"),
+            Self::NotReady => f.write_str("not ready"),
+            Self::Cordoned => f.write_str("cordoned"),
+        }
+    }
+}
+
+/// Whether the node may take Pods with this constraint; the error is the reason that weighs most: one that stays
+/// comes before one that passes.
+pub fn eligible(constraint: &NodeConstraint, node: &NodeFacts) -> Result<(), Exclusion> {
+    if node.deleting {
+        return Err(Exclusion::Deleting);
+    }
+    for (key, value) in &constraint.selector {
+        if node.labels.get(key) != Some(value) {
+            return Err(Exclusion::Selector { key: key.clone() });
+        }
+    }
+    if let Some(terms) = &constraint.affinity
+        && !terms.iter().any(|term| term_matches(term, node))
+    {
+        return Err(Exclusion::Affinity);
+    }
+    let mut passing = None;
+    for exclusion in states(&constraint.tolerations, node) {
+        if !exclusion.is_temporary() {
+            return Err(exclusion);
+        }
+        passing = passing.or(Some(exclusion));
+    }
+    passing.map_or(Ok(()), Err)
+}
+
+/// Every reason for which the node's own state keeps Pods with these tolerations away, each once: what is shown
+/// of a node.
+pub fn exclusions(tolerations: &[Toleration], node: &NodeFacts) -> Vec<Exclusion> {
+    let mut reasons: Vec<Exclusion> =
+        node.deleting.then_some(Exclusion::Deleting).into_iter().chain(states(tolerations, node)).collect();
+    reasons.sort();
+    reasons.dedup();
+    reasons
+}
+
+/// What the node's readiness, cordon and taints say, readiness first.
+fn states<'a>(tolerations: &'a [Toleration], node: &'a NodeFacts) -> impl Iterator<Item = Exclusion> + 'a {
+    let tolerated = move |key: &str, value: &str, effect: Effect| {
+        tolerations.iter().any(|toleration| tolerates(toleration, key, value, effect))
+    };
+    // A node that is not ready is about to be tainted so, and one that is cordoned too: the toleration counts
+    // before the taint is there.
+    let not_ready = (!node.ready
+        && !tolerated(NOT_READY, "", Effect::NoSchedule)
+        && !tolerated(UNREACHABLE, "", Effect::NoSchedule))
+    .then_some(Exclusion::NotReady);
+    let cordoned = (node.unschedulable && !tolerated(UNSCHEDULABLE, "", Effect::NoSchedule))
+        .then_some(Exclusion::Cordoned);
+    let tainted = node
+        .taints
+        .iter()
+        .filter(|taint| taint.effect != Effect::PreferNoSchedule)
+        .filter(move |taint| !tolerated(&taint.key, &taint.value, taint.effect))
+        .map(|taint| match taint.key.as_ref() {
+            NOT_READY | UNREACHABLE => Exclusion::NotReady,
+            UNSCHEDULABLE => Exclusion::Cordoned,
+            _ => Exclusion::Tainted(taint.clone()),
+        });
+    not_ready.into_iter().chain(cordoned).chain(tainted)
+}
+
+fn tolerates(toleration: &Toleration, key: &str, value: &str, effect: Effect) -> bool {
+    if toleration.effect.is_some_and(|e| e != effect) {
+        return false;
+    }
+    match (toleration.key.as_deref().filter(|k| !k.is_empty()), toleration.operator) {
+        (None, TolerationOperator::Exists) => true,
+        (None, TolerationOperator::Equal) => false,
+        (Some(own), TolerationOperator::Exists) => own == key,
+        (Some(own), TolerationOperator::Equal) => own == key && toleration.value.as_ref() == value,
+    }
+}
+
+fn term_matches(term: &Term, node: &NodeFacts) -> bool {
+    !(term.labels.is_empty() && term.fields.is_empty())
+        && term.labels.iter().all(|e| matches(e, node.labels.get(&e.key).map(AsRef::as_ref)))
+        && term.fields.iter().all(|e| e.key.as_ref() == "metadata.name" && matches(e, Some(&node.name)))
+}
+
+fn matches(expression: &Expression, value: Option<&str>) -> bool {
+    let listed = |value: &str| expression.values.iter().any(|v| v.as_ref() == value);
+    let compare = |holds: fn(i64, i64) -> bool| match (value, expression.values.as_slice()) {
+        (Some(value), [bound]) => {
+            value.parse().is_ok_and(|value: i64| bound.parse().is_ok_and(|bound| holds(value, bound)))
+        }
+        _ => false,
+    };
+    match expression.operator {
+        Operator::In => value.is_some_and(listed),
+        Operator::NotIn => !value.is_some_and(listed),
+        Operator::Exists => value.is_some(),
+        Operator::DoesNotExist => value.is_none(),
+        Operator::Gt => compare(|value, bound| value > bound),
+        Operator::Lt => compare(|value, bound| value < bound),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! The words: one line, and details.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::{Count, GangWhy, Reason, ShapeWhy, Short, WhyNot};
+use crate::constraint::Exclusion;
+use crate::quantity;
+
+/// What the reader may know by name.
+pub trait Names {
+    /// The job's name, if the reader may know it.
+    fn job(&self, id: u32) -> Option<String>;
+    /// The holder's name, if the reader may know it.
+    fn holder(&self, key: &str) -> Option<String>;
+}
+
+/// Knows no names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nameless;
+
+impl Names for Nameless {
+    fn job(&self, _: u32) -> Option<String> {
+        None
+    }
+
+    fn holder(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// One line, and details one a line.
+pub fn render(why: &WhyNot, names: &dyn Names) -> (String, Vec<String>) {
+    let mut parts = Vec::new();
+    let mut details = Vec::new();
+    if why.nodes == 0 {
+        parts.push("the cluster has no nodes".to_owned());
+    } else {
+        let lacking: Vec<&ShapeWhy> = why.shapes.iter().filter(|shape| shape.room < shape.wanted).collect();
+        // Where each shape alone finds room, all of them are looked at.
+        let shown = if lacking.is_empty() { why.shapes.iter().collect() } else { lacking };
+        let several = why.shapes.len() > 1;
+        for shape in shown.iter().take(SHAPES) {
+            parts.push(one_shape(why, shape, several, names));
+        }
+        if shown.len() > SHAPES {
+            parts.push(format!("{} more shapes", shown.len() - SHAPES));
+        }
+    }
+    parts.extend(why.gang.as_ref().and_then(|gang| one_gang(gang, why.never)));
+    if !why.behind.is_empty() {
+        parts.push(format!("room is held for {}", jobs(&why.behind, names)));
+    }
+    parts.extend(no_estimate(why, names));
+    for shape in why.shapes.iter().take(SHAPES) {
+        shape_details(shape, why.never, names, &mut details);
+    }
+    (parts.join("; "), details)
+}
+
+/// Shapes that are written out.
+const SHAPES: usize = 8;
+/// Names that are written out.
+const LISTED: usize = 5;
+
+fn nodes(count: usize) -> String {
+    if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") }
+}
+
+fn one_shape(why: &WhyNot, shape: &ShapeWhy, several: bool, names: &dyn Names) -> String {
+    let mut text = String::new();
+    if several {
+        let _ = write!(text, "{} of {}: ", shape.wanted, needs(shape));
+    }
+    let mut counts: Vec<String> =
+        shape.counts.iter().map(|count| one_count(count, why.never, names)).collect();
+    if shape.fitting > 0 {
+        counts.push(match shape.fitting {
+            1 => "1 fits".to_owned(),
+            fitting => format!("{fitting} fit"),
+        });
+    }
+    let _ = write!(text, "{}: {}", nodes(why.nodes), counts.join(", "));
+    text
+}
+
+fn needs(shape: &ShapeWhy) -> String {
+    let listed: Vec<String> = shape
+        .needs
+        .iter()
+        .filter(|(resource, quantity)| *quantity > 0 && resource.as_ref() != "pods")
+        .map(|(resource, quantity)| format!("{resource} {}", quantity::format(resource, quantity)))
+        .collect();
+    if listed.is_empty() { "nothing but a place".to_owned() } else { listed.join(" + ") }
+}
+
+fn one_count(count: &Count, never: bool, names: &dyn Names) -> String {
+    let n = count.nodes;
+    let lack = if n == 1 { "lacks" } else { "lack" };
+    match &count.reason {
+        Reason::Excluded(exclusion @ (Exclusion::Cordoned | Exclusion::NotReady)) => {
+            format!("{} {exclusion}", nodes(n))
+        }
+        Reason::Excluded(exclusion) => format!("{n} {exclusion}"),
+        Reason::Missing { resource } => {
+            format!("{n} {} no {resource}", if n == 1 { "has" } else { "have" })
+        }
+        Reason::TooSmall { resource } => format!(
+            "{n} too small for {resource} ({} wanted, the largest has {}{})",
+            quantity::format(resource, count.need),
+            quantity::format(resource, count.largest),
+            if never { "" } else { " when empty" }
+        ),
+        Reason::Busy { resource } => format!("{n} {lack} {resource} (busy)"),
+        Reason::PortTaken { port } => {
+            format!("{n} {} host port {port} taken", if n == 1 { "has" } else { "have" })
+        }
+        Reason::Reserved => format!("{n} held for {}", jobs(&count.jobs, names)),
+    }
+}
+
+fn one_gang(gang: &GangWhy, never: bool) -> Option<String> {
+    if gang.wanted == 1 && gang.level.is_none() {
+        return None;
+    }
+    let empty = if never { " even when empty" } else { "" };
+    let short = match &gang.short {
+        Some(Short::Resource(resource)) => format!(" ({resource} is short)"),
+        Some(Short::Port(port)) => format!(" (host port {port} allows one on each node)"),
+        None => String::new(),
+    };
+    Some(match (&gang.level, &gang.best) {
+        (Some(level), Some(best)) => format!(
+            "needs {} together in one {level}, the best ({best}) has room for {}{empty}{short}",
+            gang.wanted, gang.room
+        ),
+        (Some(level), None) => format!("needs {} together in one {level}, which no node has", gang.wanted),
+        (None, _) => format!("needs {} together, room for {}{empty}{short}", gang.wanted, gang.room),
+    })
+}
+
+/// Names that may be told, and how many may not.
+fn list(known: Vec<Option<String>>, one: &str, more: &str) -> String {
+    let mut told: Vec<String> = known.iter().flatten().take(LISTED).cloned().collect();
+    let rest = known.len() - told.len();
+    if told.is_empty() {
+        return if rest == 1 { one.to_owned() } else { more.to_owned() };
+    }
+    if rest > 0 {
+        told.push("others".to_owned());
+    }
+    told.join(", ")
+}
+
+fn jobs(ids: &[u32], names: &dyn Names) -> String {
+    list(ids.iter().map(|id| names.job(*id)).collect(), "another job", "other jobs")
+}
+
+fn no_estimate(why: &WhyNot, names: &dyn Names) -> Option<String> {
+    let mut known: Vec<Option<String>> = why.no_end.iter().map(|key| names.holder(key)).collect();
+    known.extend(why.no_end_jobs.iter().map(|id| names.job(*id)));
+    if known.is_empty() {
+        return None;
+    }
+    known.dedup();
+    let verb = if known.len() == 1 { "has" } else { "have" };
+    Some(format!("no estimate: {} {verb} no time limit", list(known, "what runs there", "what runs there")))
+}
+
+fn shape_details(shape: &ShapeWhy, never: bool, names: &dyn Names, details: &mut Vec<String>) {
+    for count in &shape.counts {
+        let mut line = one_count(count, never, names);
+        if let (Some(soonest), Reason::Busy { .. }) = (count.soonest, &count.reason) {
+            let _ = write!(line, ", the first has room at {}", utc(soonest));
+        }
+        if count.endless > 0 {
+            let _ = write!(line, ", {} without a planned end", count.endless);
+        }
+        details.push(line);
+    }
+    if let Some(miss) = &shape.nearest {
+        let lacks: Vec<String> =
+            miss.lacks.iter().map(|(resource, need, has)| lack(resource, *need, *has)).collect();
+        details.push(format!("nearest: {} has {}", miss.node, lacks.join(", ")));
+    }
+}
+
+fn lack(resource: &Arc<str>, need: u64, has: u64) -> String {
+    format!("{resource} {} of {}", quantity::format(resource, has), quantity::format(resource, need))
+}
+
+/// RFC 3339 in UTC; years beyond 9999 are written as they are.
+pub fn utc(seconds: i64) -> String {
+    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Days are counted from 1 March of year 0, so that leap days end the year; 146,097 days are 400 years.
+    let shifted = days + 719_468;
+    let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day_of_month:02}T{hour:02}:{minute:02}:{second:02}Z")
+}

@@ -1,0 +1,165 @@
+//! The books: which nodes there are, what they offer, who holds what on them and until when, what is reserved.
+//!
+//! Cloning costs a few reference counts: everything lies in shared chunks that are copied when they change. What is
+//! *held now* and when it is *planned to be released* are two things: a holder past its planned end still holds, and
+//! is planned to end a second from now. A node that offers less than is held on it has a deficit; that is shown,
+//! never an error. Nothing in here decides where a gang goes, or knows what a Pod is beyond its holder's key.
+
+mod book;
+mod columns;
+mod cow;
+mod domains;
+mod eligibility;
+mod holding;
+mod natural;
+mod node;
+mod reserving;
+mod timeline;
+mod view;
+
+use std::sync::Arc;
+
+pub use holding::{Hold, HoldKind};
+pub use natural::natural_order;
+pub use node::NodeSpec;
+pub use reserving::Reservation;
+pub use view::NodeView;
+
+pub(crate) use book::Book;
+pub(crate) use domains::Domains;
+pub(crate) use eligibility::Eligibility;
+pub(crate) use reserving::NodeReservation;
+pub(crate) use timeline::planned_end;
+
+use columns::Columns;
+use cow::CowVec;
+
+/// Where a node's numbers lie; stays the same while the node, or somebody on it, is there.
+pub(crate) type NodeId = u32;
+/// Where a resource's numbers lie.
+pub(crate) type KindId = u32;
+/// Quantities by resource, in order of their ids.
+pub(crate) type Quantities = Arc<[(KindId, u64)]>;
+
+/// Nodes, holders and reservations. See the module for what it keeps apart.
+#[derive(Clone, Debug, Default)]
+pub struct Inventory {
+    /// Ids by node name, for nodes that exist and for names that somebody holds on.
+    ids: imbl::OrdMap<Arc<str>, NodeId>,
+    /// Existing nodes in natural order of their names.
+    order: Arc<Vec<NodeId>>,
+    books: CowVec<Option<Arc<Book>>>,
+    unused: Arc<Vec<NodeId>>,
+    columns: Columns,
+    /// Node of each holder.
+    holders: imbl::OrdMap<Arc<str>, NodeId>,
+    /// Planned ends that have a time, with whose they are.
+    ends: imbl::OrdSet<(i64, NodeId, Arc<str>)>,
+    reservations: imbl::OrdMap<u32, Arc<Reservation>>,
+    reserved: CowVec<Option<Arc<Vec<NodeReservation>>>>,
+    eligibility: eligibility::Sets,
+    domains: domains::Cache,
+    levels: Arc<Vec<Arc<str>>>,
+    freed: u64,
+    graph: u64,
+    outside: u64,
+}
+
+impl Inventory {
+    /// No nodes, no holders.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Grows whenever something was freed or planned otherwise, or a node changed: what did not fit may fit now.
+    /// Taking does not change it.
+    pub fn freed_generation(&self) -> u64 {
+        self.freed
+    }
+
+    /// Grows whenever a node appears, changes or goes: what could never run may be possible now.
+    pub fn graph_generation(&self) -> u64 {
+        self.graph
+    }
+
+    /// Grows with every change that is not a placement of ours being held as planned: what the last pass computed
+    /// still stands while this number and all planned ends stand.
+    pub fn outside_generation(&self) -> u64 {
+        self.outside
+    }
+
+    /// How many nodes exist.
+    pub fn node_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The earliest planned end of a holder, if any has one (epoch seconds; may be in the past for an overrun).
+    pub fn next_end(&self) -> Option<i64> {
+        self.ends.get_min().map(|(until, _, _)| *until)
+    }
+
+    pub(crate) fn order(&self) -> &[NodeId] {
+        &self.order
+    }
+
+    pub(crate) fn book(&self, id: NodeId) -> Option<&Arc<Book>> {
+        self.books.get(id)?.as_ref()
+    }
+
+    pub(crate) fn id(&self, name: &str) -> Option<NodeId> {
+        self.ids.get(name).copied()
+    }
+
+    pub(crate) fn name(&self, id: NodeId) -> Arc<str> {
+        self.book(id).map_or_else(|| Arc::from(""), |book| book.name.clone())
+    }
+
+    /// Planned ends in order of time, with node and holder.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = &(i64, NodeId, Arc<str>)> {
+        self.ends.iter()
+    }
+
+    pub(crate) fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// The book of a node name, which is started where there is none.
+    fn open(&mut self, name: &Arc<str>) -> NodeId {
+        if let Some(id) = self.id(name) {
+            return id;
+        }
+        let id = if self.unused.is_empty() {
+            NodeId::try_from(self.ids.len()).expect("fewer than 2^32 nodes fit into memory")
+        } else {
+            Arc::make_mut(&mut self.unused).pop().expect("the list was just seen not to be empty")
+        };
+        self.ids.insert(name.clone(), id);
+        *self.books.slot(id) = Some(Arc::new(Book::new(name.clone())));
+        id
+    }
+
+    /// The book for change.
+    fn book_mut(&mut self, id: NodeId) -> Option<&mut Book> {
+        self.books.slot(id).as_mut().map(Arc::make_mut)
+    }
+
+    /// Forgets a name that neither is a node nor has holders.
+    fn close_unless_used(&mut self, id: NodeId) {
+        let Some(book) = self.book(id) else { return };
+        if book.spec.is_some() || !book.holds.is_empty() {
+            return;
+        }
+        let name = book.name.clone();
+        self.ids.remove(&name);
+        *self.books.slot(id) = None;
+        Arc::make_mut(&mut self.unused).push(id);
+    }
+
+    /// Writes the numbers of one node and resource anew from its book.
+    fn refresh(&mut self, id: NodeId, kind: KindId) {
+        if let Some(book) = self.book(id) {
+            let numbers = book.numbers(kind);
+            self.columns.set(id, kind, numbers);
+        }
+    }
+}

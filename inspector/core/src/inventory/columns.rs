@@ -1,0 +1,88 @@
+//! For each resource the numbers of all nodes side by side, for scanning.
+
+use std::sync::Arc;
+
+use super::cow::CowVec;
+use super::{KindId, NodeId};
+
+/// What a node has of one resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    /// Free now.
+    pub(crate) free: u64,
+    /// Free when every holder with a planned end is gone.
+    pub(crate) late: u64,
+    /// The most there can ever be: the larger of capacity and allocatable, less what never leaves.
+    pub(crate) most: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Column {
+    free: CowVec<u64>,
+    late: CowVec<u64>,
+    most: CowVec<u64>,
+    /// The sum of `most` over all nodes.
+    total: u128,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Columns {
+    kinds: imbl::OrdMap<Arc<str>, KindId>,
+    names: Arc<Vec<Arc<str>>>,
+    columns: Arc<Vec<Column>>,
+}
+
+impl Columns {
+    /// The resource's id, given out at first sight.
+    pub(super) fn intern(&mut self, resource: &Arc<str>) -> KindId {
+        if let Some(kind) = self.kinds.get(resource) {
+            return *kind;
+        }
+        let kind = KindId::try_from(self.names.len()).expect("fewer than 2^32 resources fit into memory");
+        self.kinds.insert(resource.clone(), kind);
+        Arc::make_mut(&mut self.names).push(resource.clone());
+        Arc::make_mut(&mut self.columns).push(Column::default());
+        kind
+    }
+
+    /// The resource's id, if any node or holder named it.
+    pub(crate) fn kind(&self, resource: &str) -> Option<KindId> {
+        self.kinds.get(resource).copied()
+    }
+
+    /// The resource's name.
+    pub(crate) fn name(&self, kind: KindId) -> &Arc<str> {
+        &self.names[kind as usize]
+    }
+
+    pub(super) fn set(&mut self, node: NodeId, kind: KindId, numbers: Numbers) {
+        let column = &mut Arc::make_mut(&mut self.columns)[kind as usize];
+        column.total = column.total - u128::from(column.most.value(node)) + u128::from(numbers.most);
+        for (vector, value) in [
+            (&mut column.free, numbers.free),
+            (&mut column.late, numbers.late),
+            (&mut column.most, numbers.most),
+        ] {
+            if vector.value(node) != value {
+                *vector.slot(node) = value;
+            }
+        }
+    }
+
+    pub(crate) fn free(&self, node: NodeId, kind: KindId) -> u64 {
+        self.columns[kind as usize].free.value(node)
+    }
+
+    pub(crate) fn late(&self, node: NodeId, kind: KindId) -> u64 {
+        self.columns[kind as usize].late.value(node)
+    }
+
+    pub(crate) fn most(&self, node: NodeId, kind: KindId) -> u64 {
+        self.columns[kind as usize].most.value(node)
+    }
+
+    /// The most that all nodes together can ever have.
+    pub(crate) fn total(&self, kind: KindId) -> u128 {
+        self.columns[kind as usize].total
+    }
+}

@@ -1,0 +1,62 @@
+//! Topology: which nodes share a value of a label. Nodes without the label belong to no domain.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Inventory, NodeId, natural_order};
+
+/// The domains of one label.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Domains {
+    /// Values in natural order, each with its nodes in natural order.
+    pub(crate) members: Vec<(Arc<str>, Vec<NodeId>)>,
+}
+
+/// Domains by label, with the generation of the graph that they were read from.
+pub(super) type Cache = imbl::OrdMap<Arc<str>, (u64, Arc<Domains>)>;
+
+impl Inventory {
+    /// Labels that are shown as levels of each node.
+    pub fn set_levels(&mut self, keys: impl IntoIterator<Item = Arc<str>>) {
+        let mut keys: Vec<_> = keys.into_iter().collect();
+        keys.sort();
+        keys.dedup();
+        self.levels = Arc::new(keys);
+    }
+
+    /// Labels that are shown as levels of each node, in order.
+    pub fn levels(&self) -> &[Arc<str>] {
+        &self.levels
+    }
+
+    /// Domains of the level with the names of their nodes, in natural order.
+    pub fn domains_of(&self, level: &str) -> Vec<(Arc<str>, Vec<Arc<str>>)> {
+        let named = |(value, nodes): &(Arc<str>, Vec<NodeId>)| {
+            (value.clone(), nodes.iter().map(|id| self.name(*id)).collect())
+        };
+        self.domains(level).members.iter().map(named).collect()
+    }
+
+    /// Remembers the domains of the level, so that asking again is fast until the graph changes.
+    pub(crate) fn prepare_level(&mut self, level: &Arc<str>) {
+        let domains = self.domains(level);
+        self.domains.insert(level.clone(), (self.graph, domains));
+    }
+
+    pub(crate) fn domains(&self, level: &str) -> Arc<Domains> {
+        if let Some((graph, domains)) = self.domains.get(level)
+            && *graph == self.graph
+        {
+            return domains.clone();
+        }
+        let mut by_value: BTreeMap<&Arc<str>, Vec<NodeId>> = BTreeMap::new();
+        for id in self.order.iter() {
+            if let Some(value) = self.book(*id).and_then(|book| book.facts.labels.get(level)) {
+                by_value.entry(value).or_default().push(*id);
+            }
+        }
+        let mut members: Vec<_> = by_value.into_iter().map(|(value, nodes)| (value.clone(), nodes)).collect();
+        members.sort_by(|(a, _), (b, _)| natural_order(a, b));
+        Arc::new(Domains { members })
+    }
+}

@@ -1,0 +1,101 @@
+//! Nodes that appear, change and go. Their books outlive them: what is held on a node that is gone stays held
+//! until its holders are gone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::book::Offer;
+use super::{Inventory, KindId, natural_order};
+use crate::constraint::{NodeFacts, Taint};
+use crate::resources::ResourceList;
+
+/// A node as the cluster describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its uid; a node of the same name and another uid takes over the books.
+    pub uid: Arc<str>,
+    /// Its labels.
+    pub labels: BTreeMap<Arc<str>, Arc<str>>,
+    /// Its taints.
+    pub taints: Vec<Taint>,
+    /// Cordoned.
+    pub unschedulable: bool,
+    /// Condition Ready is True.
+    pub ready: bool,
+    /// It has a deletion timestamp.
+    pub deleting: bool,
+    /// What it has when everything is healthy.
+    pub capacity: ResourceList,
+    /// What Pods can have of it now.
+    pub allocatable: ResourceList,
+}
+
+impl NodeSpec {
+    pub(super) fn facts(&self) -> NodeFacts {
+        NodeFacts {
+            name: self.name.clone(),
+            labels: self.labels.clone(),
+            taints: self.taints.clone(),
+            unschedulable: self.unschedulable,
+            ready: self.ready,
+            deleting: self.deleting,
+        }
+    }
+}
+
+impl Inventory {
+    /// Adds a node or replaces its description; whoever holds something under its name keeps it.
+    pub fn set_node(&mut self, spec: NodeSpec) {
+        let id = self.open(&spec.name.clone());
+        let known = self.book(id).and_then(|book| book.spec.clone());
+        if known.as_deref() == Some(&spec) {
+            return;
+        }
+        let mut offers: BTreeMap<KindId, Offer> = BTreeMap::new();
+        for (resource, quantity) in spec.capacity.iter() {
+            offers.entry(self.columns.intern(resource)).or_default().capacity = quantity;
+        }
+        for (resource, quantity) in spec.allocatable.iter() {
+            offers.entry(self.columns.intern(resource)).or_default().allocatable = quantity;
+        }
+        if known.is_none() {
+            let at =
+                self.order.partition_point(|other| natural_order(&self.name(*other), &spec.name).is_lt());
+            Arc::make_mut(&mut self.order).insert(at, id);
+        }
+        self.redescribe(id, Some(Arc::new(spec)), offers.into_iter().collect());
+    }
+
+    /// Takes a node away. Its holders stay in its book until they are released.
+    pub fn remove_node(&mut self, name: &str) {
+        let Some(id) = self.id(name) else { return };
+        if self.book(id).is_none_or(|book| book.spec.is_none()) {
+            return;
+        }
+        Arc::make_mut(&mut self.order).retain(|other| *other != id);
+        self.redescribe(id, None, Vec::new());
+        self.close_unless_used(id);
+    }
+
+    /// The node's description as it was last set; `None` for names that are no nodes.
+    pub fn node_spec(&self, name: &str) -> Option<Arc<NodeSpec>> {
+        self.book(self.id(name)?)?.spec.clone()
+    }
+
+    fn redescribe(&mut self, id: u32, spec: Option<Arc<NodeSpec>>, offers: Vec<(KindId, Offer)>) {
+        let Some(book) = self.book_mut(id) else { return };
+        let mut kinds = book.kinds();
+        book.describe(spec, offers);
+        kinds.extend(book.kinds());
+        for kind in kinds {
+            self.refresh(id, kind);
+        }
+        let facts = self.book(id).filter(|book| book.spec.is_some()).map(|book| book.facts.clone());
+        self.eligibility.update(id, facts.as_deref());
+        self.graph += 1;
+        self.freed += 1;
+        self.outside += 1;
+    }
+}

@@ -1,0 +1,108 @@
+//! Reservations: what is promised to jobs that wait, from when to when.
+
+use std::sync::Arc;
+
+use super::{Inventory, NodeId, Quantities};
+use crate::constraint::HostPort;
+use crate::matcher::gang::Placement;
+use crate::request::Request;
+
+/// A planned start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// What is planned where.
+    pub placement: Placement,
+    /// From when, epoch seconds.
+    pub start: i64,
+    /// Until when, epoch seconds; none for a job without a time limit.
+    pub end: Option<i64>,
+    /// The nodes' ids, to clear them by.
+    nodes: Vec<NodeId>,
+}
+
+/// One job's reserved share of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeReservation {
+    pub(crate) job: u32,
+    pub(crate) start: i64,
+    /// `i64::MAX` for no end.
+    pub(crate) end: i64,
+    pub(crate) needs: Quantities,
+    pub(crate) ports: Vec<HostPort>,
+}
+
+impl Inventory {
+    /// Promises a placement of the request to a job, in place of what it was promised before.
+    pub fn reserve(
+        &mut self,
+        job: u32,
+        request: &Request,
+        placement: Placement,
+        start: i64,
+        end: Option<i64>,
+    ) {
+        self.clear_reservation(job);
+        let mut nodes = Vec::new();
+        for slot in &placement.slots {
+            let (Some(id), Some(shape)) = (self.id(&slot.node), request.shapes.get(slot.shape as usize))
+            else {
+                continue;
+            };
+            let times = |quantity: u64| quantity.saturating_mul(u64::from(slot.count));
+            let mut needs: Vec<_> = shape
+                .needs
+                .iter()
+                .filter(|(_, quantity)| *quantity > 0)
+                .map(|(resource, quantity)| (self.columns.intern(resource), times(quantity)))
+                .collect();
+            needs.sort_unstable_by_key(|(kind, _)| *kind);
+            let entry = NodeReservation {
+                job,
+                start,
+                end: end.unwrap_or(i64::MAX),
+                needs: needs.into(),
+                ports: shape.ports.to_vec(),
+            };
+            Arc::make_mut(self.reserved.slot(id).get_or_insert_default()).push(entry);
+            nodes.push(id);
+        }
+        nodes.dedup();
+        self.reservations.insert(job, Arc::new(Reservation { placement, start, end, nodes }));
+    }
+
+    /// Takes back what the job was promised.
+    pub fn clear_reservation(&mut self, job: u32) {
+        let Some(reservation) = self.reservations.remove(&job) else { return };
+        for id in &reservation.nodes {
+            let slot = self.reserved.slot(*id);
+            if let Some(entries) = slot {
+                Arc::make_mut(entries).retain(|entry| entry.job != job);
+                if entries.is_empty() {
+                    *slot = None;
+                }
+            }
+        }
+    }
+
+    /// Takes back every promise.
+    pub fn clear_reservations(&mut self) {
+        let jobs: Vec<u32> = self.reservations.keys().copied().collect();
+        for job in jobs {
+            self.clear_reservation(job);
+        }
+    }
+
+    /// What is promised, by job.
+    pub fn reservations(&self) -> impl Iterator<Item = (u32, &Reservation)> {
+        self.reservations.iter().map(|(job, reservation)| (*job, reservation.as_ref()))
+    }
+
+    /// What the job is promised.
+    pub fn reservation(&self, job: u32) -> Option<&Reservation> {
+        self.reservations.get(&job).map(AsRef::as_ref)
+    }
+
+    pub(crate) fn reserved_on(&self, id: NodeId) -> &[NodeReservation] {
+        self.reserved.get(id).and_then(Option::as_ref).map_or(&[], |entries| entries.as_slice())
+    }
+}

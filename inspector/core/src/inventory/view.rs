@@ -1,0 +1,136 @@
+//! A node as it is shown: everything in whole numbers, nothing below 0.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::book::{Book, Sums};
+use super::{Hold, Inventory, KindId, NodeSpec};
+use crate::constraint::{Exclusion, exclusions};
+use crate::resources::ResourceList;
+
+/// What there is to say of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeView {
+    /// Its description as it was last set.
+    pub spec: Arc<NodeSpec>,
+    /// What all Pods bound to it, or about to be, hold.
+    pub allocated: ResourceList,
+    /// The part of `allocated` that others bound.
+    pub foreign: ResourceList,
+    /// Kept for Pods that others nominated for it; not in `allocated`.
+    pub nominated: ResourceList,
+    /// The most that is reserved at any one time.
+    pub reserved: ResourceList,
+    /// Allocatable less what is allocated and nominated, never below 0.
+    pub free: ResourceList,
+    /// What is held beyond allocatable; only resources where that is more than 0.
+    pub deficit: ResourceList,
+    /// Values of the levels' labels that it has.
+    pub levels: BTreeMap<Arc<str>, Arc<str>>,
+    /// Whether a Pod without tolerations may go there.
+    pub eligible: bool,
+    /// Why not.
+    pub reasons: Vec<Exclusion>,
+    /// Who holds what, by holder.
+    pub holders: Vec<(Arc<str>, Hold)>,
+}
+
+fn shown(sum: u128) -> u64 {
+    u64::try_from(sum).unwrap_or(u64::MAX)
+}
+
+impl Inventory {
+    /// One node; `None` when it does not exist.
+    pub fn node(&self, name: &str) -> Option<NodeView> {
+        let id = self.id(name)?;
+        let book = self.book(id)?;
+        let spec = book.spec.clone()?;
+        let list = |of: &dyn Fn(KindId) -> Option<u64>| -> ResourceList {
+            book.kinds()
+                .into_iter()
+                .filter_map(|kind| Some((self.columns.name(kind).clone(), of(kind)?)))
+                .collect()
+        };
+        let held = |of: fn(Sums) -> u128| {
+            list(&|kind| Some(shown(of(book.sums(kind)))).filter(|quantity| *quantity > 0))
+        };
+        let reasons = exclusions(&[], &book.facts);
+        let levels =
+            self.levels.iter().filter_map(|key| Some((key.clone(), spec.labels.get(key)?.clone()))).collect();
+        Some(NodeView {
+            allocated: held(|sums| sums.held - sums.nominated),
+            foreign: held(|sums| sums.foreign),
+            nominated: held(|sums| sums.nominated),
+            reserved: self.most_reserved(id, book),
+            free: list(&|kind| {
+                spec.allocatable
+                    .contains(self.columns.name(kind))
+                    .then(|| u64::try_from(book.balance(kind)).unwrap_or(0))
+            }),
+            deficit: list(&|kind| {
+                Some(shown(book.balance(kind).min(0).unsigned_abs())).filter(|quantity| *quantity > 0)
+            }),
+            levels,
+            eligible: reasons.is_empty(),
+            reasons,
+            holders: book.holds.iter().map(|(holder, held)| (holder.clone(), held.hold.clone())).collect(),
+            spec,
+        })
+    }
+
+    /// All nodes in natural order of their names.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeView> {
+        self.node_names().filter_map(|name| self.node(&name))
+    }
+
+    /// The names of all nodes in natural order.
+    pub fn node_names(&self) -> impl Iterator<Item = Arc<str>> {
+        self.order.iter().map(|id| self.name(*id))
+    }
+
+    fn most_reserved(&self, id: u32, book: &Book) -> ResourceList {
+        let entries = self.reserved_on(id);
+        let mut most: BTreeMap<KindId, u128> = BTreeMap::new();
+        for point in entries {
+            let mut at: BTreeMap<KindId, u128> = BTreeMap::new();
+            for entry in entries.iter().filter(|e| e.start <= point.start && point.start < e.end) {
+                for (kind, quantity) in entry.needs.iter() {
+                    *at.entry(*kind).or_default() += u128::from(*quantity);
+                }
+            }
+            for (kind, sum) in at {
+                let most = most.entry(kind).or_default();
+                *most = (*most).max(sum);
+            }
+        }
+        debug_assert!(book.spec.is_some(), "only existing nodes are shown");
+        most.into_iter().map(|(kind, sum)| (self.columns.name(kind).clone(), shown(sum))).collect()
+    }
+}
+
+impl Inventory {
+    /// Compares the numbers that searches read with the node's book.
+    pub(crate) fn check_columns(&self, name: &str) -> Vec<String> {
+        let Some((id, book)) = self.id(name).and_then(|id| Some((id, self.book(id)?))) else {
+            return vec![format!("node {name} has no book")];
+        };
+        let mut wrong = Vec::new();
+        for kind in book.kinds() {
+            let read =
+                (self.columns.free(id, kind), self.columns.late(id, kind), self.columns.most(id, kind));
+            let numbers = book.numbers(kind);
+            if read != (numbers.free, numbers.late, numbers.most) {
+                wrong
+                    .push(format!("node {name}: the numbers of {} are out of date", self.columns.name(kind)));
+            }
+        }
+        let ends =
+            book.holds.iter().filter_map(|(holder, held)| Some((held.hold.until?, id, holder.clone())));
+        for end in ends {
+            if !self.ends.contains(&end) {
+                wrong.push(format!("node {name}: the planned end of {} is not known", end.2));
+            }
+        }
+        wrong
+    }
+}

@@ -1,0 +1,220 @@
+//! Where first fit fails for several shapes: a search over the ways to fill the nodes, complete within a counted
+//! budget.
+//!
+//! Only fillings that leave no room for one more wanted slot need be tried: taking a slot back from a later node
+//! never hurts. Nodes that hold all they can of every shape at once have a single such filling and come first. A
+//! state (place in the list, slots still wanted) that failed once is not entered again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::plan::Plan;
+use super::search::{Filling, Work, clash, take};
+use crate::constraint::HostPort;
+use crate::inventory::NodeId;
+
+/// With more shapes than this first fit has to do: the number of fillings grows with each.
+pub(super) const MOST_SHAPES: usize = 6;
+/// Fillings looked at, at most; twice the nodes come on top.
+const BUDGET: u64 = 5_000;
+
+/// A node that takes at least one slot.
+pub(super) struct Candidate {
+    pub(super) node: NodeId,
+    pub(super) available: Vec<u64>,
+    /// How many slots of each shape it takes when empty of the others.
+    pub(super) capacities: Filling,
+}
+
+struct Frame {
+    fillings: Vec<Filling>,
+    next: usize,
+    wanted: Filling,
+}
+
+struct Search<'a> {
+    plan: &'a Plan<'a>,
+    candidates: Vec<Candidate>,
+    /// From each place in the list on: slots of each shape, and quantities of each kind.
+    rest: Vec<(Vec<u64>, Vec<u128>)>,
+    left: u64,
+}
+
+/// Fillings for the candidates that place every slot, in the candidates' order.
+pub(super) fn search(
+    plan: &Plan<'_>,
+    mut candidates: Vec<Candidate>,
+    work: &mut Work,
+) -> Option<Vec<(NodeId, Filling)>> {
+    let order: BTreeMap<NodeId, usize> =
+        candidates.iter().enumerate().map(|(at, candidate)| (candidate.node, at)).collect();
+    candidates.sort_by_key(|candidate| contested(plan, candidate));
+    let rest = sums_from(plan, &candidates);
+    let budget = BUDGET + 2 * candidates.len() as u64;
+    let mut search = Search { plan, candidates, rest, left: budget };
+    let found = search.run();
+    work.visited += budget - search.left;
+    let mut found = found?;
+    found.sort_by_key(|(node, _)| order.get(node).copied());
+    Some(found)
+}
+
+/// Whether the node cannot take all it could of every shape at once.
+fn contested(plan: &Plan<'_>, candidate: &Candidate) -> bool {
+    let mut available = candidate.available.clone();
+    let mut ports: Vec<&HostPort> = Vec::new();
+    for (at, shape) in plan.shapes.iter().enumerate() {
+        let count = candidate.capacities[at];
+        if count == 0 {
+            continue;
+        }
+        if clash(&ports, shape.ports) || shape.fits(&available, count) < count {
+            return true;
+        }
+        take(plan, &mut available, at, count);
+        ports.extend(shape.ports);
+    }
+    false
+}
+
+fn sums_from(plan: &Plan<'_>, candidates: &[Candidate]) -> Vec<(Vec<u64>, Vec<u128>)> {
+    let mut sums = (vec![0_u64; plan.shapes.len()], vec![0_u128; plan.kinds.len()]);
+    let mut rest = Vec::with_capacity(candidates.len());
+    for candidate in candidates.iter().rev() {
+        for (sum, capacity) in sums.0.iter_mut().zip(&candidate.capacities) {
+            *sum += u64::from(*capacity);
+        }
+        for (sum, available) in sums.1.iter_mut().zip(&candidate.available) {
+            *sum += u128::from(*available);
+        }
+        rest.push(sums.clone());
+    }
+    rest.reverse();
+    rest
+}
+
+impl Search<'_> {
+    fn run(&mut self) -> Option<Vec<(NodeId, Filling)>> {
+        let wanted: Filling = self.plan.shapes.iter().map(|shape| shape.count).collect();
+        if !self.possible(0, &wanted) {
+            return None;
+        }
+        let mut failed = BTreeSet::new();
+        let mut stack = vec![self.frame(0, wanted)];
+        while let Some(frame) = stack.last_mut() {
+            let Some(filling) = frame.fillings.get(frame.next) else {
+                let depth = stack.len() - 1;
+                if let Some(frame) = stack.pop() {
+                    failed.insert((depth, frame.wanted));
+                }
+                continue;
+            };
+            frame.next += 1;
+            let wanted: Filling =
+                frame.wanted.iter().zip(filling).map(|(want, count)| want - count).collect();
+            if wanted.iter().all(|count| *count == 0) {
+                return Some(self.chosen(&stack));
+            }
+            if self.left == 0 {
+                return None;
+            }
+            let state = (stack.len(), wanted);
+            if self.possible(state.0, &state.1) && !failed.contains(&state) {
+                let frame = self.frame(state.0, state.1);
+                stack.push(frame);
+            }
+        }
+        None
+    }
+
+    fn chosen(&self, stack: &[Frame]) -> Vec<(NodeId, Filling)> {
+        let last = |(frame, candidate): (&Frame, &Candidate)| {
+            (candidate.node, frame.fillings[frame.next.saturating_sub(1)].clone())
+        };
+        stack
+            .iter()
+            .zip(&self.candidates)
+            .map(last)
+            .filter(|(_, filling)| filling.iter().any(|count| *count > 0))
+            .collect()
+    }
+
+    /// Whether the candidates from here on could take what is wanted, looked at shape by shape and kind by kind.
+    fn possible(&self, from: usize, wanted: &[u32]) -> bool {
+        let Some((slots, quantities)) = self.rest.get(from) else { return false };
+        if wanted.iter().zip(slots).any(|(want, have)| u64::from(*want) > *have) {
+            return false;
+        }
+        let mut sums = vec![0_u128; quantities.len()];
+        for (shape, count) in self.plan.shapes.iter().zip(wanted) {
+            for (kind, need) in &shape.needs {
+                sums[*kind] += u128::from(*need) * u128::from(*count);
+            }
+        }
+        sums.iter().zip(quantities).all(|(want, have)| want <= have)
+    }
+
+    fn frame(&mut self, at: usize, wanted: Filling) -> Frame {
+        let mut fillings = Fillings {
+            plan: self.plan,
+            candidate: &self.candidates[at],
+            wanted: &wanted,
+            filling: vec![0; wanted.len()],
+            found: Vec::new(),
+            left: &mut self.left,
+        };
+        let mut available = fillings.candidate.available.clone();
+        fillings.descend(0, &mut available, &mut Vec::new());
+        let fillings = fillings.found;
+        Frame { fillings, next: 0, wanted }
+    }
+}
+
+/// Lists the fillings of one node.
+struct Fillings<'a> {
+    plan: &'a Plan<'a>,
+    candidate: &'a Candidate,
+    wanted: &'a [u32],
+    filling: Filling,
+    found: Vec<Filling>,
+    left: &'a mut u64,
+}
+
+impl<'a> Fillings<'a> {
+    fn limit(&self, at: usize) -> u32 {
+        self.candidate.capacities[at].min(self.wanted[at])
+    }
+
+    /// Goes on with the shape at `at`; as deep as there are shapes, at most [`MOST_SHAPES`].
+    fn descend(&mut self, at: usize, available: &mut Vec<u64>, ports: &mut Vec<&'a HostPort>) {
+        if *self.left == 0 {
+            return;
+        }
+        let plan = self.plan;
+        let Some(shape) = plan.shapes.get(at) else {
+            *self.left -= 1;
+            let room = |(other, shape): (usize, &super::plan::PlannedShape<'_>)| {
+                self.filling[other] < self.limit(other)
+                    && !clash(ports, shape.ports)
+                    && shape.fits(available, 1) > 0
+            };
+            if !plan.shapes.iter().enumerate().any(room) {
+                self.found.push(self.filling.clone());
+            }
+            return;
+        };
+        let limit = self.limit(at);
+        let most = if limit == 0 || clash(ports, shape.ports) { 0 } else { shape.fits(available, limit) };
+        for count in (0..=most).rev() {
+            let (before, port_count) = (available.clone(), ports.len());
+            take(plan, available, at, count);
+            if count > 0 {
+                ports.extend(shape.ports);
+            }
+            self.filling[at] = count;
+            self.descend(at + 1, available, ports);
+            self.filling[at] = 0;
+            *available = before;
+            ports.truncate(port_count);
+        }
+    }
+}

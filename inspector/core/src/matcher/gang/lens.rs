@@ -1,0 +1,109 @@
+//! What a search takes for available on a node: now, over a window, when all planned ends have passed, or at most.
+
+use super::plan::PlannedShape;
+use crate::inventory::{Inventory, KindId, NodeId};
+
+/// A moment at which nothing with a planned end is left.
+const FAR: i64 = i64::MAX - 1;
+
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// From now to an end, between reservations.
+    Now { end: i64 },
+    /// From now on, whatever is reserved.
+    Unreserved,
+    /// From a later start to an end, between reservations.
+    Later { start: i64, end: i64 },
+    /// When everything with a planned end is gone.
+    Late,
+    /// When everything that can leave is gone and everything that passes has passed.
+    Most,
+}
+
+/// Answers what is available, and who may go where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lens<'a> {
+    pub(super) inventory: &'a Inventory,
+    now: i64,
+    moment: Moment,
+}
+
+impl<'a> Lens<'a> {
+    /// From `start` (not before `now`) up to `end`.
+    pub(crate) fn window(inventory: &'a Inventory, now: i64, start: i64, end: i64) -> Self {
+        let moment = if start <= now { Moment::Now { end } } else { Moment::Later { start, end } };
+        Self { inventory, now, moment }
+    }
+
+    /// Now, as if nothing were reserved.
+    pub(crate) fn unreserved(inventory: &'a Inventory, now: i64) -> Self {
+        Self { inventory, now, moment: Moment::Unreserved }
+    }
+
+    /// When every planned end has passed.
+    pub(crate) fn late(inventory: &'a Inventory, now: i64) -> Self {
+        Self { inventory, now, moment: Moment::Late }
+    }
+
+    /// The most that there can ever be.
+    pub(crate) fn most(inventory: &'a Inventory) -> Self {
+        Self { inventory, now: 0, moment: Moment::Most }
+    }
+
+    pub(super) fn admits(&self, shape: &PlannedShape<'_>, id: NodeId) -> bool {
+        match self.moment {
+            Moment::Most => shape.eligibility.lasting(id),
+            _ => shape.eligibility.now(id),
+        }
+    }
+
+    /// What is available of each kind, into `out`.
+    pub(crate) fn available(&self, id: NodeId, kinds: &[KindId], out: &mut Vec<u64>) {
+        let columns = self.inventory.columns();
+        let plain = self.inventory.reserved_on(id).is_empty();
+        let window = match self.moment {
+            Moment::Now { end } if !plain => (self.now, end),
+            Moment::Later { start, end } => (start, end),
+            Moment::Late if !plain => (FAR, i64::MAX),
+            _ => {
+                out.clear();
+                match self.moment {
+                    Moment::Late => out.extend(kinds.iter().map(|kind| columns.late(id, *kind))),
+                    Moment::Most => out.extend(kinds.iter().map(|kind| columns.most(id, *kind))),
+                    _ => out.extend(kinds.iter().map(|kind| columns.free(id, *kind))),
+                }
+                return;
+            }
+        };
+        self.inventory.least(id, self.now, window, kinds, out);
+    }
+
+    /// Whether the shape's ports are taken there.
+    pub(super) fn ports_taken(&self, shape: &PlannedShape<'_>, id: NodeId) -> bool {
+        let held = |counts: fn(&crate::inventory::Hold) -> bool| {
+            self.inventory.book(id).is_some_and(|book| book.clashes(shape.ports, counts))
+        };
+        match self.moment {
+            _ if shape.ports.is_empty() => false,
+            Moment::Now { end } => self.inventory.ports_taken(id, self.now, (self.now, end), shape.ports),
+            Moment::Later { start, end } => {
+                self.inventory.ports_taken(id, self.now, (start, end), shape.ports)
+            }
+            Moment::Late => self.inventory.ports_taken(id, self.now, (FAR, i64::MAX), shape.ports),
+            Moment::Unreserved => held(|_| true),
+            Moment::Most => held(|hold| hold.permanent),
+        }
+    }
+
+    /// How many slots of one shape fit on a node that has this available, at most the shape's count.
+    pub(crate) fn capacity(&self, shape: &PlannedShape<'_>, id: NodeId, available: &[u64]) -> u32 {
+        if shape.impossible || !self.admits(shape, id) {
+            return 0;
+        }
+        let most = shape.fits(available, shape.count);
+        if most == 0 || self.ports_taken(shape, id) {
+            return 0;
+        }
+        if shape.ports.is_empty() { most } else { most.min(1) }
+    }
+}

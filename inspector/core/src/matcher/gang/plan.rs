@@ -1,0 +1,156 @@
+//! A request made ready for searching: resources as ids, shapes in the order in which they are placed.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use super::NodePolicy;
+use crate::constraint::HostPort;
+use crate::inventory::{Domains, Eligibility, Inventory, KindId, NodeId};
+use crate::request::{Request, Shape};
+
+/// One shape, ready for searching.
+#[derive(Debug)]
+pub(crate) struct PlannedShape<'a> {
+    /// Index into the request's shapes.
+    pub(crate) index: u32,
+    pub(crate) count: u32,
+    /// Positions in the plan's kinds, and how much of each one slot needs.
+    pub(crate) needs: Vec<(usize, u64)>,
+    /// It needs something that no node ever had.
+    pub(crate) impossible: bool,
+    pub(crate) eligibility: Eligibility<'a>,
+    pub(crate) ports: &'a [HostPort],
+}
+
+impl PlannedShape<'_> {
+    /// How many slots fit into what is available, at most `most`.
+    pub(crate) fn fits(&self, available: &[u64], most: u32) -> u32 {
+        let mut fits = u64::from(most);
+        for (at, need) in &self.needs {
+            let there = available[*at];
+            if there < *need {
+                return 0;
+            }
+            // One slot is what is asked for most often; a division costs more than a comparison.
+            if fits > 1 {
+                fits = fits.min(there / need);
+            }
+        }
+        u32::try_from(fits).unwrap_or(most)
+    }
+}
+
+/// A request made ready.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    pub(crate) inventory: &'a Inventory,
+    /// Every resource that any shape needs.
+    pub(crate) kinds: Vec<KindId>,
+    /// Shapes that want a slot, the hardest to place first.
+    pub(crate) shapes: Vec<PlannedShape<'a>>,
+    pub(crate) policy: NodePolicy,
+    /// Node lists to be tried one after the other, with the domain's name; without a level a single one.
+    groups: Groups,
+}
+
+#[derive(Debug)]
+enum Groups {
+    All,
+    Domains(Arc<Domains>, Option<Arc<str>>),
+}
+
+impl<'a> Plan<'a> {
+    pub(crate) fn new(inventory: &'a Inventory, request: &'a Request, policy: NodePolicy) -> Self {
+        let mut kinds = Vec::new();
+        let mut shapes: Vec<_> = request
+            .shapes
+            .iter()
+            .zip(0_u32..)
+            .filter(|(shape, _)| shape.count > 0)
+            .map(|(shape, index)| plan_shape(inventory, shape, index, &mut kinds))
+            .collect();
+        if shapes.len() > 1 {
+            shapes.sort_by_key(|planned| {
+                let shape = &request.shapes[planned.index as usize];
+                (Reverse(is_choosy(shape)), Reverse(share(inventory, planned, &kinds)), planned.index)
+            });
+        }
+        let groups = match &request.level {
+            Some(level) => Groups::Domains(inventory.domains(level), request.domain.clone()),
+            None => Groups::All,
+        };
+        Self { inventory, kinds, shapes, policy, groups }
+    }
+
+    /// How many node lists there are to be tried.
+    pub(crate) fn group_count(&self) -> usize {
+        match &self.groups {
+            Groups::All => 1,
+            Groups::Domains(domains, _) => domains.members.len(),
+        }
+    }
+
+    /// The list's domain and nodes in natural order; `None` for a domain that is not wanted.
+    pub(crate) fn group(&self, index: usize) -> Option<(Option<&Arc<str>>, &[NodeId])> {
+        match &self.groups {
+            Groups::All => Some((None, self.inventory.order())),
+            Groups::Domains(domains, wanted) => {
+                let (value, nodes) = domains.members.get(index)?;
+                wanted
+                    .as_ref()
+                    .is_none_or(|wanted| wanted == value)
+                    .then_some((Some(value), nodes.as_slice()))
+            }
+        }
+    }
+
+    /// List indices in the order in which they are tried.
+    pub(crate) fn group_order(&self) -> impl Iterator<Item = usize> {
+        let count = self.group_count();
+        let high = self.policy == NodePolicy::High;
+        (0..count).map(move |index| if high { count - 1 - index } else { index })
+    }
+}
+
+fn plan_shape<'a>(
+    inventory: &'a Inventory,
+    shape: &'a Shape,
+    index: u32,
+    kinds: &mut Vec<KindId>,
+) -> PlannedShape<'a> {
+    let mut needs = Vec::new();
+    let mut impossible = false;
+    for (resource, need) in shape.needs.iter().filter(|(_, need)| *need > 0) {
+        let Some(kind) = inventory.columns().kind(resource) else {
+            impossible = true;
+            continue;
+        };
+        let at = kinds.iter().position(|k| *k == kind).unwrap_or_else(|| {
+            kinds.push(kind);
+            kinds.len() - 1
+        });
+        needs.push((at, need));
+    }
+    PlannedShape {
+        index,
+        count: shape.count,
+        needs,
+        impossible,
+        eligibility: inventory.eligibility(&shape.constraint),
+        ports: &shape.ports,
+    }
+}
+
+/// Whether the shape says where it wants to lie.
+fn is_choosy(shape: &Shape) -> bool {
+    !shape.constraint.selector.is_empty() || shape.constraint.affinity.is_some() || !shape.ports.is_empty()
+}
+
+/// The largest part that one slot takes of what all nodes together can have of a resource, in 2⁻³².
+fn share(inventory: &Inventory, shape: &PlannedShape<'_>, kinds: &[KindId]) -> u128 {
+    let part = |(at, need): &(usize, u64)| {
+        let total = inventory.columns().total(kinds[*at]);
+        (u128::from(*need) << 32) / total.max(1)
+    };
+    shape.needs.iter().map(part).max().unwrap_or(0)
+}

@@ -1,0 +1,291 @@
+//! What a Pod needs: the one place that decides it.
+//!
+//! The larger of (application containers and sidecars together) and (each init container with the sidecars that
+//! start before it), plus the overhead of its runtime class; a resource named for the Pod as a whole replaces that
+//! of its containers (KEP-753, KEP-2837). During an in-place resize the largest of wanted, allocated and actual
+//! counts (KEP-1287). Containers are added exactly; each resource is rounded up once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{ResourceList, whole};
+use crate::quantity::Amount;
+
+/// Exact amounts by resource name.
+pub type Requests = BTreeMap<Arc<str>, Amount>;
+
+/// One container's requests. Limits without requests are requests: whoever fills this in has defaulted them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerAsk {
+    /// The container's name, for error texts.
+    pub name: String,
+    /// An init container that keeps running (restartPolicy Always).
+    pub sidecar: bool,
+    /// What the spec asks for.
+    pub requests: Requests,
+    /// What the kubelet has allocated, where its status says so.
+    pub allocated: Option<Requests>,
+    /// What the container really runs with, where its status says so.
+    pub actual: Option<Requests>,
+}
+
+/// All that decides what a Pod needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodAsk {
+    /// Init containers and sidecars in the order of the spec.
+    pub init: Vec<ContainerAsk>,
+    /// Application containers.
+    pub app: Vec<ContainerAsk>,
+    /// The runtime class's overhead.
+    pub overhead: Requests,
+    /// Requests of the Pod as a whole.
+    pub pod_level: Requests,
+    /// What the kubelet has allocated for the Pod as a whole, where its status says so.
+    pub pod_level_allocated: Option<Requests>,
+    /// The resize that is wished for can never be granted on its node: the wish does not count.
+    pub resize_infeasible: bool,
+}
+
+/// A request that cannot be counted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{resource} of {} {problem}", container.as_ref().map_or("the Pod".to_owned(), |c| format!("container {c}")))]
+pub struct InvalidRequest {
+    /// The container, or none for the Pod as a whole.
+    pub container: Option<String>,
+    /// The resource.
+    pub resource: Arc<str>,
+    /// What is wrong: negative, or too large to be added up.
+    pub problem: &'static str,
+}
+
+const NEGATIVE: &str = "is negative";
+const TOO_LARGE: &str = "is too large to be added up";
+
+/// What the Pod needs, `pods` 1 included.
+pub fn pod_requests(ask: &PodAsk) -> Result<ResourceList, InvalidRequest> {
+    let mut running = Requests::new();
+    for container in &ask.app {
+        add(&mut running, &effective(container, ask.resize_infeasible)?, Some(&container.name))?;
+    }
+    let mut sidecars = Requests::new();
+    let mut peak = Requests::new();
+    for container in &ask.init {
+        let own = effective(container, ask.resize_infeasible)?;
+        if container.sidecar {
+            add(&mut running, &own, Some(&container.name))?;
+            add(&mut sidecars, &own, Some(&container.name))?;
+            raise(&mut peak, &sidecars);
+        } else {
+            let mut together = sidecars.clone();
+            add(&mut together, &own, Some(&container.name))?;
+            raise(&mut peak, &together);
+        }
+    }
+    raise(&mut peak, &running);
+    let as_a_whole =
+        resized(&ask.pod_level, ask.pod_level_allocated.as_ref(), None, ask.resize_infeasible, None)?;
+    peak.extend(as_a_whole);
+    add(&mut peak, &stored(&ask.overhead, None)?, None)?;
+    let mut list = ResourceList::new();
+    for (resource, amount) in peak {
+        let quantity = whole(&resource, amount).ok_or_else(|| InvalidRequest {
+            container: None,
+            resource: resource.clone(),
+            problem: TOO_LARGE,
+        })?;
+        if quantity > 0 {
+            list.set(resource, quantity);
+        }
+    }
+    list.set("pods", 1);
+    Ok(list)
+}
+
+fn effective(container: &ContainerAsk, infeasible: bool) -> Result<Requests, InvalidRequest> {
+    resized(
+        &container.requests,
+        container.allocated.as_ref(),
+        container.actual.as_ref(),
+        infeasible,
+        Some(&container.name),
+    )
+}
+
+/// The largest of wanted, allocated and actual, without a wish that can never be granted.
+fn resized(
+    wanted: &Requests,
+    allocated: Option<&Requests>,
+    actual: Option<&Requests>,
+    infeasible: bool,
+    container: Option<&str>,
+) -> Result<Requests, InvalidRequest> {
+    let granted = allocated.or(actual).is_some();
+    let wish = stored(wanted, container)?;
+    let mut most = if infeasible && granted { Requests::new() } else { wish };
+    for requests in [allocated, actual].into_iter().flatten() {
+        raise(&mut most, &stored(requests, container)?);
+    }
+    Ok(most)
+}
+
+/// The amounts as an API server stores them: whole milli-units, rounded up; negative ones are refused.
+fn stored(requests: &Requests, container: Option<&str>) -> Result<Requests, InvalidRequest> {
+    let one = |(resource, amount): (&Arc<str>, &Amount)| {
+        if amount.is_negative() {
+            return Err(invalid(container, resource, NEGATIVE));
+        }
+        let amount = amount.ceil_to_milli();
+        // Also what one container alone asks for must be countable, so that the error can name it.
+        whole(resource, amount)
+            .map(|_| (resource.clone(), amount))
+            .ok_or_else(|| invalid(container, resource, TOO_LARGE))
+    };
+    requests.iter().map(one).collect()
+}
+
+fn add(sum: &mut Requests, more: &Requests, container: Option<&str>) -> Result<(), InvalidRequest> {
+    for (resource, amount) in more {
+        let slot = sum.entry(resource.clone()).or_default();
+        *slot = slot
+            .checked_add(*amount)
+            .filter(|total| whole(resource, *total).is_some())
+            .ok_or_else(|| invalid(container, resource, TOO_LARGE))?;
+    }
+    Ok(())
+}
+
+fn raise(most: &mut Requests, other: &Requests) {
+    for (resource, amount) in other {
+        let slot = most.entry(resource.clone()).or_default();
+        *slot = (*slot).max(*amount);
+    }
+}
+
+fn invalid(container: Option<&str>, resource: &Arc<str>, problem: &'static str) -> InvalidRequest {
+    InvalidRequest { container: container.map(str::to_owned), resource: resource.clone(), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn amounts(pairs: &[(&str, &str)]) -> Requests {
+        pairs.iter().map(|(name, text)| (Arc::from(*name), text.parse().unwrap())).collect()
+    }
+
+    fn container(name: &str, pairs: &[(&str, &str)]) -> ContainerAsk {
+        ContainerAsk { name: name.to_owned(), requests: amounts(pairs), ..ContainerAsk::default() }
+    }
+
+    fn sidecar(name: &str, pairs: &[(&str, &str)]) -> ContainerAsk {
+        ContainerAsk { sidecar: true, ..container(name, pairs) }
+    }
+
+    fn needs(ask: &PodAsk) -> String {
+        pod_requests(ask).unwrap().to_string()
+    }
+
+    #[test]
+    fn fractions_are_added_exactly_and_rounded_up_once() {
+        for (cpu, memory, want) in [
+            ("0.1", "1.2Gi", "cpu 100m, memory 1288490189, pods 1"),
+            ("1e-1", "129e6", "cpu 100m, memory 129000000, pods 1"),
+            ("1500m", "2.56Gi", "cpu 1500m, memory 2748779070, pods 1"),
+            (".25", "0.5Ki", "cpu 250m, memory 512, pods 1"),
+        ] {
+            let ask = PodAsk {
+                app: vec![container("c", &[("cpu", cpu), ("memory", memory)])],
+                ..PodAsk::default()
+            };
+            assert_eq!(needs(&ask), want);
+        }
+        let part = [("cpu", "0.0005"), ("memory", "1.3Gi")];
+        let ask = PodAsk { app: vec![container("a", &part), container("b", &part)], ..PodAsk::default() };
+        assert_eq!(needs(&ask), "cpu 2m, memory 2791728743, pods 1");
+    }
+
+    #[test]
+    fn sidecars_count_only_for_init_containers_behind_them() {
+        let s1 = sidecar("s1", &[("cpu", "200m"), ("memory", "128Mi")]);
+        let s2 = sidecar("s2", &[("cpu", "300m"), ("memory", "64Mi")]);
+        let app = vec![container("app", &[("cpu", "1"), ("memory", "512Mi")])];
+        let first = PodAsk {
+            init: vec![s1.clone(), container("i1", &[("cpu", "2"), ("memory", "256Mi")]), s2.clone()],
+            app: app.clone(),
+            ..PodAsk::default()
+        };
+        assert_eq!(needs(&first), "cpu 2200m, memory 738197504, pods 1");
+        let last = PodAsk {
+            init: vec![container("i1", &[("cpu", "2"), ("memory", "1Gi")]), s1, s2],
+            app,
+            ..PodAsk::default()
+        };
+        assert_eq!(needs(&last), "cpu 2, memory 1073741824, pods 1");
+    }
+
+    #[test]
+    fn overhead_comes_on_top_of_the_peak() {
+        let ask = PodAsk {
+            init: vec![container("i1", &[("cpu", "500m"), ("memory", "2Gi")])],
+            app: vec![container("app", &[("cpu", "400m"), ("memory", "1Gi")])],
+            overhead: amounts(&[("cpu", "250m"), ("memory", "120Mi")]),
+            ..PodAsk::default()
+        };
+        assert_eq!(needs(&ask), "cpu 750m, memory 2273312768, pods 1");
+    }
+
+    #[test]
+    fn the_pod_level_replaces_only_what_it_names() {
+        let ask = PodAsk {
+            app: vec![
+                container("a", &[("cpu", "700m"), ("memory", "256Mi"), ("example.com/fpga", "1")]),
+                container("b", &[("cpu", "600m"), ("memory", "256Mi")]),
+            ],
+            pod_level: amounts(&[("memory", "3Gi")]),
+            ..PodAsk::default()
+        };
+        assert_eq!(needs(&ask), "cpu 1300m, example.com/fpga 1, memory 3221225472, pods 1");
+        let whole = PodAsk {
+            app: vec![container("a", &[]), container("b", &[("cpu", "9")])],
+            pod_level: amounts(&[("cpu", "1500m"), ("memory", "4Gi")]),
+            ..PodAsk::default()
+        };
+        assert_eq!(needs(&whole), "cpu 1500m, memory 4294967296, pods 1");
+    }
+
+    #[test]
+    fn a_resize_holds_the_larger_one_until_it_is_done_or_infeasible() {
+        let grower = ContainerAsk {
+            allocated: Some(amounts(&[("cpu", "4")])),
+            actual: Some(amounts(&[("cpu", "5")])),
+            ..container("c", &[("cpu", "10")])
+        };
+        let mut ask = PodAsk { app: vec![grower], ..PodAsk::default() };
+        assert_eq!(needs(&ask), "cpu 10, pods 1");
+        ask.resize_infeasible = true;
+        assert_eq!(needs(&ask), "cpu 5, pods 1");
+        ask.app[0].allocated = None;
+        ask.app[0].actual = None;
+        assert_eq!(needs(&ask), "cpu 10, pods 1", "without a status the wish is all there is");
+        let whole = PodAsk {
+            pod_level: amounts(&[("cpu", "2")]),
+            pod_level_allocated: Some(amounts(&[("cpu", "3")])),
+            ..PodAsk::default()
+        };
+        assert_eq!(needs(&whole), "cpu 3, pods 1");
+    }
+
+    #[test]
+    fn what_cannot_be_counted_names_container_and_resource() {
+        let error = |ask: &PodAsk| pod_requests(ask).unwrap_err().to_string();
+        let ask = PodAsk { app: vec![container("c", &[("memory", "-1")])], ..PodAsk::default() };
+        assert_eq!(error(&ask), "memory of container c is negative");
+        let ask = PodAsk { app: vec![container("c", &[("memory", "20E")])], ..PodAsk::default() };
+        assert_eq!(error(&ask), "memory of container c is too large to be added up");
+        let half = [("memory", "10E")];
+        let ask = PodAsk { app: vec![container("a", &half), container("b", &half)], ..PodAsk::default() };
+        assert_eq!(error(&ask), "memory of container b is too large to be added up");
+        let ask = PodAsk { overhead: amounts(&[("cpu", "-1m")]), ..PodAsk::default() };
+        assert_eq!(error(&ask), "cpu of the Pod is negative");
+    }
+}
