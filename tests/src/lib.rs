@@ -1,1 +1,20 @@
-//! stub
+//! A real control plane for tests, and what tests say to it.
+//!
+//! [`Cluster::start`] gives an etcd, a kube-apiserver, a kube-controller-manager and fake kubelets of one's own
+//! in about ten seconds; everything ends when it is dropped. [`inspector`] runs the project's inspector against
+//! it as a plain process with the rights of its chart, and [`plugin`] asks it as a user would. [`cases`] plays
+//! clusters with trouble in them.
+//!
+//! Errors here are read by people only: they are `anyhow` chains, not types.
+
+pub mod apply;
+pub mod cases;
+pub mod cluster;
+pub mod inspector;
+pub mod nodes;
+pub mod plugin;
+pub mod programs;
+pub mod tools;
+pub mod wait;
+
+pub use cluster::{Cluster, Kubelets, Options, Scheduler};

@@ -1,0 +1,216 @@
+//! A Kubernetes control plane of one's own: started on free ports in a temporary folder, ended on drop.
+
+mod access;
+mod components;
+mod kubeconfig;
+mod options;
+mod pki;
+mod ports;
+pub(crate) mod process;
+mod watchdog;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use http::Request;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::{Api, Client};
+use tempfile::TempDir;
+
+use crate::apply::Applier;
+use crate::tools::{Tool, Tools};
+use crate::wait;
+use components::{Components, Ports};
+use pki::Pki;
+use process::Process;
+use watchdog::Watchdog;
+
+pub use access::Access;
+pub use options::{Kubelets, Options, Scheduler};
+
+/// How long a component may take to start; a busy machine is slow.
+const STARTUP: Duration = Duration::from_mins(2);
+
+/// A running control plane. Several may run side by side.
+pub struct Cluster {
+    processes: Vec<Process>,
+    /// Held for as long as the processes listen on them.
+    ports: Option<Ports>,
+    server: String,
+    admin: PathBuf,
+    pki: Pki,
+    tools: Tools,
+    watchdog: Watchdog,
+    /// Removed after everything else is dropped; `None` once it was decided to keep it.
+    dir: Option<TempDir>,
+    path: PathBuf,
+}
+
+impl Cluster {
+    /// Starts one: about ten seconds, when the programs are built.
+    pub async fn start(options: Options) -> Result<Self> {
+        install_crypto();
+        let tools =
+            tokio::task::spawn_blocking(Tools::ensure).await.context("looking for the programs")??;
+        let dir = TempDir::with_prefix("fluxion-cluster-").context("making a temporary folder")?;
+        let path = dir.path().to_owned();
+        let watchdog = Watchdog::start(&path)?;
+        let pki = Pki::create(path.join("pki"))?;
+        let components = Components::reserve(&path, &options, &tools, &watchdog)?;
+        let server = components.server();
+        let admin = access::component(&pki, &path, &server, "admin", Some("system:masters"))?;
+        let mut cluster = Self {
+            processes: Vec::new(),
+            ports: None,
+            server,
+            admin,
+            pki,
+            tools,
+            watchdog,
+            dir: Some(dir),
+            path,
+        };
+        cluster.boot(components, &options).await?;
+        Ok(cluster)
+    }
+
+    async fn boot(&mut self, components: Components, options: &Options) -> Result<()> {
+        self.processes.push(components.etcd()?);
+        self.processes.push(components.api_server(&self.pki)?);
+        let client = self.client().await?;
+        self.ready(&client).await?;
+        let manager =
+            access::component(&self.pki, &self.path, &self.server, "system:kube-controller-manager", None)?;
+        self.processes.push(components.controller_manager(&manager, &self.pki)?);
+        if let Some(scheduler) = options.scheduler {
+            let user = access::component(&self.pki, &self.path, &self.server, "system:kube-scheduler", None)?;
+            self.processes.push(components.scheduler(&user, scheduler)?);
+        }
+        self.processes.push(components.kwok(&self.admin, options.kubelets)?);
+        self.ports = Some(components.into_ports());
+        if options.pod_group_crd {
+            let crd = include_str!("../crds/podgroup.yaml");
+            Applier::new(client.clone())
+                .apply_yaml(crd)
+                .await
+                .context("installing the PodGroup of scheduling.x-k8s.io")?;
+            self.served(&client, "/apis/scheduling.x-k8s.io/v1alpha1").await?;
+        }
+        // Pods are refused in a namespace until it has its default ServiceAccount.
+        self.namespace_usable(&client, "default").await
+    }
+
+    /// Waits for the API server to be ready; says what a component that ended had to say.
+    async fn ready(&mut self, client: &Client) -> Result<()> {
+        let end = tokio::time::Instant::now() + STARTUP;
+        loop {
+            for process in &mut self.processes {
+                process.check()?;
+            }
+            let request = Request::get("/readyz").body(Vec::new()).context("a request for /readyz")?;
+            match client.request_text(request).await {
+                Ok(_) => return Ok(()),
+                Err(error) if tokio::time::Instant::now() >= end => {
+                    let log = self.processes.last().map(|process| process.log_end(20)).unwrap_or_default();
+                    bail!("kube-apiserver is not ready after {} s ({error}):\n{log}", STARTUP.as_secs());
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    async fn served(&self, client: &Client, path: &str) -> Result<()> {
+        wait::until(&format!("{path} is served"), STARTUP, || async {
+            let request = Request::get(path).body(Vec::new())?;
+            client.request_text(request).await?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until Pods may be created in the namespace.
+    pub async fn namespace_usable(&self, client: &Client, namespace: &str) -> Result<()> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
+        wait::until(&format!("namespace {namespace} has its default ServiceAccount"), STARTUP, || async {
+            accounts.get("default").await?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// A client of the administrator. Each belongs to the runtime it was made in: make one per test.
+    pub async fn client(&self) -> Result<Client> {
+        access::client(&self.admin).await
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.admin
+    }
+
+    /// The URL of kube-apiserver.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The temporary folder; it goes when the cluster does.
+    pub fn dir(&self) -> &Path {
+        &self.path
+    }
+
+    /// The programs it runs, kubectl among them.
+    pub fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
+    /// Runs kubectl as administrator and gives its standard output; fails with its standard error.
+    pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
+        let output = tokio::process::Command::new(self.tools.path(Tool::Kubectl))
+            .arg("--kubeconfig")
+            .arg(&self.admin)
+            .args(args)
+            .output()
+            .await
+            .context("starting kubectl")?;
+        if !output.status.success() {
+            bail!(
+                "kubectl {} ({}): {}",
+                args.join(" "),
+                output.status,
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+        }
+        String::from_utf8(output.stdout).context("kubectl wrote something that is no UTF-8")
+    }
+
+    /// Starts a program that ends with the cluster at the latest.
+    pub(crate) fn run(&self, name: &str, command: std::process::Command) -> Result<Process> {
+        let log = self.path.join("logs").join(format!("{name}.log"));
+        Process::start(name, command, log, &self.watchdog)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // The API server before etcd: it would fill its log while it looks for the store.
+        while let Some(mut process) = self.processes.pop() {
+            process.kill();
+        }
+        self.ports = None;
+        let keep = std::thread::panicking() || std::env::var_os("FLUXION_TESTS_KEEP").is_some();
+        if keep && let Some(dir) = self.dir.take() {
+            let dir = dir.keep();
+            self.watchdog.keep();
+            // The store is large and says nothing to a reader.
+            let _ = std::fs::remove_dir_all(dir.join("etcd"));
+            eprintln!("logs are kept in {}", dir.join("logs").display());
+        }
+    }
+}
+
+/// The TLS library needs to be told once which cryptography it uses.
+pub(crate) fn install_crypto() {
+    // An error says that it was told before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
