@@ -1,4 +1,24 @@
-//! Finding and booking resources for a request.
+//! Finding and booking resources for a request, by Fluxion's rules.
+//!
+//! [`Engine`] holds a graph and its books. What it finds it tells to a [`sink::Sink`]; how that is
+//! written down is not its business, nor are job tables and command lines.
 
+mod book;
+pub mod books;
+mod engine;
+mod exact;
+pub mod filter;
 pub mod gang;
+mod operations;
+pub mod policy;
+pub mod quirks;
+mod request;
+mod scratch;
 pub mod sink;
+mod sort;
+
+pub use books::{Hold, JobId};
+pub use engine::{Engine, EngineError, Failure, LIFETIME, Options};
+pub use operations::{Found, Operation, effective_duration};
+pub use policy::Policy;
+pub use quirks::Quirks;

@@ -1,0 +1,14 @@
+//! Fluxion's traversal, step by step: the definition of what a match chooses, and the oracle for
+//! anything faster.
+//!
+//! A walk from the root down collects candidates per type, lets the policy choose among them on the way
+//! up, and marks the chosen edges. It books nothing.
+
+mod children;
+mod collector;
+mod flexible;
+mod prune;
+mod select;
+mod slots;
+
+pub(super) use select::{Selection, Walk};

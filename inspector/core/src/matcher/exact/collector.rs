@@ -1,0 +1,190 @@
+//! Candidates below a vertex, per type, and the choice among them.
+
+use smallvec::SmallVec;
+
+use crate::graph::{EdgeId, TypeId};
+use crate::matcher::policy::Order;
+use crate::matcher::sort;
+
+/// How a candidate is taken: by which edge, how much of its target, and whether exclusively.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::matcher) struct Taken {
+    pub edge: EdgeId,
+    pub needs: u64,
+    pub exclusive: bool,
+}
+
+/// One candidate: a vertex, or a slot made of several.
+#[derive(Clone, Debug)]
+pub(in crate::matcher) struct Group {
+    pub score: i64,
+    pub count: u64,
+    pub taken: SmallVec<[Taken; 1]>,
+}
+
+/// The candidates of one type.
+#[derive(Clone, Debug, Default)]
+pub(in crate::matcher) struct Candidates {
+    pub groups: Vec<Group>,
+    /// Sum of the counts of groups with a positive score.
+    pub qualified: u64,
+    /// Sum of all counts.
+    pub total: u64,
+    /// How many groups from the front are chosen.
+    pub chosen: Option<usize>,
+}
+
+impl Candidates {
+    fn add(&mut self, group: Group) {
+        self.total = self.total.saturating_add(group.count);
+        if group.score > 0 {
+            self.qualified = self.qualified.saturating_add(group.count);
+        }
+        self.groups.push(group);
+    }
+
+    /// Puts the groups in the order of the policy and takes from the front until `count` is reached.
+    /// Answers whether there are enough.
+    pub fn choose(&mut self, count: u64, ranking: &Ranking) -> bool {
+        if count == 0 || count > self.qualified {
+            return false;
+        }
+        ranking.sort(&mut self.groups);
+        let mut left = count;
+        let enough = self.groups.iter().position(|group| {
+            left = left.saturating_sub(group.count);
+            left == 0
+        });
+        self.chosen = Some(enough.map_or(self.groups.len(), |at| at + 1));
+        true
+    }
+}
+
+/// How groups are put in order.
+#[derive(Clone, Debug)]
+pub(in crate::matcher) struct Ranking {
+    pub by: By,
+    /// Whether equals end up where GNU's sort leaves them.
+    pub introsort: bool,
+}
+
+/// What groups are compared by.
+#[derive(Clone, Debug)]
+pub(in crate::matcher) enum By {
+    Score(Order),
+    /// Lower ends of runs of neighbouring scores, larger first. Sorted scores, each with the lower end
+    /// of its run.
+    Runs(Vec<(i64, i64)>),
+}
+
+impl Ranking {
+    fn sort(&self, groups: &mut [Group]) {
+        match &self.by {
+            By::Score(Order::Descending) => self.sort_by(groups, &|a, b| a.score > b.score),
+            By::Score(Order::Ascending) => self.sort_by(groups, &|a, b| a.score < b.score),
+            By::Runs(runs) => {
+                let low = |group: &Group| {
+                    let at = runs.partition_point(|(score, _)| *score < group.score);
+                    runs.get(at).map_or(group.score, |(_, low)| *low)
+                };
+                self.sort_by(groups, &|a, b| low(a) > low(b));
+            }
+        }
+    }
+
+    fn sort_by(&self, groups: &mut [Group], less: &impl Fn(&Group, &Group) -> bool) {
+        if self.introsort {
+            sort::introsort(groups, less);
+        } else {
+            groups.sort_by(|a, b| less(b, a).cmp(&less(a, b)));
+        }
+    }
+}
+
+/// Scores, sorted, each with the lower end of the run of consecutive scores it is in.
+pub(super) fn runs(mut scores: Vec<i64>) -> Vec<(i64, i64)> {
+    scores.sort_unstable();
+    scores.dedup();
+    let mut runs: Vec<(i64, i64)> = Vec::with_capacity(scores.len());
+    for score in scores {
+        let low = runs.last().filter(|(last, _)| score.checked_sub(1) == Some(*last)).map_or(score, |(_, low)| *low);
+        runs.push((score, low));
+    }
+    runs
+}
+
+/// The candidates of all types, in order of the types' numbers.
+#[derive(Clone, Debug, Default)]
+pub(in crate::matcher) struct Collector {
+    lists: Vec<(TypeId, Candidates)>,
+}
+
+impl Collector {
+    pub fn get(&self, of: TypeId) -> Option<&Candidates> {
+        self.lists.binary_search_by_key(&of, |(known, _)| *known).ok().map(|at| &self.lists[at].1)
+    }
+
+    pub fn get_mut(&mut self, of: TypeId) -> Option<&mut Candidates> {
+        let at = self.lists.binary_search_by_key(&of, |(known, _)| *known).ok()?;
+        Some(&mut self.lists[at].1)
+    }
+
+    fn list(&mut self, of: TypeId) -> &mut Candidates {
+        let at = match self.lists.binary_search_by_key(&of, |(known, _)| *known) {
+            Ok(at) => at,
+            Err(at) => {
+                self.lists.insert(at, (of, Candidates::default()));
+                at
+            }
+        };
+        &mut self.lists[at].1
+    }
+
+    pub fn add(&mut self, of: TypeId, group: Group) {
+        self.list(of).add(group);
+    }
+
+    /// Appends all groups of another collector.
+    pub fn merge(&mut self, other: Self) {
+        for (of, candidates) in other.lists {
+            let list = self.list(of);
+            list.qualified = list.qualified.saturating_add(candidates.qualified);
+            list.total = list.total.saturating_add(candidates.total);
+            list.groups.extend(candidates.groups);
+        }
+    }
+
+    pub fn qualified(&self, of: TypeId) -> u64 {
+        self.get(of).map_or(0, |list| list.qualified)
+    }
+
+    pub fn total(&self, of: TypeId) -> u64 {
+        self.get(of).map_or(0, |list| list.total)
+    }
+
+    /// Chooses among the candidates of a type.
+    pub fn choose(&mut self, of: TypeId, count: u64, ranking: &Ranking) -> bool {
+        self.get_mut(of).is_some_and(|list| list.choose(count, ranking))
+    }
+
+    /// Whether anything was chosen.
+    pub fn has_choice(&self) -> bool {
+        self.lists.iter().any(|(_, list)| list.chosen.is_some())
+    }
+
+    /// Everything chosen, in order of the types' numbers.
+    pub fn chosen(&self) -> impl Iterator<Item = &Taken> {
+        self.lists.iter().flat_map(|(_, list)| {
+            let count = list.chosen.unwrap_or(0);
+            list.groups[..count].iter().flat_map(|group| &group.taken)
+        })
+    }
+
+    pub fn lists(&self) -> impl Iterator<Item = (TypeId, &Candidates)> {
+        self.lists.iter().map(|(of, list)| (*of, list))
+    }
+
+    pub fn lists_mut(&mut self) -> impl Iterator<Item = (TypeId, &mut Candidates)> {
+        self.lists.iter_mut().map(|(of, list)| (*of, list))
+    }
+}

@@ -1,0 +1,178 @@
+//! Pruning filters: which types are summed up at which vertices, and the sums.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use thiserror::Error;
+
+use super::books::Books;
+use crate::graph::{Graph, Subsystem, TypeId, VertexId};
+use crate::planner::MultiPlanner;
+
+/// How deep a graph may be: the walks over it are nested as deep.
+pub const MAX_DEPTH: usize = 300;
+
+/// Filters can't be set up.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FilterError {
+    /// The text of the filters is malformed.
+    #[error("prune filters `{0}`: expected HIGH:LOW pairs such as ALL:core,rack:node")]
+    Malformed(String),
+    /// A subsystem in use has no root.
+    #[error("subsystem {0} has no root in this graph: choose one that has")]
+    NoRoot(String),
+    /// The graph is nested too deep.
+    #[error("the graph is more than {MAX_DEPTH} levels deep: flatten it")]
+    TooDeep,
+}
+
+/// Which types are summed up where.
+#[derive(Clone, Debug, Default)]
+pub struct Filters {
+    all: BTreeSet<TypeId>,
+    at: BTreeMap<TypeId, BTreeSet<TypeId>>,
+    tracked: BTreeSet<TypeId>,
+}
+
+impl Filters {
+    /// What is summed up unless something else is asked for.
+    pub const DEFAULT: &'static str = "ALL:core,ALL:node";
+
+    /// Reads `HIGH:LOW,...`; `ALL` as `HIGH` means everywhere. The types become known to the graph.
+    pub fn parse(text: &str, graph: &mut Graph) -> Result<Self, FilterError> {
+        let malformed = || FilterError::Malformed(text.to_owned());
+        let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        let mut filters = Self::default();
+        for pair in compact.split(',') {
+            let (high, low) = pair.split_once(':').ok_or_else(malformed)?;
+            if high.is_empty() || low.is_empty() {
+                return Err(malformed());
+            }
+            let high = if high == "ALL" { None } else { Some(graph.intern_type(high)) };
+            let low = graph.intern_type(low);
+            filters.register(high, low);
+        }
+        Ok(filters)
+    }
+
+    fn register(&mut self, high: Option<TypeId>, low: TypeId) {
+        self.tracked.insert(low);
+        match high {
+            None => {
+                self.at.values_mut().for_each(|types| {
+                    types.remove(&low);
+                });
+                self.all.insert(low);
+            }
+            Some(high) if !self.all.contains(&low) => {
+                self.at.entry(high).or_default().insert(low);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Whether a type is summed up anywhere.
+    pub fn is_tracked(&self, of: TypeId) -> bool {
+        self.tracked.contains(&of)
+    }
+
+    /// The types summed up at vertices of one type, in the order of their planners.
+    fn types_at(&self, of: TypeId) -> Vec<TypeId> {
+        let specific = self.at.get(&of).into_iter().flatten();
+        specific.chain(self.all.iter().filter(|low| **low != of)).copied().collect()
+    }
+
+    /// Computes the sums of a graph from the root of a subsystem down, and sets them in the books.
+    /// Spans that are booked already stay. `lag` is that of [`Planner::set_total`].
+    ///
+    /// A leaf of a type that is not summed up anywhere is from then on summed up at clusters.
+    ///
+    /// [`Planner::set_total`]: crate::planner::Planner::set_total
+    pub fn prime(
+        &mut self,
+        graph: &Graph,
+        books: &mut Books,
+        subsystem: Subsystem,
+        lag: bool,
+    ) -> Result<(), FilterError> {
+        let no_root = || FilterError::NoRoot(graph.subsystem_name(subsystem).to_owned());
+        let root = graph.root(subsystem).ok_or_else(no_root)?;
+        let mut walk =
+            Priming { filters: self, graph, books, subsystem, lag, seen: vec![false; graph.vertex_count()] };
+        walk.visit(root, 0).map(|_| ())
+    }
+}
+
+/// One walk that sums up.
+struct Priming<'a> {
+    filters: &'a mut Filters,
+    graph: &'a Graph,
+    books: &'a mut Books,
+    subsystem: Subsystem,
+    lag: bool,
+    seen: Vec<bool>,
+}
+
+/// Amounts per type, few enough to be searched one by one.
+type Sums = Vec<(TypeId, u64)>;
+
+fn add(sums: &mut Sums, of: TypeId, amount: u64) {
+    match sums.iter_mut().find(|(known, _)| *known == of) {
+        Some((_, sum)) => *sum = sum.saturating_add(amount),
+        None => sums.push((of, amount)),
+    }
+}
+
+impl Priming<'_> {
+    fn visit(&mut self, id: VertexId, depth: usize) -> Result<Sums, FilterError> {
+        if depth > MAX_DEPTH {
+            return Err(FilterError::TooDeep);
+        }
+        self.seen[id.index()] = true;
+        let graph = self.graph;
+        let vertex = graph.vertex(id);
+        let mut sums = Sums::new();
+        if vertex.out_edges.is_empty() {
+            if !self.filters.is_tracked(vertex.type_id) {
+                let cluster = graph.find_type("cluster").unwrap_or(TypeId(0));
+                self.filters.register(Some(cluster), vertex.type_id);
+            }
+        } else {
+            for (_, child) in graph.children(id, self.subsystem) {
+                if self.seen[child.index()] {
+                    continue;
+                }
+                let child_vertex = graph.vertex(child);
+                if child_vertex.out_edges.is_empty() && self.filters.is_tracked(child_vertex.type_id) {
+                    self.seen[child.index()] = true;
+                    add(&mut sums, child_vertex.type_id, child_vertex.size);
+                    continue;
+                }
+                for (of, amount) in self.visit(child, depth + 1)? {
+                    add(&mut sums, of, amount);
+                }
+            }
+            self.set(id, &sums);
+        }
+        if self.filters.is_tracked(vertex.type_id) {
+            add(&mut sums, vertex.type_id, vertex.size);
+        }
+        Ok(sums)
+    }
+
+    fn set(&mut self, id: VertexId, sums: &Sums) {
+        let types = self.filters.types_at(self.graph.vertex(id).type_id);
+        let total = |of| sums.iter().find(|(known, _)| *known == of).map_or(0, |(_, sum)| *sum);
+        let totals: Vec<(TypeId, u64)> = types.into_iter().map(|of| (of, total(of))).collect();
+        if totals.is_empty() {
+            if let Some(account) = self.books.get_mut(id) {
+                account.aggregates = None;
+            }
+            return;
+        }
+        let account = self.books.open(self.graph, id);
+        match &mut account.aggregates {
+            Some(aggregates) => aggregates.reshape(&totals, self.lag),
+            None => account.aggregates = Some(Box::new(MultiPlanner::new(totals))),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What walks over the graph leave behind for each other: which edges are marked in the current round,
+//! which vertices were seen, in which order children are tried, labels, counters, the last error.
+
+use std::collections::BTreeMap;
+
+use crate::errno::Errno;
+use crate::graph::{EdgeId, Graph, VertexId};
+
+/// A mark on an edge: its target was chosen in a round.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    pub round: u32,
+    pub exclusive: bool,
+    pub needs: u64,
+}
+
+/// How a child ranks among its siblings where the search stops on first matches; larger comes first.
+type Weight = u64;
+
+/// The weight of an edge that was never used.
+const UNTOUCHED: Weight = u64::MAX;
+
+/// Where no edge leads to a vertex.
+const NO_EDGE: EdgeId = EdgeId(u32::MAX);
+
+/// The space that walks share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scratch {
+    /// Counts selections and updates; marks of other rounds don't count.
+    pub round: u32,
+    /// The mark of the edge that leads into the root.
+    pub root_mark: Mark,
+    /// The last error number.
+    pub errno: Errno,
+    /// Vertices entered by selections since the counters were reset.
+    pub preorder: u64,
+    /// Vertices left successfully.
+    pub postorder: u64,
+    marks: Vec<Mark>,
+    walk: u32,
+    /// Per vertex: the last walk that saw it, and the edge by which it was reached.
+    seen: Vec<(u32, EdgeId)>,
+    weights: BTreeMap<EdgeId, Weight>,
+    /// Children by weight, then by unique id, both descending; made when first needed.
+    order: BTreeMap<VertexId, Vec<EdgeId>>,
+    labels: BTreeMap<VertexId, (String, u32)>,
+}
+
+impl Scratch {
+    /// Starts a round: nothing is marked or seen.
+    pub fn start(&mut self, graph: &Graph) {
+        if self.round == u32::MAX {
+            self.marks.clear();
+            self.round = 0;
+        }
+        self.round += 1;
+        if self.marks.len() < graph.edge_count() {
+            self.marks.resize(graph.edge_count(), Mark::default());
+        }
+        self.start_walk(graph);
+    }
+
+    /// Starts another walk of the same round: nothing is seen.
+    pub fn start_walk(&mut self, graph: &Graph) {
+        if self.walk == u32::MAX {
+            self.seen.clear();
+            self.walk = 0;
+        }
+        self.walk += 1;
+        if self.seen.len() < graph.vertex_count() {
+            self.seen.resize(graph.vertex_count(), (0, NO_EDGE));
+        }
+    }
+
+    pub fn mark(&mut self, edge: EdgeId, needs: u64, exclusive: bool) {
+        self.marks[edge.index()] = Mark { round: self.round, exclusive, needs };
+    }
+
+    /// The mark of an edge in the current round.
+    pub fn mark_of(&self, edge: EdgeId) -> Option<Mark> {
+        self.marks.get(edge.index()).copied().filter(|mark| mark.round == self.round)
+    }
+
+    pub fn is_marked(&self, edge: EdgeId) -> bool {
+        self.mark_of(edge).is_some()
+    }
+
+    /// Whether the root is marked in the current round.
+    pub fn root_is_marked(&self) -> bool {
+        self.root_mark.round == self.round
+    }
+
+    pub fn see(&mut self, id: VertexId) {
+        self.seen[id.index()].0 = self.walk;
+    }
+
+    pub fn is_seen(&self, id: VertexId) -> bool {
+        self.seen[id.index()].0 == self.walk
+    }
+
+    pub fn set_way(&mut self, id: VertexId, edge: EdgeId) {
+        self.seen[id.index()].1 = edge;
+    }
+
+    /// The edge by which a vertex was last reached.
+    pub fn way_to(&self, id: VertexId) -> Option<EdgeId> {
+        self.seen.get(id.index()).map(|seen| seen.1).filter(|edge| *edge != NO_EDGE)
+    }
+
+    fn weight(&self, edge: EdgeId) -> Weight {
+        self.weights.get(&edge).copied().unwrap_or(UNTOUCHED)
+    }
+
+    /// The edges of a vertex in the order in which they are tried. Give them back with
+    /// [`Scratch::put_order`].
+    pub fn take_order(&mut self, graph: &Graph, id: VertexId) -> Vec<EdgeId> {
+        if let Some(order) = self.order.get_mut(&id) {
+            return std::mem::take(order);
+        }
+        let mut order = graph.vertex(id).out_edges.clone();
+        order.sort_by_key(|&edge| {
+            std::cmp::Reverse((self.weight(edge), graph.vertex(graph.edge(edge).target).uniq_id))
+        });
+        order
+    }
+
+    pub fn put_order(&mut self, id: VertexId, order: Vec<EdgeId>) {
+        self.order.insert(id, order);
+    }
+
+    /// Gives a child a new rank among its siblings.
+    pub fn set_weight(&mut self, graph: &Graph, edge: EdgeId, weight: u64) {
+        let Some(order) = self.order.get_mut(&graph.edge(edge).source) else {
+            self.weights.insert(edge, weight);
+            return;
+        };
+        let weights = &self.weights;
+        let key = |edge: EdgeId| {
+            let weight = weights.get(&edge).copied().unwrap_or(UNTOUCHED);
+            (weight, graph.vertex(graph.edge(edge).target).uniq_id)
+        };
+        let old = key(edge);
+        let from = order.partition_point(|&other| key(other) > old);
+        let new = (weight, old.1);
+        if order.get(from) == Some(&edge) {
+            order.remove(from);
+        } else {
+            order.retain(|&other| other != edge);
+        }
+        let to = order.partition_point(|&other| key(other) > new);
+        order.insert(to, edge);
+        self.weights.insert(edge, weight);
+    }
+
+    /// Forgets the order of children of a vertex, whose edges have changed.
+    pub fn forget_order(&mut self, id: VertexId) {
+        self.order.remove(&id);
+    }
+
+    pub fn set_label(&mut self, id: VertexId, label: &str) {
+        self.labels.insert(id, (label.to_owned(), self.round));
+    }
+
+    /// The label of a vertex; with `stale` also one of an earlier round.
+    pub fn label(&self, id: VertexId, stale: bool) -> Option<&str> {
+        let (label, round) = self.labels.get(&id)?;
+        (stale || *round == self.round).then_some(label.as_str())
+    }
+
+    /// Forgets the label of a vertex.
+    pub fn clear_label(&mut self, id: VertexId) {
+        self.labels.remove(&id);
+    }
+}
