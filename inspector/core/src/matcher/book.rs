@@ -122,7 +122,12 @@ impl Engine {
                     return count;
                 }
                 if count > 0 {
-                    self.pass_up(type_id, if exclusive { size } else { size.saturating_sub(entered.needs) }, sums, above);
+                    self.pass_up(
+                        type_id,
+                        if exclusive { size } else { size.saturating_sub(entered.needs) },
+                        sums,
+                        above,
+                    );
                 }
             }
             None => count += u64::from(exclusive),
@@ -154,7 +159,15 @@ impl Engine {
     }
 
     /// Writes one vertex into the books. Answers whether its spans could be added.
-    fn write(&mut self, id: VertexId, needs: u64, exclusive: bool, hold: Hold, booking: &Booking, sums: &Sums) -> bool {
+    fn write(
+        &mut self,
+        id: VertexId,
+        needs: u64,
+        exclusive: bool,
+        hold: Hold,
+        booking: &Booking,
+        sums: &Sums,
+    ) -> bool {
         let (start, duration) = (booking.start, booking.duration);
         let end = start.saturating_add(duration);
         let account = self.books.open(&self.graph, id);

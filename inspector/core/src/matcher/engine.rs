@@ -77,11 +77,9 @@ pub struct Engine {
 impl Engine {
     /// A matcher over a graph of which nothing is used yet.
     pub fn new(mut graph: Graph, options: &Options) -> Result<Self, EngineError> {
-        let find = |name: &String| {
-            graph.find_subsystem(name).ok_or_else(|| EngineError::NoSubsystem(name.clone()))
-        };
-        let mut subsystems =
-            options.subsystems.iter().map(find).collect::<Result<Vec<_>, _>>()?.into_iter();
+        let find =
+            |name: &String| graph.find_subsystem(name).ok_or_else(|| EngineError::NoSubsystem(name.clone()));
+        let mut subsystems = options.subsystems.iter().map(find).collect::<Result<Vec<_>, _>>()?.into_iter();
         let dominant = subsystems.next().ok_or_else(|| EngineError::NoSubsystem(String::new()))?;
         let text = match options.filters.trim() {
             "" => Filters::DEFAULT,

@@ -11,4 +11,4 @@ mod prune;
 mod select;
 mod slots;
 
-pub(super) use select::{Selection, Walk};
+pub(super) use select::{Purpose, Selection, Walk};

@@ -9,6 +9,7 @@ use super::sink::Sink;
 use crate::errno::Errno;
 use crate::graph::Status;
 use crate::jobspec::Jobspec;
+use crate::planner::MultiPlanner;
 
 /// What is asked of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,7 +234,7 @@ impl Engine {
         });
         while let Ok(at) = next {
             let found = self.select(asking, at, purpose).is_ok();
-            next = self.root_times(super::super::planner::MultiPlanner::next_time);
+            next = self.root_times(MultiPlanner::next_time);
             if found {
                 if let Err(errno) = next {
                     self.scratch.errno = errno;
@@ -254,7 +255,7 @@ impl Engine {
     /// The times at which the sums at the root may suffice; none without sums.
     fn root_times(
         &mut self,
-        ask: impl FnOnce(&mut crate::planner::MultiPlanner) -> Result<i64, Errno>,
+        ask: impl FnOnce(&mut MultiPlanner) -> Result<i64, Errno>,
     ) -> Result<i64, Errno> {
         let root = self.root().ok_or(Errno::Enoent)?;
         let aggregates = self.books.get_mut(root).and_then(|account| account.aggregates.as_deref_mut());

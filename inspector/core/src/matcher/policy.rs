@@ -103,7 +103,10 @@ mod tests {
     fn names_stand_for_options() {
         let options = "policy=high node_centric=true stop_on_1_matches=true";
         assert_eq!(Policy::parse("first"), Policy::parse(options));
-        assert_eq!(Policy::parse("lonodex"), Policy::parse("policy=low node_centric=true node_exclusive=true"));
+        assert_eq!(
+            Policy::parse("lonodex"),
+            Policy::parse("policy=low node_centric=true node_exclusive=true")
+        );
         assert_eq!(Policy::parse("high"), Policy::parse("policy=low policy=high"));
         assert_eq!(Policy::parse("low"), Policy::parse("policy=low  node_centric=true"));
         assert_eq!(Policy::parse("low"), Policy::parse("policy=low node_centric=maybe"));

@@ -14,7 +14,7 @@ const MAX_VARIANTS: usize = 1000;
 /// There are more ways to fill in the alternatives than anybody would try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the alternatives of the request can be combined in more than {MAX_VARIANTS} ways: ask for less")]
-pub struct TooManyVariants;
+pub(crate) struct TooManyVariants;
 
 /// The position of an entry in a request.
 pub(super) type EntryId = u32;
@@ -67,7 +67,7 @@ struct Compiler<'a> {
 impl Request {
     /// Makes a jobspec ready. `flexible` reads several slots in one list as alternatives and expands
     /// `xor_slot`. Every type must be known to the graph.
-    pub fn compile(
+    pub(crate) fn compile(
         spec: &Jobspec,
         graph: &Graph,
         filters: &Filters,
@@ -96,12 +96,12 @@ impl Request {
 
     /// An entry.
     #[inline]
-    pub fn entry(&self, id: EntryId) -> &Entry {
+    pub(crate) fn entry(&self, id: EntryId) -> &Entry {
         &self.entries[id as usize]
     }
 
     /// Entries of a list.
-    pub fn list<'a>(&'a self, ids: &'a [EntryId]) -> impl Iterator<Item = &'a Entry> + 'a {
+    pub(crate) fn list<'a>(&'a self, ids: &'a [EntryId]) -> impl Iterator<Item = &'a Entry> + 'a {
         ids.iter().map(|&id| self.entry(id))
     }
 }

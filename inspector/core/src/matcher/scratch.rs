@@ -48,7 +48,7 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// Starts a round: nothing is marked or seen.
-    pub fn start(&mut self, graph: &Graph) {
+    pub(crate) fn start(&mut self, graph: &Graph) {
         if self.round == u32::MAX {
             self.marks.clear();
             self.round = 0;
@@ -61,7 +61,7 @@ impl Scratch {
     }
 
     /// Starts another walk of the same round: nothing is seen.
-    pub fn start_walk(&mut self, graph: &Graph) {
+    pub(crate) fn start_walk(&mut self, graph: &Graph) {
         if self.walk == u32::MAX {
             self.seen.clear();
             self.walk = 0;
@@ -72,38 +72,38 @@ impl Scratch {
         }
     }
 
-    pub fn mark(&mut self, edge: EdgeId, needs: u64, exclusive: bool) {
+    pub(crate) fn mark(&mut self, edge: EdgeId, needs: u64, exclusive: bool) {
         self.marks[edge.index()] = Mark { round: self.round, exclusive, needs };
     }
 
     /// The mark of an edge in the current round.
-    pub fn mark_of(&self, edge: EdgeId) -> Option<Mark> {
+    pub(crate) fn mark_of(&self, edge: EdgeId) -> Option<Mark> {
         self.marks.get(edge.index()).copied().filter(|mark| mark.round == self.round)
     }
 
-    pub fn is_marked(&self, edge: EdgeId) -> bool {
+    pub(crate) fn is_marked(&self, edge: EdgeId) -> bool {
         self.mark_of(edge).is_some()
     }
 
     /// Whether the root is marked in the current round.
-    pub fn root_is_marked(&self) -> bool {
+    pub(crate) fn root_is_marked(&self) -> bool {
         self.root_mark.round == self.round
     }
 
-    pub fn see(&mut self, id: VertexId) {
+    pub(crate) fn see(&mut self, id: VertexId) {
         self.seen[id.index()].0 = self.walk;
     }
 
-    pub fn is_seen(&self, id: VertexId) -> bool {
+    pub(crate) fn is_seen(&self, id: VertexId) -> bool {
         self.seen[id.index()].0 == self.walk
     }
 
-    pub fn set_way(&mut self, id: VertexId, edge: EdgeId) {
+    pub(crate) fn set_way(&mut self, id: VertexId, edge: EdgeId) {
         self.seen[id.index()].1 = edge;
     }
 
     /// The edge by which a vertex was last reached.
-    pub fn way_to(&self, id: VertexId) -> Option<EdgeId> {
+    pub(crate) fn way_to(&self, id: VertexId) -> Option<EdgeId> {
         self.seen.get(id.index()).map(|seen| seen.1).filter(|edge| *edge != NO_EDGE)
     }
 
@@ -113,7 +113,7 @@ impl Scratch {
 
     /// The edges of a vertex in the order in which they are tried. Give them back with
     /// [`Scratch::put_order`].
-    pub fn take_order(&mut self, graph: &Graph, id: VertexId) -> Vec<EdgeId> {
+    pub(crate) fn take_order(&mut self, graph: &Graph, id: VertexId) -> Vec<EdgeId> {
         if let Some(order) = self.order.get_mut(&id) {
             return std::mem::take(order);
         }
@@ -124,12 +124,12 @@ impl Scratch {
         order
     }
 
-    pub fn put_order(&mut self, id: VertexId, order: Vec<EdgeId>) {
+    pub(crate) fn put_order(&mut self, id: VertexId, order: Vec<EdgeId>) {
         self.order.insert(id, order);
     }
 
     /// Gives a child a new rank among its siblings.
-    pub fn set_weight(&mut self, graph: &Graph, edge: EdgeId, weight: u64) {
+    pub(crate) fn set_weight(&mut self, graph: &Graph, edge: EdgeId, weight: u64) {
         let Some(order) = self.order.get_mut(&graph.edge(edge).source) else {
             self.weights.insert(edge, weight);
             return;
@@ -153,22 +153,22 @@ impl Scratch {
     }
 
     /// Forgets the order of children of a vertex, whose edges have changed.
-    pub fn forget_order(&mut self, id: VertexId) {
+    pub(crate) fn forget_order(&mut self, id: VertexId) {
         self.order.remove(&id);
     }
 
-    pub fn set_label(&mut self, id: VertexId, label: &str) {
+    pub(crate) fn set_label(&mut self, id: VertexId, label: &str) {
         self.labels.insert(id, (label.to_owned(), self.round));
     }
 
     /// The label of a vertex; with `stale` also one of an earlier round.
-    pub fn label(&self, id: VertexId, stale: bool) -> Option<&str> {
+    pub(crate) fn label(&self, id: VertexId, stale: bool) -> Option<&str> {
         let (label, round) = self.labels.get(&id)?;
         (stale || *round == self.round).then_some(label.as_str())
     }
 
     /// Forgets the label of a vertex.
-    pub fn clear_label(&mut self, id: VertexId) {
+    pub(crate) fn clear_label(&mut self, id: VertexId) {
         self.labels.remove(&id);
     }
 }

@@ -45,7 +45,7 @@ impl Candidates {
 
     /// Puts the groups in the order of the policy and takes from the front until `count` is reached.
     /// Answers whether there are enough.
-    pub fn choose(&mut self, count: u64, ranking: &Ranking) -> bool {
+    pub(crate) fn choose(&mut self, count: u64, ranking: &Ranking) -> bool {
         if count == 0 || count > self.qualified {
             return false;
         }
@@ -107,7 +107,10 @@ pub(super) fn runs(mut scores: Vec<i64>) -> Vec<(i64, i64)> {
     scores.dedup();
     let mut runs: Vec<(i64, i64)> = Vec::with_capacity(scores.len());
     for score in scores {
-        let low = runs.last().filter(|(last, _)| score.checked_sub(1) == Some(*last)).map_or(score, |(_, low)| *low);
+        let low = runs
+            .last()
+            .filter(|(last, _)| score.checked_sub(1) == Some(*last))
+            .map_or(score, |(_, low)| *low);
         runs.push((score, low));
     }
     runs
@@ -120,11 +123,11 @@ pub(in crate::matcher) struct Collector {
 }
 
 impl Collector {
-    pub fn get(&self, of: TypeId) -> Option<&Candidates> {
+    pub(crate) fn get(&self, of: TypeId) -> Option<&Candidates> {
         self.lists.binary_search_by_key(&of, |(known, _)| *known).ok().map(|at| &self.lists[at].1)
     }
 
-    pub fn get_mut(&mut self, of: TypeId) -> Option<&mut Candidates> {
+    pub(crate) fn get_mut(&mut self, of: TypeId) -> Option<&mut Candidates> {
         let at = self.lists.binary_search_by_key(&of, |(known, _)| *known).ok()?;
         Some(&mut self.lists[at].1)
     }
@@ -140,12 +143,12 @@ impl Collector {
         &mut self.lists[at].1
     }
 
-    pub fn add(&mut self, of: TypeId, group: Group) {
+    pub(crate) fn add(&mut self, of: TypeId, group: Group) {
         self.list(of).add(group);
     }
 
     /// Appends all groups of another collector.
-    pub fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         for (of, candidates) in other.lists {
             let list = self.list(of);
             list.qualified = list.qualified.saturating_add(candidates.qualified);
@@ -154,37 +157,37 @@ impl Collector {
         }
     }
 
-    pub fn qualified(&self, of: TypeId) -> u64 {
+    pub(crate) fn qualified(&self, of: TypeId) -> u64 {
         self.get(of).map_or(0, |list| list.qualified)
     }
 
-    pub fn total(&self, of: TypeId) -> u64 {
+    pub(crate) fn total(&self, of: TypeId) -> u64 {
         self.get(of).map_or(0, |list| list.total)
     }
 
     /// Chooses among the candidates of a type.
-    pub fn choose(&mut self, of: TypeId, count: u64, ranking: &Ranking) -> bool {
+    pub(crate) fn choose(&mut self, of: TypeId, count: u64, ranking: &Ranking) -> bool {
         self.get_mut(of).is_some_and(|list| list.choose(count, ranking))
     }
 
     /// Whether anything was chosen.
-    pub fn has_choice(&self) -> bool {
+    pub(crate) fn has_choice(&self) -> bool {
         self.lists.iter().any(|(_, list)| list.chosen.is_some())
     }
 
     /// Everything chosen, in order of the types' numbers.
-    pub fn chosen(&self) -> impl Iterator<Item = &Taken> {
+    pub(crate) fn chosen(&self) -> impl Iterator<Item = &Taken> {
         self.lists.iter().flat_map(|(_, list)| {
             let count = list.chosen.unwrap_or(0);
             list.groups[..count].iter().flat_map(|group| &group.taken)
         })
     }
 
-    pub fn lists(&self) -> impl Iterator<Item = (TypeId, &Candidates)> {
+    pub(crate) fn lists(&self) -> impl Iterator<Item = (TypeId, &Candidates)> {
         self.lists.iter().map(|(of, list)| (*of, list))
     }
 
-    pub fn lists_mut(&mut self) -> impl Iterator<Item = (TypeId, &mut Candidates)> {
+    pub(crate) fn lists_mut(&mut self) -> impl Iterator<Item = (TypeId, &mut Candidates)> {
         self.lists.iter_mut().map(|(of, list)| (*of, list))
     }
 }

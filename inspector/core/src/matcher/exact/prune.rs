@@ -54,7 +54,11 @@ impl Walk<'_, '_> {
         if overrun && account.is_allocated() {
             return Err(Errno::Ebusy);
         }
-        if account.is_visited(ask.at, ask.at.saturating_add(ask.duration)) { Err(Errno::Ebusy) } else { Ok(()) }
+        if account.is_visited(ask.at, ask.at.saturating_add(ask.duration)) {
+            Err(Errno::Ebusy)
+        } else {
+            Ok(())
+        }
     }
 
     fn prune_aggregates(&self, id: VertexId, entry: &Entry) -> Result<(), Errno> {

@@ -77,13 +77,13 @@ pub(super) enum Kind<'r> {
 
 impl<'a, 's> Walk<'a, 's> {
     /// Prepares a walk.
-    pub fn new(ask: Selection<'a>, scratch: &'s mut Scratch) -> Self {
+    pub(crate) fn new(ask: Selection<'a>, scratch: &'s mut Scratch) -> Self {
         Self { ask, scratch, boost: 0, last_factor: 0 }
     }
 
     /// Looks for what one variant of the request needs and marks it. Answers whether it was found;
     /// otherwise the error number is in the scratch space.
-    pub fn run(&mut self, top: &'a [EntryId]) -> bool {
+    pub(crate) fn run(&mut self, top: &'a [EntryId]) -> bool {
         let Some(root) = self.ask.graph.root(self.ask.dominant) else {
             self.scratch.errno = Errno::Einval;
             return false;
@@ -96,11 +96,8 @@ impl<'a, 's> Walk<'a, 's> {
         let group = Group { score: visited.score, count: visited.available, taken: smallvec![] };
         found.add(root_type, group);
         let needs = self.finish(root_type, top, visited.available, &mut found);
-        self.scratch.root_mark = Mark {
-            round: self.scratch.round,
-            needs: needs.unwrap_or(1),
-            exclusive: visited.exclusive,
-        };
+        self.scratch.root_mark =
+            Mark { round: self.scratch.round, needs: needs.unwrap_or(1), exclusive: visited.exclusive };
         if needs.is_none() {
             self.scratch.errno = Errno::Enodev;
             return false;
@@ -110,7 +107,13 @@ impl<'a, 's> Walk<'a, 's> {
     }
 
     /// The choice at the top; answers how much of the root is needed.
-    fn finish(&mut self, root_type: TypeId, top: &[EntryId], available: u64, found: &mut Collector) -> Option<u64> {
+    fn finish(
+        &mut self,
+        root_type: TypeId,
+        top: &[EntryId],
+        available: u64,
+        found: &mut Collector,
+    ) -> Option<u64> {
         let chosen = self.choose_at_top(top, found);
         self.boost = 0;
         if !chosen {
