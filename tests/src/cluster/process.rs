@@ -38,11 +38,6 @@ impl Process {
         Ok(Self { name: name.to_owned(), child, log, watchdog: watchdog.clone() })
     }
 
-    /// How it is called in messages.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
