@@ -21,3 +21,4 @@ pub mod quirks;
 pub mod request;
 pub mod resources;
 pub mod search;
+pub mod session;

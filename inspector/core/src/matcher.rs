@@ -5,20 +5,24 @@
 
 mod book;
 pub mod books;
+mod cancel;
+mod change;
 mod engine;
 mod exact;
 pub mod filter;
+mod find;
 pub mod gang;
 mod operations;
+mod partial;
 pub mod policy;
-pub mod quirks;
 mod request;
 mod scratch;
 pub mod sink;
 mod sort;
+mod update;
 
+pub use crate::quirks::Quirks;
 pub use books::{Hold, JobId};
 pub use engine::{Engine, EngineError, Failure, LIFETIME, Options};
 pub use operations::{Found, Operation, effective_duration};
 pub use policy::Policy;
-pub use quirks::Quirks;

@@ -18,6 +18,42 @@ pub struct Quirks {
     pub sticky_shorthand_mark: bool,
     /// Format rv1: the queue of an earlier answer is repeated in later ones that name none.
     pub sticky_queue: bool,
+    /// Lists of more than 16 candidates leave equals in the order that GNU's introsort gives them.
+    /// Off: equals stay in order of discovery.
+    pub introsort_ties: bool,
+    /// A slot found through a level nobody asked for is not reachable for booking, and the match
+    /// fails after it succeeded. Off: the levels in between are marked as shared.
+    pub unreachable_slots: bool,
+    /// A failing operation may report an error number that an earlier step, or command, left behind.
+    /// Off: every operation starts with none, and a request that reserves nothing for itself is
+    /// refused as invalid.
+    pub stale_errno: bool,
+    /// A vertex that is down when loaded counts as minus one usable node, a status set on a subtree
+    /// counts all nodes below it whatever their own state, and attached or removed nodes are not
+    /// counted. Off: usable nodes are those that are up.
+    pub drifting_node_count: bool,
+    /// After the total of a planner changed, its time index keeps the old remainder until it is
+    /// touched, and what is free stops at zero. Off: both follow at once.
+    pub lagging_time_index: bool,
+    /// Removing ranks credits every job found there with the sums of all jobs, and only allocations
+    /// count. Off: each job gives back what it held.
+    pub pooled_rank_removal: bool,
+    /// Partial cancel lets go of the exclusivity mark of every ancestor, although part of the job is
+    /// still below it. Off: the mark stays as long as the job holds something there.
+    pub early_unmark: bool,
+    /// A label that an earlier or failed match left on a vertex shows up in later answers. Off: only
+    /// labels of the same match are shown.
+    pub stale_labels: bool,
+    /// When the text of an answer can't be written, the booking stays although the match is reported
+    /// as failed, and the job number is used again. Off: the booking is undone.
+    pub leaked_bookings: bool,
+    /// An auxiliary subsystem next to the dominant one makes every match fail. Off: it is ignored.
+    pub auxiliary_refuses: bool,
+    /// A job that is not known at the root of the dominant subsystem is let go of vertex by vertex,
+    /// and reported as an error. Off: it is cancelled like any other.
+    pub rootless_cancel_fails: bool,
+    /// An edge error in an update leaves the vertices of the document booked. Off: nothing stays.
+    pub half_updates: bool,
 }
 
 impl Quirks {
@@ -28,6 +64,18 @@ impl Quirks {
             rlite_refuses_nothing: true,
             sticky_shorthand_mark: true,
             sticky_queue: true,
+            introsort_ties: true,
+            unreachable_slots: true,
+            stale_errno: true,
+            drifting_node_count: true,
+            lagging_time_index: true,
+            pooled_rank_removal: true,
+            early_unmark: true,
+            stale_labels: true,
+            leaked_bookings: true,
+            auxiliary_refuses: true,
+            rootless_cancel_fails: true,
+            half_updates: true,
         }
     }
 }

@@ -221,6 +221,11 @@ impl Graph {
         self.paths.write(&self.strings, path, out);
     }
 
+    /// The length of the text of a path, in bytes.
+    pub fn path_length(&self, path: PathId) -> usize {
+        self.paths.text_len(&self.strings, path)
+    }
+
     /// The id of a path that the graph knows, also one that is only a prefix of others.
     pub fn find_path(&self, path: &str) -> Option<PathId> {
         self.paths.find(&self.strings, path)

@@ -5,10 +5,10 @@ use thiserror::Error;
 use super::books::Books;
 use super::filter::{FilterError, Filters};
 use super::policy::Policy;
-use super::quirks::Quirks;
 use super::scratch::Scratch;
 use crate::errno::Errno;
 use crate::graph::{Graph, Status, Subsystem, TypeId, VertexId};
+use crate::quirks::Quirks;
 
 /// How long a graph lives, in seconds: jobs without a duration take all of it.
 pub const LIFETIME: i64 = 3_153_600_000;
@@ -146,6 +146,18 @@ impl Engine {
     /// Vertices that the last operation entered, and that it left successfully.
     pub fn visits(&self) -> (u64, u64) {
         (self.scratch.preorder, self.scratch.postorder)
+    }
+
+    /// Notes an error number that a step outside of the matcher left behind.
+    pub fn leave_errno(&mut self, errno: Errno) {
+        self.scratch.errno = errno;
+    }
+
+    /// Makes types known that a document names, whether it fits or not.
+    pub fn know_types(&mut self, names: &[&str]) {
+        for name in names {
+            self.graph.intern_type(name);
+        }
     }
 
     pub(super) fn root(&self) -> Option<VertexId> {

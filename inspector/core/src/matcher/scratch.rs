@@ -152,9 +152,9 @@ impl Scratch {
         self.weights.insert(edge, weight);
     }
 
-    /// Forgets the order of children of a vertex, whose edges have changed.
-    pub(crate) fn forget_order(&mut self, id: VertexId) {
-        self.order.remove(&id);
+    /// Forgets the order of children everywhere, after edges have come or gone.
+    pub(crate) fn forget_orders(&mut self) {
+        self.order.clear();
     }
 
     pub(crate) fn set_label(&mut self, id: VertexId, label: &str) {

@@ -8,9 +8,9 @@ use crate::graph::{EdgeId, Graph, Subsystem, TypeId, VertexId};
 use crate::matcher::books::Books;
 use crate::matcher::filter::MAX_DEPTH;
 use crate::matcher::policy::{Order, Policy, Scoring};
-use crate::matcher::quirks::Quirks;
 use crate::matcher::request::{EntryId, Request};
 use crate::matcher::scratch::{Mark, Scratch};
+use crate::quirks::Quirks;
 
 /// What a selection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

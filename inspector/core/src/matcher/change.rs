@@ -1,0 +1,178 @@
+//! The graph changes under its jobs: vertices come and go, go down and up, get properties.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::books::{Hold, JobId};
+use super::engine::{Engine, Failure};
+use super::partial::Freed;
+use crate::errno::Errno;
+use crate::graph::{Graph, Status, VertexId};
+
+fn fail<T>(message: String) -> Result<T, Failure> {
+    Err(Failure::new(Errno::Einval, message))
+}
+
+impl Engine {
+    /// Lets a reader add to the graph, then sets up the sums again. What it added before an error stays.
+    pub fn attach<E: From<Failure>>(
+        &mut self,
+        read: impl FnOnce(&mut Graph) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let outcome = read(&mut self.graph);
+        self.scratch.forget_orders();
+        let primed = self.prime().map_err(|error| Failure::new(Errno::Einval, error.to_string()));
+        outcome?;
+        primed.map_err(E::from)
+    }
+
+    /// Marks every vertex at a path as usable or not. Answers how many there are.
+    pub fn set_status(&mut self, path: &str, status: Status) -> usize {
+        let ids = self.graph.at_path_text(path).to_vec();
+        for &id in &ids {
+            if !self.graph.set_status(id, status) {
+                continue;
+            }
+            let nodes = self
+                .subtree(id)
+                .into_iter()
+                .filter(|&below| self.graph.vertex(below).type_id == self.node_type);
+            let size: u64 = nodes.map(|node| self.graph.vertex(node).size).sum();
+            let size = i64::try_from(size).unwrap_or(i64::MAX);
+            let change = if status == Status::Up { size } else { -size };
+            self.nodes_up = self.nodes_up.saturating_add(change);
+        }
+        ids.len()
+    }
+
+    /// Sets a property of every vertex at a path. Answers how many there are.
+    pub fn set_property(&mut self, path: &str, key: &str, value: &str) -> usize {
+        let ids = self.graph.at_path_text(path).to_vec();
+        for &id in &ids {
+            self.graph.set_property(id, key, value);
+        }
+        ids.len()
+    }
+
+    /// Removes a property of every vertex at a path. Answers how many there are.
+    pub fn remove_property(&mut self, path: &str, key: &str) -> usize {
+        let ids = self.graph.at_path_text(path).to_vec();
+        for &id in &ids {
+            self.graph.remove_property(id, key);
+        }
+        ids.len()
+    }
+
+    /// Removes the vertex last registered at a path with everything below it. Answers the jobs that
+    /// hold nothing any more because of that.
+    pub fn remove_path(&mut self, path: &str) -> Result<Vec<JobId>, Failure> {
+        let Some(&top) = self.graph.at_path_text(path).last() else {
+            return fail(format!("remove: {path} not found in the graph.\n"));
+        };
+        if self.graph.parents(top, self.dominant).next().is_none() {
+            return fail(format!("remove: {path} is a root: it can't be removed.\n"));
+        }
+        let gone = self.subtree(top);
+        let ended = if self.quirks.pooled_rank_removal { Vec::new() } else { self.end_jobs(&[top])? };
+        self.cut_out(&gone)?;
+        Ok(ended)
+    }
+
+    /// Removes every vertex of some ranks. Answers the jobs that hold nothing any more because of that.
+    pub fn remove_ranks(&mut self, ranks: &[i32]) -> Result<Vec<JobId>, Failure> {
+        for &rank in ranks {
+            if self.graph.of_rank(rank).is_empty() {
+                return fail(format!("remove: {rank} not found in by_rank map.\n"));
+            }
+        }
+        let vertices: Vec<VertexId> =
+            ranks.iter().flat_map(|&rank| self.graph.of_rank(rank)).copied().collect();
+        if self.quirks.pooled_rank_removal {
+            self.reset_ranks(ranks)?;
+            self.cut_out(&vertices)?;
+            return Ok(Vec::new());
+        }
+        let set: BTreeSet<VertexId> = vertices.iter().copied().collect();
+        let inner =
+            |id: VertexId| self.graph.parents(id, self.dominant).any(|(_, parent)| set.contains(&parent));
+        let tops: Vec<VertexId> = vertices.into_iter().filter(|&id| !inner(id)).collect();
+        let gone: Vec<VertexId> = tops.iter().flat_map(|&top| self.subtree(top)).collect();
+        let ended = self.end_jobs(&tops)?;
+        self.cut_out(&gone)?;
+        Ok(ended)
+    }
+
+    fn cut_out(&mut self, gone: &[VertexId]) -> Result<(), Failure> {
+        for &id in gone {
+            let paths: Vec<_> = self.graph.vertex(id).paths.iter().map(|&(_, path)| path).collect();
+            self.graph.isolate(id);
+            if self.quirks.pooled_rank_removal {
+                paths.into_iter().for_each(|path| self.graph.drop_path(path));
+            }
+        }
+        self.scratch.forget_orders();
+        self.prime().map_err(|error| Failure::new(Errno::Einval, error.to_string()))
+    }
+
+    /// Takes away what jobs hold at and below vertices, and from the sums above them. Answers the jobs
+    /// that hold nothing any more.
+    fn end_jobs(&mut self, tops: &[VertexId]) -> Result<Vec<JobId>, Failure> {
+        let mut touched = BTreeSet::new();
+        for &top in tops {
+            let mut per_job: BTreeMap<JobId, Freed> = BTreeMap::new();
+            for id in self.subtree(top) {
+                let Some(account) = self.books.get_mut(id) else { continue };
+                let jobs: Vec<JobId> = account.entries().iter().map(|entry| entry.job).collect();
+                for job in jobs {
+                    let freed = per_job.entry(job).or_default();
+                    if let Some((_, amount)) = account.release(job) {
+                        *freed.entry(self.graph.vertex(id).type_id).or_default() += amount;
+                    }
+                }
+            }
+            for (job, freed) in per_job {
+                self.give_back(job, top, &freed)?;
+                touched.insert(job);
+            }
+        }
+        let root = self.root();
+        let gone = |job: &JobId| root.is_none_or(|root| !self.books.is_tagged(root, *job));
+        Ok(touched.into_iter().filter(gone).collect())
+    }
+
+    /// Forgets everything about the vertices of ranks, and credits every job that was there with what
+    /// all of them held together.
+    fn reset_ranks(&mut self, ranks: &[i32]) -> Result<(), Failure> {
+        let mut jobs = BTreeSet::new();
+        let mut credits: Vec<(VertexId, Freed)> = Vec::new();
+        for &rank in ranks {
+            let mut freed = Freed::new();
+            let mut top: Option<(usize, VertexId)> = None;
+            for id in self.graph.of_rank(rank).to_vec() {
+                let vertex = self.graph.vertex(id);
+                let length =
+                    vertex.path(self.dominant).map_or(usize::MAX, |path| self.graph.path_length(path));
+                if top.is_none_or(|(shortest, _)| length < shortest) {
+                    top = Some((length, id));
+                }
+                let Some(account) = self.books.get(id) else { continue };
+                for entry in account.entries() {
+                    if entry.tag {
+                        jobs.insert(entry.job);
+                    }
+                    if let Some((Hold::Allocation, span)) = entry.plan {
+                        let amount = account.plan.span(span).map_or(0, |span| span.amount);
+                        *freed.entry(vertex.type_id).or_default() += amount;
+                    }
+                }
+                self.books.close(id);
+            }
+            credits.extend(top.map(|(_, id)| (id, freed)));
+        }
+        for &job in &jobs {
+            for (top, freed) in &credits {
+                self.give_back(job, *top, freed)?;
+            }
+        }
+        Ok(())
+    }
+}

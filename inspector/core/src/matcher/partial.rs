@@ -1,0 +1,181 @@
+//! Letting go of part of what a job holds, and telling the sums above.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::books::{Hold, JobId};
+use super::engine::{Engine, Failure};
+use crate::document::{Document, GraphDocument, RankDocument};
+use crate::errno::Errno;
+use crate::graph::{TypeId, VertexId};
+use crate::planner::Reduced;
+
+/// What was let go of, per type.
+pub(super) type Freed = BTreeMap<TypeId, u64>;
+
+/// What was let go of in one rank, and the topmost vertex it was under.
+#[derive(Debug, Default)]
+struct Released {
+    freed: Freed,
+    top: Option<(usize, VertexId)>,
+}
+
+impl Released {
+    fn consider(&mut self, id: VertexId, path_length: usize) {
+        if self.top.is_none_or(|(length, _)| path_length < length) {
+            self.top = Some((path_length, id));
+        }
+    }
+}
+
+fn fail<T>(message: String) -> Result<T, Failure> {
+    Err(Failure::new(Errno::Einval, message))
+}
+
+impl Engine {
+    /// Lets go of what a document lists. Answers whether the job now holds nothing at all. Of a document
+    /// of ranks only the ranks count.
+    ///
+    /// Errors: `Einval` when the document does not fit the graph or what the job holds; what was let
+    /// go of until then stays so.
+    pub fn partial_cancel(&mut self, job: JobId, document: &Document) -> Result<bool, Failure> {
+        self.scratch.start(&self.graph);
+        self.scratch.preorder = 0;
+        self.scratch.postorder = 0;
+        let released = match document {
+            Document::Graph(document) => self.release_listed(job, document)?,
+            Document::Ranks(document) => self.release_ranks(job, document)?,
+        };
+        let root = self.root();
+        let tagged = |engine: &Self| root.is_some_and(|root| engine.books.is_tagged(root, job));
+        if tagged(self) {
+            for part in released.values() {
+                if let Some((_, top)) = part.top {
+                    self.give_back(job, top, &part.freed)?;
+                }
+            }
+        } else {
+            self.drop_plans(job);
+        }
+        Ok(!tagged(self))
+    }
+
+    fn path_length(&self, id: VertexId) -> usize {
+        let path = self.graph.vertex(id).path(self.dominant);
+        path.map_or(usize::MAX, |path| self.graph.path_length(path))
+    }
+
+    fn release_listed(
+        &mut self,
+        job: JobId,
+        document: &GraphDocument,
+    ) -> Result<BTreeMap<i32, Released>, Failure> {
+        let mut released: BTreeMap<i32, Released> = BTreeMap::new();
+        let mut ids = BTreeSet::new();
+        for record in &document.nodes {
+            let id = self.find_record(record)?;
+            if !ids.insert(id) {
+                return fail(format!("find_vtx: found duplicate JGF node id for {}.\n", record.key));
+            }
+            let name = self.graph.text(self.graph.vertex(id).name).to_owned();
+            let entry = self.books.get(id).and_then(|account| account.entry(job).copied());
+            let Some(entry) = entry.filter(|entry| entry.presence.is_some()) else {
+                return fail(format!("cancel_vtx: can't find x_checker span for job {job} in {name}.\n"));
+            };
+            if !matches!(entry.plan, Some((Hold::Allocation, _))) {
+                return fail(format!("cancel_vtx: can't find allocation of job {job} in {name}.\n"));
+            }
+            let freed = self.books.get_mut(id).and_then(|account| account.release(job));
+            let vertex = self.graph.vertex(id);
+            let part = released.entry(vertex.rank).or_default();
+            *part.freed.entry(vertex.type_id).or_default() += freed.map_or(0, |(_, amount)| amount);
+            part.consider(id, self.path_length(id));
+        }
+        Ok(released)
+    }
+
+    fn release_ranks(
+        &mut self,
+        job: JobId,
+        document: &RankDocument,
+    ) -> Result<BTreeMap<i32, Released>, Failure> {
+        let mut released: BTreeMap<i32, Released> = BTreeMap::new();
+        let ranks: BTreeSet<i32> = document.ranks.iter().map(|record| record.rank).collect();
+        for rank in ranks {
+            let vertices = self.graph.of_rank(rank).to_vec();
+            if vertices.is_empty() {
+                return fail(format!("partial_cancel: rank {rank} is not in the graph.\n"));
+            }
+            let mut part = Released::default();
+            let mut any = false;
+            for id in vertices {
+                part.consider(id, self.path_length(id));
+                if !self.books.is_tagged(id, job) {
+                    continue;
+                }
+                let freed = self.books.get_mut(id).and_then(|account| account.release(job));
+                if let Some((_, amount)) = freed {
+                    any = true;
+                    *part.freed.entry(self.graph.vertex(id).type_id).or_default() += amount;
+                }
+            }
+            if !any {
+                return fail(format!("partial_cancel: rank {rank} not found in counts.\n"));
+            }
+            released.insert(rank, part);
+        }
+        Ok(released)
+    }
+
+    /// Tells the sums of everything above a vertex that a job let go of something there. A job that has
+    /// nothing left below a vertex is not known there any more.
+    pub(super) fn give_back(&mut self, job: JobId, below: VertexId, freed: &Freed) -> Result<(), Failure> {
+        let mut at = below;
+        let mut seen = BTreeSet::from([below]);
+        loop {
+            let above = self.graph.parents(at, self.dominant).next();
+            let Some((_, above)) = above else { break };
+            if !seen.insert(above) {
+                break;
+            }
+            at = above;
+            self.give_back_at(job, above, freed)?;
+        }
+        Ok(())
+    }
+
+    fn give_back_at(&mut self, job: JobId, id: VertexId, freed: &Freed) -> Result<(), Failure> {
+        let quirk = self.quirks.early_unmark;
+        let Some(account) = self.books.get_mut(id) else { return Ok(()) };
+        let Some(entry) = account.entry(job).copied().filter(|entry| entry.tag) else { return Ok(()) };
+        if let Some(span) = entry.aggregate
+            && let Some(aggregates) = account.aggregates.as_deref_mut()
+        {
+            let amount = |of| freed.get(&of).copied().unwrap_or(0);
+            let reduced = aggregates
+                .reduce(span, amount)
+                .map_err(|errno| Failure::new(errno, format!("can't reduce the sums of job {job}.\n")))?;
+            let entry = account.entry_mut(job);
+            if reduced == Reduced::Removed {
+                entry.aggregate = None;
+                if quirk {
+                    entry.tag = false;
+                }
+            }
+            if quirk {
+                entry.presence = None;
+            }
+            account.tidy(job);
+        }
+        if !quirk {
+            let below =
+                self.graph.children(id, self.dominant).any(|(_, child)| self.books.is_tagged(child, job));
+            if !below
+                && entry.plan.is_none()
+                && let Some(account) = self.books.get_mut(id)
+            {
+                account.release(job);
+            }
+        }
+        Ok(())
+    }
+}
