@@ -160,3 +160,6 @@ pub(crate) fn why_never(inventory: &Inventory, request: &Request) -> WhyNot {
     let plan = Plan::new(inventory, request, NodePolicy::Low);
     look::look(&plan, request, &Lens::most(inventory), 0, true)
 }
+
+#[cfg(test)]
+mod tests;

@@ -163,3 +163,6 @@ impl Inventory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,3 +22,6 @@ pub mod request;
 pub mod resources;
 pub mod search;
 pub mod session;
+
+#[cfg(test)]
+mod testing;

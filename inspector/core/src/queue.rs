@@ -10,3 +10,6 @@ mod pass;
 
 pub use config::{QueueConfig, QueuePolicy};
 pub use pass::{Carry, PassJob, PassResult, Refusal, pass};
+
+#[cfg(test)]
+mod tests;

@@ -162,8 +162,8 @@ fn no_estimate(why: &WhyNot, names: &dyn Names) -> Option<String> {
     if known.is_empty() {
         return None;
     }
-    known.dedup();
-    let verb = if known.len() == 1 { "has" } else { "have" };
+    let alone = known.len() == 1 || known.iter().all(Option::is_none);
+    let verb = if alone { "has" } else { "have" };
     Some(format!("no estimate: {} {verb} no time limit", list(known, "what runs there", "what runs there")))
 }
 

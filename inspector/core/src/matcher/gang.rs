@@ -121,3 +121,6 @@ pub fn satisfiable(inventory: &Inventory, request: &Request) -> Result<(), WhyNo
         None => Err(why_never(inventory, request)),
     }
 }
+
+#[cfg(test)]
+mod tests;

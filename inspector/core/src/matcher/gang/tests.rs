@@ -1,0 +1,216 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::inventory::Hold;
+use crate::testing::{cluster, gang, hold, line, node, shape, shown, sound, tcp};
+
+fn now(inventory: &Inventory, request: &Request) -> Option<String> {
+    place_now(inventory, request, 0, NodePolicy::Low).ok().map(|placement| shown(&placement))
+}
+
+#[test]
+fn a_gang_takes_the_first_nodes_that_fit_or_none() {
+    let mut inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4"), ("n10", "cpu=4")]);
+    assert_eq!(now(&inventory, &gang(3, "cpu=2")).unwrap(), "n1:0x2 n2:0x1");
+    assert_eq!(now(&inventory, &gang(7, "cpu=2")), None);
+    let high = place_now(&inventory, &gang(3, "cpu=2"), 0, NodePolicy::High).unwrap();
+    assert_eq!(shown(&high), "n10:0x2 n2:0x1");
+    inventory.hold("x".into(), "n1", hold("cpu=3", None));
+    assert_eq!(now(&inventory, &gang(3, "cpu=2")).unwrap(), "n2:0x2 n10:0x1");
+    assert_eq!(now(&inventory, &gang(0, "cpu=2")).unwrap(), "");
+    assert_eq!(now(&inventory, &gang(1, "tpu=1")), None);
+}
+
+#[test]
+fn only_what_is_asked_for_is_compared() {
+    let mut inventory = cluster(&[("n", "cpu=4 gpu=8")]);
+    inventory.hold("x".into(), "n", hold("gpu=8", None));
+    let mut spec = node("n", "cpu=4 gpu=8");
+    spec.allocatable.set("gpu", 6);
+    inventory.set_node(spec);
+    assert_eq!(now(&inventory, &gang(1, "cpu=4 gpu=0")).unwrap(), "n:0x1");
+    assert_eq!(now(&inventory, &gang(1, "gpu=1")), None);
+    assert!(satisfiable(&inventory, &gang(1, "gpu=8")).is_ok(), "capacity counts: the devices may come back");
+}
+
+#[test]
+fn a_launcher_leaves_the_gpu_node_to_the_workers() {
+    let inventory = cluster(&[("cpu-1", "cpu=1 memory=10"), ("gpu-1", "cpu=4 memory=80 gpu=4")]);
+    let pi = gang(1, "cpu=500m memory=5").and(shape(2, "cpu=2 memory=40 gpu=2"));
+    assert_eq!(now(&inventory, &pi).unwrap(), "cpu-1:0x1 gpu-1:1x2");
+    let reversed = cluster(&[("a-gpu", "cpu=4 memory=80 gpu=4"), ("b-cpu", "cpu=1 memory=10")]);
+    assert_eq!(now(&reversed, &pi).unwrap(), "a-gpu:1x2 b-cpu:0x1");
+}
+
+#[test]
+fn where_first_fit_fails_alternatives_are_tried() {
+    // The harder shape (more of the cpu) goes first, onto the first node, which is the only one with enough memory.
+    let inventory = cluster(&[("a", "cpu=4 memory=8"), ("b", "cpu=4 memory=1")]);
+    let both = gang(1, "cpu=4 memory=1").and(shape(1, "cpu=3 memory=2"));
+    assert_eq!(now(&inventory, &both).unwrap(), "a:1x1 b:0x1");
+    let nodes: Vec<String> = (0..40).map(|i| format!("n{i}")).collect();
+    let mut many = Inventory::new();
+    for (i, name) in nodes.iter().enumerate() {
+        many.set_node(node(name, if i % 2 == 0 { "cpu=4 memory=8" } else { "cpu=4 memory=1" }));
+    }
+    let all = gang(20, "cpu=4 memory=1").and(shape(20, "cpu=3 memory=2"));
+    assert!(now(&many, &all).is_some());
+    let more = gang(20, "cpu=4 memory=1").and(shape(21, "cpu=3 memory=2"));
+    assert_eq!(now(&many, &more), None);
+}
+
+#[test]
+fn host_ports_clash_with_holders_and_within_the_gang() {
+    let mut inventory = cluster(&[("n1", "cpu=8"), ("n2", "cpu=8")]);
+    let with =
+        |ip: &str, until: Option<i64>| Hold { ports: Arc::new([tcp(ip, 8080)]), ..hold("cpu=1", until) };
+    inventory.hold("edge-1".into(), "n1", with("10.1.1.1", None));
+    inventory.hold("edge-2".into(), "n2", with("", Some(100)));
+    let any = Request { shapes: vec![shape(1, "cpu=1").port(8080)], ..gang(0, "") };
+    assert_eq!(now(&inventory, &any), None);
+    let mut other = any.clone();
+    other.shapes[0].ports = Arc::new([tcp("10.1.1.2", 8080)]);
+    assert_eq!(now(&inventory, &other).unwrap(), "n1:0x1");
+    let planned = earliest(&inventory, &any, 0, NodePolicy::Low).unwrap();
+    assert_eq!((planned.start, shown(&planned.placement).as_str()), (100, "n2:0x1"));
+    let pair = Request { shapes: vec![shape(2, "cpu=1").port(9000)], ..gang(0, "") };
+    assert_eq!(now(&inventory, &pair).unwrap(), "n1:0x1 n2:0x1");
+    let trio = Request { shapes: vec![shape(3, "cpu=1").port(9001)], ..gang(0, "") };
+    assert_eq!(now(&inventory, &trio), None);
+    let why = line(&satisfiable(&inventory, &trio).unwrap_err());
+    assert!(why.contains("host port 9001/TCP"), "{why}");
+    let clashing =
+        Request { shapes: vec![shape(1, "cpu=1").port(9000), shape(2, "cpu=2").port(9000)], ..gang(0, "") };
+    assert_eq!(now(&inventory, &clashing), None);
+    assert!(satisfiable(&inventory, &any).is_ok());
+}
+
+#[test]
+fn all_members_share_one_domain() {
+    let mut inventory = cluster(&[
+        ("a1", "cpu=4 rack:ra"),
+        ("a2", "cpu=4 rack:ra"),
+        ("b1", "cpu=4 rack:rb"),
+        ("b2", "cpu=4 rack:rb"),
+        ("b3", "cpu=4 rack:rb"),
+        ("x1", "cpu=4"),
+    ]);
+    inventory.hold("occupant".into(), "b3", hold("cpu=2", Some(60)));
+    let tight = gang(3, "cpu=3").within("rack");
+    assert_eq!(now(&inventory, &tight), None);
+    let planned = earliest(&inventory, &tight, 0, NodePolicy::Low).unwrap();
+    assert_eq!((planned.start, shown(&planned.placement).as_str()), (60, "b1:0x1 b2:0x1 b3:0x1"));
+    assert_eq!(planned.placement.domain.as_deref(), Some("rb"));
+    let why = line(&satisfiable(&inventory, &gang(4, "cpu=3").within("rack")).unwrap_err());
+    assert!(why.contains("4 together in one rack, the best (rb) has room for 3"), "{why}");
+    inventory.release("occupant");
+    assert_eq!(now(&inventory, &tight).unwrap(), "b1:0x1 b2:0x1 b3:0x1");
+    let refill = Request { domain: Some("ra".into()), ..gang(1, "cpu=3").within("rack") };
+    assert_eq!(now(&inventory, &refill).unwrap(), "a1:0x1");
+    let nowhere = Request { domain: Some("rz".into()), ..refill };
+    assert_eq!(now(&inventory, &nowhere), None);
+    assert!(line(&satisfiable(&inventory, &nowhere).unwrap_err()).contains("rack"));
+}
+
+#[test]
+fn the_earliest_start_is_when_enough_has_been_released() {
+    let mut inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4"), ("n3", "cpu=4")]);
+    for (holder, node, until) in [("r1", "n1", 600), ("r2", "n2", 500), ("r3", "n3", 700)] {
+        inventory.hold(holder.into(), node, hold("cpu=4", until));
+    }
+    let plan = |count, at| earliest(&inventory, &gang(count, "cpu=4").lasting(10), at, NodePolicy::Low);
+    assert_eq!(plan(1, 0).unwrap().start, 500);
+    assert_eq!(plan(2, 0).unwrap().start, 600);
+    let three = plan(3, 0).unwrap();
+    assert_eq!((three.start, three.end), (700, Some(710)));
+    assert_eq!(plan(2, 550).unwrap().start, 600, "r2 overruns and is planned to end a second from now");
+    assert_eq!(plan(3, 800).unwrap().start, 801, "never in the past, never now");
+}
+
+#[test]
+fn who_has_no_time_limit_is_named() {
+    let mut inventory = cluster(&[("n1", "cpu=8"), ("n2", "cpu=4")]);
+    inventory.hold("none".into(), "n1", hold("cpu=1", None));
+    inventory.hold("soon".into(), "n1", hold("cpu=1", Some(5)));
+    inventory.hold("daemon".into(), "n1", Hold { permanent: true, ..hold("cpu=0", None) });
+    let failure = earliest(&inventory, &gang(1, "cpu=8"), 0, NodePolicy::Low).unwrap_err();
+    assert_eq!(failure.no_end, ["none".into()]);
+    assert_eq!(earliest(&inventory, &gang(1, "cpu=7"), 0, NodePolicy::Low).unwrap().start, 5);
+}
+
+#[test]
+fn absurd_durations_never_wrap() {
+    let mut inventory = cluster(&[("n1", "cpu=4")]);
+    inventory.hold("a".into(), "n1", hold("cpu=4", Some(i64::MAX - 1)));
+    let forever = gang(1, "cpu=4").lasting(i64::MAX);
+    let planned = earliest(&inventory, &forever, 5, NodePolicy::Low).unwrap();
+    assert_eq!((planned.start, planned.end), (i64::MAX - 1, None));
+    assert_eq!(forever.end(i64::MAX), None);
+    let negative = gang(1, "cpu=4").lasting(i64::MIN);
+    assert_eq!(negative.end(10), Some(11));
+    assert!(place_now(&inventory, &negative, i64::MAX, NodePolicy::Low).is_err());
+}
+
+#[test]
+fn a_start_now_keeps_out_of_what_others_are_promised() {
+    let mut inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4")]);
+    inventory.hold("r".into(), "n2", hold("cpu=4", Some(100)));
+    let wide = gang(2, "cpu=4").lasting(50);
+    let planned = earliest(&inventory, &wide, 0, NodePolicy::Low).unwrap();
+    inventory.reserve(7, &wide, planned.placement, planned.start, planned.end);
+    sound(&inventory);
+    assert_eq!(inventory.node("n1").unwrap().reserved.get("cpu"), 4000);
+    assert_eq!(now(&inventory, &gang(1, "cpu=1").lasting(100)).unwrap(), "n1:0x1");
+    let long = gang(1, "cpu=1").lasting(101);
+    let refused = place_now(&inventory, &long, 0, NodePolicy::Low).unwrap_err();
+    assert_eq!(refused.behind, [7]);
+    assert_eq!(earliest(&inventory, &long, 0, NodePolicy::Low).unwrap().start, 150);
+    let endless = gang(1, "cpu=1");
+    assert_eq!(earliest(&inventory, &endless, 0, NodePolicy::Low).unwrap().start, 150);
+    inventory.reserve(7, &gang(2, "cpu=4"), place("n1", "n2"), 100, None);
+    let never = earliest(&inventory, &endless, 0, NodePolicy::Low).unwrap_err();
+    assert_eq!((never.no_end_jobs, never.behind), (vec![7], vec![]));
+    inventory.clear_reservations();
+    assert_eq!(now(&inventory, &endless).unwrap(), "n1:0x1");
+    sound(&inventory);
+}
+
+fn place(a: &str, b: &str) -> Placement {
+    let slot = |node: &str| Slot { shape: 0, node: node.into(), count: 1 };
+    Placement { slots: vec![slot(a), slot(b)], domain: None }
+}
+
+#[test]
+fn passing_states_make_a_job_wait_and_lasting_ones_make_it_impossible() {
+    let mut inventory = cluster(&[("n1", "cpu=4 pool:gold"), ("n2", "cpu=4")]);
+    let gold = Request { shapes: vec![shape(1, "cpu=1").on("pool", "gold")], ..gang(0, "") };
+    let mut spec = node("n1", "cpu=4 pool:gold");
+    spec.unschedulable = true;
+    inventory.set_node(spec);
+    assert_eq!(now(&inventory, &gold), None);
+    assert!(satisfiable(&inventory, &gold).is_ok());
+    inventory.set_node(node("n1", "cpu=4 pool:silver"));
+    assert!(line(&satisfiable(&inventory, &gold).unwrap_err()).contains("node selector pool"));
+    inventory.hold("daemon".into(), "n2", Hold { permanent: true, ..hold("cpu=2", None) });
+    let big = Request { shapes: vec![shape(2, "cpu=3")], ..gang(0, "") };
+    assert!(satisfiable(&inventory, &big).is_err(), "what never leaves a node is not there for anybody");
+}
+
+#[test]
+fn prepared_sets_follow_the_nodes() {
+    let mut inventory = cluster(&[("n1", "cpu=4 pool:gold"), ("n2", "cpu=4")]);
+    let gold = Request { shapes: vec![shape(1, "cpu=1").on("pool", "gold")], ..gang(0, "") };
+    inventory.prepare(&gold.shapes[0].constraint);
+    assert_eq!(now(&inventory, &gold).unwrap(), "n1:0x1");
+    inventory.set_node(node("n1", "cpu=4"));
+    assert_eq!(now(&inventory, &gold), None);
+    inventory.set_node(node("n3", "cpu=4 pool:gold"));
+    assert_eq!(now(&inventory, &gold).unwrap(), "n3:0x1");
+    inventory.remove_node("n3");
+    assert_eq!(now(&inventory, &gold), None);
+    inventory.keep_prepared(|_| false);
+    inventory.set_node(node("n4", "cpu=4 pool:gold"));
+    assert_eq!(now(&inventory, &gold).unwrap(), "n4:0x1");
+}
+
+mod random;

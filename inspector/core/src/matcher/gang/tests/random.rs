@@ -1,0 +1,198 @@
+//! Random tiny clusters against searches that try everything.
+
+use proptest::prelude::*;
+
+use super::super::*;
+use crate::constraint::HostPort;
+use crate::explain::{Nameless, render, why_not};
+use crate::inventory::Hold;
+use crate::request::Shape;
+use crate::testing::{gang, hold, node, shape, sound, tcp};
+
+#[derive(Clone, Debug)]
+struct Scene {
+    inventory: Inventory,
+    request: Request,
+}
+
+fn holds() -> impl Strategy<Value = Vec<(usize, u64, u64, Option<i64>, bool)>> {
+    let one = (0..4_usize, 0..4_u64, 0..3_u64, prop::option::weighted(0.8, -3_i64..15), any::<bool>());
+    prop::collection::vec(one, 0..7)
+}
+
+fn shapes() -> impl Strategy<Value = Vec<(u32, u64, u64, u8, u8)>> {
+    prop::collection::vec((1..4_u32, 0..5_u64, 0..4_u64, 0..4_u8, 0..4_u8), 1..4)
+}
+
+fn scene() -> impl Strategy<Value = Scene> {
+    let nodes = prop::collection::vec((1..7_u64, 0..5_u64, 0..3_u8, any::<bool>()), 1..5);
+    let reservations =
+        prop::collection::vec((0..4_usize, 1..4_u64, 0_i64..12, prop::option::weighted(0.8, 1_i64..8)), 0..3);
+    (
+        nodes,
+        holds(),
+        reservations,
+        shapes(),
+        prop::option::of(1_i64..9),
+        prop::option::weighted(0.3, Just(())),
+    )
+        .prop_map(|(nodes, holds, reservations, shapes, duration, level)| {
+            let mut inventory = Inventory::new();
+            for (at, (cpu, memory, rack, gold)) in nodes.iter().enumerate() {
+                let pool = if *gold { "pool:gold" } else { "" };
+                let rack = if *rack == 0 { String::new() } else { format!("rack:r{rack}") };
+                inventory
+                    .set_node(node(&format!("n{at}"), &format!("cpu={cpu} memory={memory} {rack} {pool}")));
+            }
+            for (at, (on, cpu, memory, until, ported)) in holds.iter().enumerate() {
+                let ports = if *ported { vec![tcp("", 80)] } else { vec![] };
+                let share =
+                    Hold { ports: ports.into(), ..hold(&format!("cpu={cpu} memory={memory}"), *until) };
+                inventory.hold(format!("h{at}").into(), &format!("n{}", on % nodes.len()), share);
+            }
+            for (at, (on, cpu, start, length)) in reservations.iter().enumerate() {
+                let slot = Slot { shape: 0, node: format!("n{}", on % nodes.len()).into(), count: 1 };
+                let placement = Placement { slots: vec![slot], domain: None };
+                let end = length.map(|length| start + length);
+                let request = gang(1, &format!("cpu={cpu}"));
+                inventory.reserve(u32::try_from(at).unwrap(), &request, placement, *start, end);
+            }
+            let shapes = shapes.iter().map(|(count, cpu, memory, gold, port)| {
+                let mut one = shape(*count, &format!("cpu={cpu} memory={memory}"));
+                if *gold == 0 {
+                    one = one.on("pool", "gold");
+                }
+                match port {
+                    0 => one.port(80),
+                    1 => Shape { ports: Arc::new([tcp("10.0.0.1", 80)]), ..one },
+                    _ => one,
+                }
+            });
+            let level = level.map(|()| "rack".into());
+            let request = Request { shapes: shapes.collect(), level, domain: None, duration };
+            Scene { inventory, request }
+        })
+}
+
+/// Whether slots of these shapes together fit on the node over the window, asked of the timeline alone.
+fn node_takes(scene: &Scene, id: u32, now: i64, start: i64, counts: &[u32]) -> bool {
+    let (inventory, request) = (&scene.inventory, &scene.request);
+    let end = request.end(start).unwrap_or(i64::MAX);
+    let mut ports: Vec<&HostPort> = Vec::new();
+    for (shape, count) in request.shapes.iter().zip(counts).filter(|(_, count)| **count > 0) {
+        let clash = shape.ports.iter().any(|a| ports.iter().any(|b| a.clashes(b)));
+        if !inventory.eligibility(&shape.constraint).now(id)
+            || clash
+            || (*count > 1 && !shape.ports.is_empty())
+            || inventory.ports_taken(id, now, (start, end), &shape.ports)
+        {
+            return false;
+        }
+        ports.extend(shape.ports.iter());
+    }
+    ["cpu", "memory", "pods"].into_iter().all(|resource| {
+        let sum: u64 =
+            request.shapes.iter().zip(counts).map(|(s, n)| s.needs.get(resource) * u64::from(*n)).sum();
+        let mut out = Vec::new();
+        if let Some(kind) = inventory.columns().kind(resource) {
+            inventory.least(id, now, (start, end), &[kind], &mut out);
+        }
+        sum == 0 || out.first().is_some_and(|have| sum <= *have)
+    })
+}
+
+fn spread(scene: &Scene, nodes: &[u32], at: usize, now: i64, start: i64, left: &mut Vec<u32>) -> bool {
+    if left.iter().all(|count| *count == 0) {
+        return true;
+    }
+    let Some(id) = nodes.get(at) else { return false };
+    let mut counts = vec![0; left.len()];
+    loop {
+        if node_takes(scene, *id, now, start, &counts) {
+            for (left, count) in left.iter_mut().zip(&counts) {
+                *left -= count;
+            }
+            let done = spread(scene, nodes, at + 1, now, start, left);
+            for (left, count) in left.iter_mut().zip(&counts) {
+                *left += count;
+            }
+            if done {
+                return true;
+            }
+        }
+        let Some(digit) = (0..counts.len()).find(|digit| counts[*digit] < left[*digit]) else { return false };
+        counts[digit] += 1;
+        counts[..digit].fill(0);
+    }
+}
+
+fn possible(scene: &Scene, now: i64, start: i64) -> bool {
+    let lists: Vec<Vec<u32>> = match &scene.request.level {
+        Some(level) => {
+            scene.inventory.domains(level).members.iter().map(|(_, nodes)| nodes.clone()).collect()
+        }
+        None => vec![scene.inventory.order().to_vec()],
+    };
+    let wanted: Vec<u32> = scene.request.shapes.iter().map(|shape| shape.count).collect();
+    lists.iter().any(|nodes| spread(scene, nodes, 0, now, start, &mut wanted.clone()))
+}
+
+/// The placement has every slot once, in one domain, and fits node by node.
+fn right(scene: &Scene, placement: &Placement, now: i64, start: i64) -> bool {
+    let shapes = &scene.request.shapes;
+    let mut by_node: std::collections::BTreeMap<u32, Vec<u32>> = std::collections::BTreeMap::new();
+    let mut placed = vec![0; shapes.len()];
+    for slot in &placement.slots {
+        let id = scene.inventory.id(&slot.node).unwrap();
+        by_node.entry(id).or_insert_with(|| vec![0; shapes.len()])[slot.shape as usize] += slot.count;
+        placed[slot.shape as usize] += slot.count;
+    }
+    let domain = |id: &u32| scene.inventory.book(*id).unwrap().facts.labels.get("rack").cloned();
+    placed.iter().zip(shapes).all(|(placed, shape)| *placed == shape.count)
+        && by_node.iter().all(|(id, counts)| node_takes(scene, *id, now, start, counts))
+        && (scene.request.level.is_none() || by_node.keys().all(|id| domain(id) == placement.domain))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_placement_is_found_exactly_when_there_is_one(scene in scene()) {
+        for policy in [NodePolicy::Low, NodePolicy::High] {
+            match place_now(&scene.inventory, &scene.request, 0, policy) {
+                Ok(placement) => prop_assert!(right(&scene, &placement, 0, 0), "{placement:?}"),
+                Err(_) => prop_assert!(!possible(&scene, 0, 0)),
+            }
+        }
+        sound(&scene.inventory);
+    }
+
+    #[test]
+    fn the_planned_start_is_the_first_possible_one(scene in scene()) {
+        let first = (0..40).find(|start| possible(&scene, 0, *start));
+        match earliest(&scene.inventory, &scene.request, 0, NodePolicy::Low) {
+            Ok(planned) => {
+                prop_assert_eq!(Some(planned.start), first);
+                prop_assert!(right(&scene, &planned.placement, 0, planned.start));
+            }
+            Err(_) => prop_assert_eq!(first, None),
+        }
+    }
+
+    #[test]
+    fn answers_agree_with_each_other(scene in scene()) {
+        let now = place_now(&scene.inventory, &scene.request, 0, NodePolicy::Low);
+        let ever = satisfiable(&scene.inventory, &scene.request);
+        let why = why_not(&scene.inventory, &scene.request, 0);
+        let (line, _) = render(&why, &Nameless);
+        prop_assert!(!line.is_empty());
+        prop_assert_eq!(why.never, ever.is_err());
+        if now.is_ok() {
+            prop_assert!(ever.is_ok());
+        }
+        for shape in &why.shapes {
+            let counted: usize = shape.counts.iter().map(|count| count.nodes).sum();
+            prop_assert_eq!(counted + shape.fitting, why.nodes);
+        }
+    }
+}
