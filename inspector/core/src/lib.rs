@@ -7,6 +7,7 @@ pub mod constraint;
 pub mod document;
 pub mod duration;
 pub mod errno;
+pub mod event;
 pub mod explain;
 pub mod flux_constraint;
 pub mod formats;
@@ -14,6 +15,7 @@ pub mod graph;
 pub mod inventory;
 pub mod jobspec;
 pub mod matcher;
+pub mod model;
 pub mod planner;
 pub mod quantity;
 pub mod queue;
@@ -22,6 +24,7 @@ pub mod request;
 pub mod resources;
 pub mod search;
 pub mod session;
+pub mod state;
 
 #[cfg(test)]
 mod testing;

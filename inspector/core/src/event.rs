@@ -1,0 +1,115 @@
+//! What goes into a step of the engine and what comes out of it.
+
+use crate::inventory::NodeSpec;
+use crate::model::{AllocationRecord, GroupSpec, ObjectRef, OwnerSpec, PodSpec, Text};
+
+/// Something that happened outside. Events about one object are coalesced before they get here: the latest
+/// state wins; an object that was deleted and made again is two, told apart by uid.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Node(Box<NodeSpec>),
+    /// By name.
+    NodeGone(Text),
+    Pod(Box<PodSpec>),
+    /// By uid.
+    PodGone(Text),
+    Group(Box<GroupSpec>),
+    GroupGone(Text),
+    Owner(Box<OwnerSpec>),
+    OwnerGone(Text),
+    /// Every watch has delivered what there was: decisions may be made from now on. Said again after a loss
+    /// of leadership and its return.
+    Synced,
+    /// We lead no more: nothing is decided until `Synced` comes again.
+    Paused,
+    /// What came of [`Effect::Bind`].
+    Bound {
+        pod: Text,
+        outcome: BindOutcome,
+    },
+    /// A user cancelled the job that this uid names ([`crate::state::JobKey::uid`]).
+    Cancelled {
+        job: Text,
+        by: Text,
+    },
+    /// Time passed, or the pass has to go on.
+    Tick,
+}
+
+/// How the API server answered a binding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BindOutcome {
+    Done,
+    /// The Pod is gone, being deleted, or another one of its name: it will never be bound.
+    Gone(Text),
+    /// It is bound already, to this node.
+    Elsewhere(Text),
+    /// Try again later: the server was away, slow, or throttled us.
+    Transient(Text),
+    /// The server refuses for good (forbidden, invalid).
+    Refused(Text),
+}
+
+/// Something that is wanted outside. `key()` is its idempotency key: carrying it out twice does no harm.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Bind {
+        pod: ObjectRef,
+        node: Text,
+        record: AllocationRecord,
+    },
+    /// PodScheduled=False with this reason.
+    Unscheduled {
+        pod: ObjectRef,
+        reason: &'static str,
+        message: String,
+    },
+    /// The PodGroup's condition.
+    GroupScheduled {
+        group: ObjectRef,
+        scheduled: bool,
+        reason: &'static str,
+        message: String,
+    },
+    /// A Kubernetes Event.
+    Note {
+        regarding: ObjectRef,
+        warning: bool,
+        reason: &'static str,
+        action: &'static str,
+        note: String,
+    },
+    /// Delete the object, with its uid as precondition: a member of a gang that has to gather again, or what
+    /// a cancelled job is made of.
+    Delete {
+        object: ObjectRef,
+        why: String,
+    },
+    /// A transition, for the journal.
+    Journal(JournalEntry),
+}
+
+/// One transition of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalEntry {
+    pub time: i64,
+    /// `NAMESPACE/KIND.NAME`.
+    pub job: String,
+    pub uid: Text,
+    pub state: &'static str,
+    pub reason: String,
+}
+
+impl Effect {
+    /// Names what is wanted; the same key twice is the same wish, and the later one replaces the earlier.
+    pub fn key(&self) -> String {
+        match self {
+            Self::Bind { pod, .. } => format!("bind/{}", pod.uid),
+            Self::Unscheduled { pod, .. } => format!("unscheduled/{}", pod.uid),
+            Self::GroupScheduled { group, .. } => format!("group/{}", group.uid),
+            Self::Note { regarding, reason, note, .. } => format!("note/{}/{reason}/{note}", regarding.uid),
+            Self::Delete { object, .. } => format!("delete/{}", object.uid),
+            Self::Journal(entry) => format!("journal/{}/{}/{}", entry.uid, entry.time, entry.state),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the engine knows of the cluster, as plain types.
+//!
+//! The edge translates API objects into these and decides nothing; whatever has to be concluded from labels,
+//! annotations and owners is concluded in `state`. Times are epoch seconds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::constraint::{HostPort, NodeConstraint};
+use crate::resources::{InvalidRequest, ResourceList};
+
+/// A short shared string: names, uids, label keys and values.
+pub type Text = Arc<str>;
+
+/// Labels or annotations.
+pub type Marks = BTreeMap<Text, Text>;
+
+/// Names one object of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ObjectRef {
+    /// Empty for cluster-scoped objects.
+    pub namespace: Text,
+    /// As it stands in `kind`: `Pod`, `Job`, `PodGroup`.
+    pub kind: Text,
+    /// `v1`, `batch/v1`.
+    pub api_version: Text,
+    pub name: Text,
+    pub uid: Text,
+}
+
+/// The controller that owns an object, from `ownerReferences` (`controller: true`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerRef {
+    pub api_version: Text,
+    pub kind: Text,
+    pub name: Text,
+    pub uid: Text,
+}
+
+/// `status.phase`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    Pending,
+    Running,
+    Succeeded,
+    Failed,
+    /// The node's kubelet is not heard of; the Pod still holds what it holds.
+    Unknown,
+}
+
+impl Phase {
+    /// An ended Pod holds nothing any more.
+    pub fn ended(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
+    }
+}
+
+/// What a Pod asks for that can't be honoured when we bind it ourselves.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Unsupported {
+    /// A claim that waits for its first consumer, or whose volume is not known yet.
+    UnboundVolume(Text),
+    ResourceClaim(Text),
+    PodAffinity,
+    PodAntiAffinity,
+    /// `topologySpreadConstraints` with `whenUnsatisfiable: DoNotSchedule`.
+    HardSpread,
+}
+
+/// Written into the Pod in the same write as the binding, so that a restart finds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AllocationRecord {
+    /// `KIND.NAME` of the job.
+    pub job: Text,
+    /// When the job started.
+    pub start: i64,
+    /// When it is planned to end; absent without a time limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_end: Option<i64>,
+    /// How many members the job wanted when it was placed.
+    pub size: u32,
+}
+
+/// A Pod, ours or another scheduler's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PodSpec {
+    pub uid: Text,
+    pub namespace: Text,
+    pub name: Text,
+    pub scheduler_name: Text,
+    pub created: i64,
+    /// Has a deletionTimestamp.
+    pub deleting: bool,
+    pub phase: Phase,
+    /// `spec.nodeName`.
+    pub node: Option<Text>,
+    /// `status.nominatedNodeName`.
+    pub nominated: Option<Text>,
+    /// `spec.schedulingGates`, by name.
+    pub gates: Vec<Text>,
+    /// What it holds, or why that can't be said.
+    pub needs: Result<Arc<ResourceList>, InvalidRequest>,
+    pub constraint: Arc<NodeConstraint>,
+    pub ports: Arc<[HostPort]>,
+    pub unsupported: Vec<Unsupported>,
+    pub priority: i32,
+    pub labels: Marks,
+    /// Only those the engine may read (group, size, duration, queue, run-time, mirror).
+    pub annotations: Marks,
+    /// `spec.schedulingGroup.podGroupName`.
+    pub scheduling_group: Option<Text>,
+    pub controller: Option<ControllerRef>,
+    /// `spec.activeDeadlineSeconds`.
+    pub active_deadline: Option<i64>,
+    /// When PodScheduled became True.
+    pub scheduled_at: Option<i64>,
+    pub record: Option<AllocationRecord>,
+    /// (reason, message) of PodScheduled=False as it stands in the API server.
+    pub unscheduled: Option<(Text, Text)>,
+    /// Reason of a DisruptionTarget condition, e.g. `PreemptionByScheduler`, `DeletionByTaintManager`.
+    pub disruption: Option<Text>,
+    /// `status.reason`, e.g. `OutOfcpu`, `Evicted`, `DeadlineExceeded`.
+    pub status_reason: Option<Text>,
+}
+
+/// Which API a PodGroup is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum GroupApi {
+    /// scheduling.k8s.io.
+    Native,
+    /// scheduling.x-k8s.io (scheduler-plugins' CRD).
+    Sigs,
+}
+
+/// A PodGroup object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupSpec {
+    pub api: GroupApi,
+    pub uid: Text,
+    pub namespace: Text,
+    pub name: Text,
+    pub api_version: Text,
+    pub created: i64,
+    pub deleting: bool,
+    /// `gang.minCount`, or `spec.minMember`; `None` with policy `basic`.
+    pub min_count: Option<i64>,
+    /// Key of `schedulingConstraints.topology`.
+    pub topology: Option<Text>,
+    pub priority: Option<i32>,
+    pub labels: Marks,
+    pub annotations: Marks,
+    pub controller: Option<ControllerRef>,
+    /// Its condition says that it was scheduled: the gang has started before.
+    pub scheduled: bool,
+}
+
+/// What is special about a kind of owner.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OwnerDetail {
+    Job {
+        /// Default 1.
+        parallelism: i64,
+        /// `None`: any one success ends it (work queue).
+        completions: Option<i64>,
+        succeeded: i64,
+        active_deadline: Option<i64>,
+        /// `status.startTime`.
+        start_time: Option<i64>,
+        /// Condition Complete.
+        complete: bool,
+        /// Condition Failed, with its reason.
+        failed: Option<Text>,
+        suspended: bool,
+        /// `spec.scheduling.schedulingPolicy.gang`: minCount (`None` inside: parallelism).
+        gang: Option<Option<i64>>,
+    },
+    StatefulSet {
+        replicas: i64,
+        /// `podManagementPolicy: OrderedReady`.
+        ordered: bool,
+    },
+    /// ReplicaSet and Deployment.
+    Replicas {
+        replicas: i64,
+    },
+    Other,
+}
+
+/// An object that makes Pods, or makes what makes them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnerSpec {
+    pub uid: Text,
+    pub namespace: Text,
+    pub api_version: Text,
+    pub kind: Text,
+    pub name: Text,
+    pub created: i64,
+    pub deleting: bool,
+    pub labels: Marks,
+    pub annotations: Marks,
+    pub controller: Option<ControllerRef>,
+    pub detail: OwnerDetail,
+}

@@ -1,0 +1,201 @@
+//! The engine as a state machine: `step(now, events) -> effects`.
+//!
+//! One owner feeds it in order. A clone is a snapshot: it costs what changed, not what there is.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::event::{Effect, Event};
+use crate::inventory::Inventory;
+use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, Text};
+use crate::queue::QueueConfig;
+use crate::state::binding::Assumed;
+use crate::state::grouping::{GroupKey, Membership};
+use crate::state::schedule::PassState;
+
+mod apply;
+mod ask;
+mod binding;
+mod evaluate;
+mod grouping;
+pub mod job;
+mod lifecycle;
+pub mod marks;
+mod members;
+mod reasons;
+mod schedule;
+mod tell;
+
+pub use ask::{CancelPlan, Finding};
+pub use job::{HistoryEntry, Job, JobId, JobKey, JobState, Members, Reason, ReasonClass, Reservation};
+pub use reasons::NamesFor;
+pub use schedule::PassReport;
+
+/// What can be configured.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// In the order in which they get nodes. The first one is the default.
+    pub queues: Vec<QueueConfig>,
+    /// `spec.schedulerName` of the Pods that are ours.
+    pub scheduler_names: Vec<Text>,
+    /// Topology keys that are always levels of the graph.
+    pub topology_keys: Vec<Text>,
+    /// Seconds after which a gang that is bound only in part is given up (default 300).
+    pub bind_deadline: i64,
+    /// Seconds that ended jobs are kept (default 3600).
+    pub keep_ended: i64,
+    /// At most this many ended jobs are kept (default 10,000).
+    pub keep_ended_max: usize,
+    /// How many jobs at once may carry PodScheduled=False/Unschedulable (what cluster autoscalers look for).
+    pub unschedulable_max: usize,
+    /// The largest group that is taken (members).
+    pub group_size_max: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            queues: vec![QueueConfig::default()],
+            scheduler_names: vec!["fluxion".into()],
+            topology_keys: Vec::new(),
+            bind_deadline: 300,
+            keep_ended: 3600,
+            keep_ended_max: 10_000,
+            unschedulable_max: 100,
+            group_size_max: 100_000,
+        }
+    }
+}
+
+/// Place of a job in the order in which nodes are given out: total, and the same after a restart.
+///
+/// Queue, priority (higher first), creation, namespace, name, uid, number.
+type OrderKey = (usize, Reverse<i32>, i64, Text, Text, Text, JobId);
+
+/// The engine's state.
+#[derive(Clone, Debug)]
+pub struct State {
+    settings: Arc<Settings>,
+    inventory: Inventory,
+    pods: OrdMap<Text, Arc<PodSpec>>,
+    groups: OrdMap<Text, Arc<GroupSpec>>,
+    group_names: OrdMap<(GroupApi, Text, Text), Text>,
+    owners: OrdMap<Text, Arc<OwnerSpec>>,
+    /// Uid of a controller to the Pods it owns directly.
+    pods_of_owner: OrdMap<Text, OrdSet<Text>>,
+    /// Uid of a controller to the owners it owns directly.
+    owners_of_owner: OrdMap<Text, OrdSet<Text>>,
+    /// Name of a PodGroup, there or not, to the Pods that name it.
+    pods_of_group: OrdMap<(GroupApi, Text, Text), OrdSet<Text>>,
+    memberships: OrdMap<Text, Arc<Membership>>,
+    job_of_pod: OrdMap<Text, JobId>,
+    /// The job of each group that has not ended.
+    active: OrdMap<GroupKey, JobId>,
+    jobs: OrdMap<JobId, Arc<Job>>,
+    /// Namespace and `KIND.NAME` to the jobs of that name, oldest first.
+    names: OrdMap<(Text, String), OrdSet<JobId>>,
+    /// When it ended, to forget it in time.
+    ended: OrdSet<(i64, JobId)>,
+    /// Jobs that may start, in order.
+    queue: OrdSet<OrderKey>,
+    /// Started jobs with members that wait for a node.
+    incomplete: OrdSet<JobId>,
+    /// Pods that were sent to a node and were not seen there yet.
+    assumed: OrdMap<Text, Assumed>,
+    /// Pods that the API server says can't be bound any more; until the watch says the same.
+    unbindable: OrdSet<Text>,
+    /// What a Pod's condition was last made to say.
+    told: OrdMap<Text, tell::Told>,
+    /// What a PodGroup's condition was last made to say.
+    told_groups: OrdMap<Text, (bool, &'static str)>,
+    /// When a job has to be looked at again.
+    timers: OrdSet<(i64, JobId)>,
+    pass: PassState,
+    next_job: u32,
+    ready: bool,
+    now: i64,
+    /// Work of the running step; empty between steps.
+    regroup: BTreeSet<Text>,
+    dirty: BTreeSet<JobId>,
+    /// Jobs of which others may have to be told.
+    changed: BTreeSet<JobId>,
+    effects: Vec<Effect>,
+}
+
+impl State {
+    /// An engine that knows nothing yet.
+    pub fn new(settings: Settings) -> Self {
+        let mut inventory = Inventory::new();
+        inventory.set_levels(settings.topology_keys.iter().cloned());
+        Self {
+            settings: Arc::new(settings),
+            inventory,
+            pods: OrdMap::new(),
+            groups: OrdMap::new(),
+            group_names: OrdMap::new(),
+            owners: OrdMap::new(),
+            pods_of_owner: OrdMap::new(),
+            owners_of_owner: OrdMap::new(),
+            pods_of_group: OrdMap::new(),
+            memberships: OrdMap::new(),
+            job_of_pod: OrdMap::new(),
+            active: OrdMap::new(),
+            jobs: OrdMap::new(),
+            names: OrdMap::new(),
+            ended: OrdSet::new(),
+            queue: OrdSet::new(),
+            incomplete: OrdSet::new(),
+            assumed: OrdMap::new(),
+            unbindable: OrdSet::new(),
+            told: OrdMap::new(),
+            told_groups: OrdMap::new(),
+            timers: OrdSet::new(),
+            pass: PassState::default(),
+            next_job: 0,
+            ready: false,
+            now: 0,
+            regroup: BTreeSet::new(),
+            dirty: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// Takes what happened, decides, and says what is wanted.
+    ///
+    /// `now` is in epoch seconds; a clock that was set back counts as standing still. Send another `Tick` at
+    /// [`Self::next_wake`], and at once while [`Self::unfinished`].
+    pub fn step(&mut self, now: i64, events: Vec<Event>) -> Vec<Effect> {
+        self.now = self.now.max(now);
+        for event in events {
+            self.apply(event);
+        }
+        self.regroup_pods();
+        self.run_timers();
+        self.evaluate_dirty();
+        if self.ready {
+            self.complete_started();
+            self.run_pass();
+            self.evaluate_dirty();
+            self.tell();
+        }
+        self.forget_ended();
+        std::mem::take(&mut self.effects)
+    }
+
+    fn is_ours(&self, pod: &PodSpec) -> bool {
+        self.settings.scheduler_names.contains(&pod.scheduler_name)
+    }
+
+    fn group_named(&self, api: GroupApi, namespace: &Text, name: &Text) -> Option<&Arc<GroupSpec>> {
+        self.groups.get(self.group_names.get(&(api, namespace.clone(), name.clone()))?)
+    }
+
+    /// The job, which must exist: ids are only handed out for jobs that are kept.
+    fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        self.jobs.get_mut(&id).map(Arc::make_mut)
+    }
+}

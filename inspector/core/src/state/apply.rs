@@ -1,0 +1,226 @@
+//! Taking events: objects into the tables, what Pods hold into the inventory, and which jobs have to be
+//! looked at again.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::event::Event;
+use crate::inventory::{Hold, HoldKind};
+use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, Text};
+use crate::state::grouping::owner_key;
+use crate::state::{State, marks, members};
+
+impl State {
+    pub(super) fn apply(&mut self, event: Event) {
+        match event {
+            Event::Node(spec) => self.inventory.set_node(*spec),
+            Event::NodeGone(name) => self.inventory.remove_node(&name),
+            Event::Pod(pod) => self.pod_changed(*pod),
+            Event::PodGone(uid) => self.pod_gone(&uid),
+            Event::Group(group) => self.group_changed(*group),
+            Event::GroupGone(uid) => self.group_gone(&uid),
+            Event::Owner(owner) => self.owner_changed(*owner),
+            Event::OwnerGone(uid) => self.owner_gone(&uid),
+            Event::Synced => {
+                self.ready = true;
+                self.pass.wanted = true;
+            }
+            Event::Paused => self.ready = false,
+            Event::Bound { pod, outcome } => self.bind_answered(&pod, outcome),
+            Event::Cancelled { job, by } => self.cancel_asked(&job, &by),
+            Event::Tick => {}
+        }
+    }
+
+    fn pod_changed(&mut self, pod: PodSpec) {
+        let uid = pod.uid.clone();
+        let old = self.pods.get(&uid).cloned();
+        if old.as_deref() == Some(&pod) {
+            return;
+        }
+        if let Some(old) = &old {
+            self.unlink_pod(old);
+        }
+        let pod = Arc::new(pod);
+        self.link_pod(&pod);
+        self.unbindable.remove(&uid);
+        self.pods.insert(uid.clone(), pod.clone());
+        self.book(&pod);
+        self.regroup.insert(uid.clone());
+        if let Some(job) = self.job_of_pod.get(&uid) {
+            self.dirty.insert(*job);
+        }
+    }
+
+    fn pod_gone(&mut self, uid: &Text) {
+        let Some(pod) = self.pods.remove(uid) else { return };
+        self.unlink_pod(&pod);
+        self.inventory.release(uid);
+        self.assumed.remove(uid);
+        self.told.remove(uid);
+        self.unbindable.remove(uid);
+        self.memberships.remove(uid);
+        if let Some(job) = self.job_of_pod.remove(uid) {
+            self.leave(job, &pod);
+        }
+    }
+
+    /// Enters what the Pod holds into the inventory.
+    fn book(&mut self, pod: &Arc<PodSpec>) {
+        if pod.phase.ended() {
+            self.assumed.remove(&pod.uid);
+            self.inventory.release(&pod.uid);
+            return;
+        }
+        let ours = self.is_ours(pod);
+        let (node, kind) = match (&pod.node, &pod.nominated) {
+            (Some(node), _) => (node, if ours { HoldKind::Bound } else { HoldKind::Foreign }),
+            (None, Some(node)) if !ours => (node, HoldKind::Nominated),
+            _ => {
+                if !self.assumed.contains_key(&pod.uid) {
+                    self.inventory.release(&pod.uid);
+                }
+                return;
+            }
+        };
+        if pod.node.is_some() {
+            self.assumed.remove(&pod.uid);
+        }
+        let hold = Hold {
+            needs: members::needs(pod),
+            ports: pod.ports.clone(),
+            from: pod.scheduled_at.unwrap_or(self.now),
+            until: planned_release(pod),
+            kind,
+            permanent: is_permanent(pod),
+            job: self.job_of_pod.get(&pod.uid).map(|job| job.0),
+        };
+        self.inventory.hold(pod.uid.clone(), node, hold);
+    }
+
+    fn link_pod(&mut self, pod: &PodSpec) {
+        if let Some(controller) = &pod.controller {
+            link(&mut self.pods_of_owner, controller.uid.clone(), &pod.uid);
+        }
+        for key in group_references(pod) {
+            link(&mut self.pods_of_group, key, &pod.uid);
+        }
+    }
+
+    fn unlink_pod(&mut self, pod: &PodSpec) {
+        if let Some(controller) = &pod.controller {
+            unlink(&mut self.pods_of_owner, &controller.uid, &pod.uid);
+        }
+        for key in group_references(pod) {
+            unlink(&mut self.pods_of_group, &key, &pod.uid);
+        }
+    }
+
+    fn group_changed(&mut self, group: GroupSpec) {
+        if self.groups.get(&group.uid).map(Arc::as_ref) == Some(&group) {
+            return;
+        }
+        let key = (group.api, group.namespace.clone(), group.name.clone());
+        self.group_names.insert(key.clone(), group.uid.clone());
+        if let Some(level) = &group.topology {
+            let levels = self.inventory.levels().iter().chain([level]).cloned().collect::<Vec<_>>();
+            self.inventory.set_levels(levels);
+        }
+        self.groups.insert(group.uid.clone(), Arc::new(group));
+        self.regroup_named(&key);
+    }
+
+    fn group_gone(&mut self, uid: &Text) {
+        let Some(group) = self.groups.remove(uid) else { return };
+        self.told_groups.remove(uid);
+        let key = (group.api, group.namespace.clone(), group.name.clone());
+        if self.group_names.get(&key) == Some(uid) {
+            self.group_names.remove(&key);
+        }
+        self.regroup_named(&key);
+    }
+
+    fn regroup_named(&mut self, key: &(GroupApi, Text, Text)) {
+        if let Some(pods) = self.pods_of_group.get(key) {
+            self.regroup.extend(pods.iter().cloned());
+            self.dirty.extend(pods.iter().filter_map(|pod| self.job_of_pod.get(pod)));
+        }
+    }
+
+    fn owner_changed(&mut self, owner: OwnerSpec) {
+        let old = self.owners.get(&owner.uid).cloned();
+        if old.as_deref() == Some(&owner) {
+            return;
+        }
+        if let Some(controller) = old.as_ref().and_then(|old| old.controller.as_ref()) {
+            unlink(&mut self.owners_of_owner, &controller.uid, &owner.uid);
+        }
+        if let Some(controller) = &owner.controller {
+            link(&mut self.owners_of_owner, controller.uid.clone(), &owner.uid);
+        }
+        let uid = owner.uid.clone();
+        self.dirty.extend(self.active.get(&owner_key(&owner)));
+        self.owners.insert(uid.clone(), Arc::new(owner));
+        self.regroup_owned(&uid);
+    }
+
+    fn owner_gone(&mut self, uid: &Text) {
+        let Some(owner) = self.owners.remove(uid) else { return };
+        if let Some(controller) = &owner.controller {
+            unlink(&mut self.owners_of_owner, &controller.uid, uid);
+        }
+        self.dirty.extend(self.active.get(&owner_key(&owner)));
+        self.regroup_owned(uid);
+    }
+
+    /// Everything below an owner: its settings reach Pods through the owners in between.
+    fn regroup_owned(&mut self, uid: &Text) {
+        let mut open = vec![uid.clone()];
+        let mut seen = OrdSet::new();
+        while let Some(uid) = open.pop() {
+            if seen.insert(uid.clone()).is_some() || seen.len() > 10_000 {
+                continue;
+            }
+            if let Some(pods) = self.pods_of_owner.get(&uid) {
+                self.regroup.extend(pods.iter().cloned());
+            }
+            open.extend(self.owners_of_owner.get(&uid).into_iter().flatten().cloned());
+        }
+    }
+}
+
+/// When a bound Pod is planned to give back what it holds: what was written into it at the binding, else its
+/// own time limit.
+pub(super) fn planned_release(pod: &PodSpec) -> Option<i64> {
+    match &pod.record {
+        Some(record) => record.planned_end,
+        None => pod.active_deadline.and_then(|limit| pod.scheduled_at.map(|at| at.saturating_add(limit))),
+    }
+}
+
+/// Pods that come with the node: an empty cluster has them too.
+fn is_permanent(pod: &PodSpec) -> bool {
+    let owned_by = |kind: &str| pod.controller.as_ref().is_some_and(|controller| &*controller.kind == kind);
+    owned_by("DaemonSet") || owned_by("Node") || pod.annotations.contains_key("kubernetes.io/config.mirror")
+}
+
+fn group_references(pod: &PodSpec) -> impl Iterator<Item = (GroupApi, Text, Text)> {
+    let native = pod.scheduling_group.clone().map(|name| (GroupApi::Native, name));
+    let sigs = marks::find(pod, &marks::SIGS_GROUP).map(|(_, name)| (GroupApi::Sigs, name.clone()));
+    let namespace = pod.namespace.clone();
+    native.into_iter().chain(sigs).map(move |(api, name)| (api, namespace.clone(), name))
+}
+
+fn link<K: Ord + Clone>(map: &mut OrdMap<K, OrdSet<Text>>, key: K, uid: &Text) {
+    map.entry(key).or_default().insert(uid.clone());
+}
+
+fn unlink<K: Ord + Clone>(map: &mut OrdMap<K, OrdSet<Text>>, key: &K, uid: &Text) {
+    if let Some(set) = map.get_mut(key) {
+        set.remove(uid);
+        if set.is_empty() {
+            map.remove(key);
+        }
+    }
+}

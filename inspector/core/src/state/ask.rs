@@ -1,0 +1,256 @@
+//! Questions to the engine; answering changes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::explain::{self, WhyNot};
+use crate::inventory::Inventory;
+use crate::model::{GroupSpec, ObjectRef, OwnerSpec, PodSpec, Text};
+use crate::queue::QueueConfig;
+use crate::resources::ResourceList;
+use crate::state::{Job, JobId, JobState, Settings, State};
+
+/// What has to go so that a job ends and stays ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CancelPlan {
+    /// The topmost controller below a CronJob, or the Pods themselves.
+    pub targets: Vec<ObjectRef>,
+    /// `pod/NAME` of Pods of the targets that belong to other jobs.
+    pub also_deletes: Vec<String>,
+    /// What the job holds.
+    pub frees: ResourceList,
+    /// How many Pods go.
+    pub pods: u32,
+    /// All of it is being deleted already.
+    pub ending: bool,
+}
+
+/// Something that is off.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// `Overcommitted`, `PartlyBound`, `RejectedByKubelet`, `Preempted`, `Invariant`.
+    pub class: &'static str,
+    /// `node/NAME` or `NAMESPACE/KIND/NAME`.
+    pub object: String,
+    /// What, and what to do.
+    pub text: String,
+}
+
+impl State {
+    /// Whether every watch has delivered, so that answers are complete.
+    pub fn ready(&self) -> bool {
+        self.ready
+    }
+
+    /// What was configured.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The time of the last step (epoch seconds).
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// All jobs, by namespace, kind, name and age.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.names.values().flatten().filter_map(|id| self.job(*id))
+    }
+
+    /// One job.
+    pub fn job(&self, id: JobId) -> Option<&Job> {
+        self.jobs.get(&id).map(AsRef::as_ref)
+    }
+
+    /// The job of this name (`job.lammps`), the newest where there are several; or, with `.UID5` behind it, an
+    /// older one.
+    pub fn job_named(&self, namespace: &str, name: &str) -> Option<&Job> {
+        let namespace: Text = namespace.into();
+        let of_name = |name: &str| self.names.get(&(namespace.clone(), name.to_owned()));
+        if let Some(ids) = of_name(name) {
+            return self.job(*ids.get_max()?);
+        }
+        let (base, tail) = name.rsplit_once('.')?;
+        of_name(base)?.iter().filter_map(|id| self.job(*id)).find(|job| tail == short_uid(job))
+    }
+
+    /// `KIND.NAME`, with `.UID5` behind it for all but the newest of that name.
+    pub fn object_name(&self, job: &Job) -> String {
+        let name = job.key.object_name();
+        let newest =
+            self.names.get(&(job.key.namespace.clone(), name.clone())).and_then(|ids| ids.get_max().copied());
+        if newest == Some(job.id) { name } else { format!("{name}.{}", short_uid(job)) }
+    }
+
+    /// Jobs that may start, in the order in which they are looked at.
+    pub fn pending(&self, queue: &str) -> Vec<&Job> {
+        let index = self.settings.queues.iter().position(|config| &*config.name == queue);
+        self.queue.iter().filter(|key| Some(key.0) == index).filter_map(|key| self.job(key.6)).collect()
+    }
+
+    /// The queues, in the order in which they get nodes.
+    pub fn queues(&self) -> &[QueueConfig] {
+        &self.settings.queues
+    }
+
+    /// The books.
+    pub fn inventory(&self) -> &Inventory {
+        &self.inventory
+    }
+
+    /// A Pod by its uid.
+    pub fn pod(&self, uid: &str) -> Option<&PodSpec> {
+        self.pods.get(uid).map(AsRef::as_ref)
+    }
+
+    /// An owner by its uid.
+    pub fn owner(&self, uid: &str) -> Option<&OwnerSpec> {
+        self.owners.get(uid).map(AsRef::as_ref)
+    }
+
+    /// A PodGroup by its uid.
+    pub fn group(&self, uid: &str) -> Option<&GroupSpec> {
+        self.groups.get(uid).map(AsRef::as_ref)
+    }
+
+    /// The job a Pod is a member of.
+    pub fn job_of_pod(&self, uid: &str) -> Option<&Job> {
+        self.job_of_pod.get(uid).and_then(|id| self.job(*id))
+    }
+
+    /// Why the job does not start now; `None` for jobs that are not waiting for nodes.
+    pub fn why_not(&self, job: &Job) -> Option<WhyNot> {
+        let request = job.request.as_ref().filter(|_| job.state.waiting())?;
+        Some(explain::why_not(&self.inventory, request, self.now))
+    }
+
+    /// Where a member is, or was sent to.
+    pub fn node_of(&self, pod: &PodSpec) -> Option<Text> {
+        pod.node.clone().or_else(|| self.assumed.get(&pod.uid).map(|assumed| assumed.node.clone()))
+    }
+
+    /// What has to be deleted for the job to end and stay ended.
+    pub fn cancel_plan(&self, job: &Job) -> CancelPlan {
+        let mut targets: BTreeMap<Text, ObjectRef> = BTreeMap::new();
+        let mut also = BTreeSet::new();
+        let mut ending = true;
+        let mut pods = 0;
+        for pod in job.pods.iter().filter_map(|uid| self.pods.get(uid)) {
+            let top = self.topmost(pod);
+            if pod.phase.ended() && top.is_none() {
+                continue;
+            }
+            pods += u32::from(!pod.phase.ended());
+            let (object, deleting) = match top {
+                Some(owner) => (owner.object(), owner.deleting),
+                None => (pod.object(), pod.deleting),
+            };
+            ending &= deleting;
+            targets.insert(object.uid.clone(), object);
+        }
+        if let Some(owner) = job.object.as_ref().and_then(|object| self.owners.get(&object.uid))
+            && targets.is_empty()
+        {
+            ending &= owner.deleting;
+            targets.insert(owner.uid.clone(), owner.object());
+        }
+        if let Some(group) = self.group_of(job).filter(|group| group.controller.is_none()) {
+            ending &= group.deleting;
+            targets.insert(group.uid.clone(), group.object());
+        }
+        for owner in targets.values().filter(|object| !matches!(&*object.kind, "Pod" | "PodGroup")) {
+            for pod in self.pods_below(&owner.uid) {
+                if self.job_of_pod.get(&pod.uid) != Some(&job.id) && !pod.phase.ended() {
+                    also.insert(format!("pod/{}", pod.name));
+                }
+            }
+        }
+        CancelPlan {
+            ending: ending && !targets.is_empty(),
+            targets: targets.into_values().collect(),
+            also_deletes: also.into_iter().collect(),
+            frees: if job.started_at.is_some() { (*job.holds).clone() } else { ResourceList::default() },
+            pods,
+        }
+    }
+
+    /// The topmost controller of a Pod, below a CronJob: what makes it come back.
+    fn topmost(&self, pod: &PodSpec) -> Option<&OwnerSpec> {
+        let direct = self.owners.get(&pod.controller.as_ref()?.uid)?;
+        let above = self.controllers_of(direct);
+        above.into_iter().take_while(|owner| &*owner.kind != "CronJob").last().or(Some(direct.as_ref()))
+    }
+
+    fn pods_below(&self, owner: &Text) -> Vec<&PodSpec> {
+        let mut open = vec![owner.clone()];
+        let mut seen = BTreeSet::new();
+        let mut pods = Vec::new();
+        while let Some(uid) = open.pop() {
+            if !seen.insert(uid.clone()) || seen.len() > 10_000 {
+                continue;
+            }
+            pods.extend(self.pods_of_owner.get(&uid).into_iter().flatten().filter_map(|pod| self.pod(pod)));
+            open.extend(self.owners_of_owner.get(&uid).into_iter().flatten().cloned());
+        }
+        pods
+    }
+
+    /// Everything that is off, and what to do about it; empty when healthy.
+    pub fn audit(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for node in self.inventory.nodes() {
+            if !node.deficit.is_empty() {
+                findings.push(Finding {
+                    class: "Overcommitted",
+                    object: format!("node/{}", node.spec.name),
+                    text: format!(
+                        "its Pods ask for more than it can give, by {}: the kubelet may refuse or end some; look at what \
+                         other schedulers bound there, and at its devices",
+                        node.deficit
+                    ),
+                });
+            }
+        }
+        for job in self.jobs.values() {
+            let object = format!("{}/{}", job.key.namespace, job.key.display());
+            let wanted = job.members.wanted.unwrap_or(0);
+            let late =
+                job.started_at.is_some_and(|at| at.saturating_add(self.settings.bind_deadline) <= self.now);
+            let there = job.members.bound.saturating_add(job.members.ended);
+            if matches!(job.state, JobState::Running | JobState::Binding) && there < wanted && late {
+                let text = format!(
+                    "{} of {wanted} members are bound and the rest did not come: cancel the job, or make the missing \
+                     Pods again",
+                    job.members.bound
+                );
+                findings.push(Finding { class: "PartlyBound", object: object.clone(), text });
+            }
+            if let Some(reason) = &job.lost_to {
+                let text =
+                    format!("members were taken by {reason}: use nodes of its own or a higher priority");
+                findings.push(Finding { class: "Preempted", object: object.clone(), text });
+            }
+            for pod in job.pods.iter().filter_map(|uid| self.pods.get(uid)) {
+                if let Some(reason) = pod.status_reason.as_ref().filter(|reason| reason.starts_with("OutOf"))
+                {
+                    let node = pod.node.as_deref().unwrap_or("its node");
+                    let text = format!(
+                        "the kubelet of {node} refused Pod {}: {reason}; somebody else bound there at the same time",
+                        pod.name
+                    );
+                    findings.push(Finding { class: "RejectedByKubelet", object: object.clone(), text });
+                }
+            }
+        }
+        findings.extend(crate::check::check(&self.inventory).into_iter().map(|text| Finding {
+            class: "Invariant",
+            object: "engine".to_owned(),
+            text,
+        }));
+        findings.sort();
+        findings
+    }
+}
+
+fn short_uid(job: &Job) -> String {
+    job.key.uid.chars().filter(char::is_ascii_alphanumeric).take(5).collect()
+}

@@ -1,0 +1,302 @@
+//! From members to a job's state: everything that can be said without looking for nodes.
+
+use std::sync::Arc;
+
+use crate::model::{OwnerDetail, Text};
+use crate::state::members::Roster;
+use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State};
+
+impl State {
+    /// Puts Pods whose marks, group or owner changed into the right job.
+    pub(super) fn regroup_pods(&mut self) {
+        for uid in std::mem::take(&mut self.regroup) {
+            let Some(pod) = self.pods.get(&uid).cloned() else { continue };
+            let membership = self.membership(&pod);
+            let known = self.job_of_pod.get(&uid).copied();
+            let same = self.memberships.get(&uid).is_some_and(|old| old.key == membership.key);
+            let ours = self.is_ours(&pod);
+            let keep = known.and_then(|id| self.jobs.get(&id)).is_some_and(|job| job.state.ended() || same);
+            self.memberships.insert(uid.clone(), Arc::new(membership.clone()));
+            if keep {
+                if let Some(id) = known {
+                    self.name_after(id, &membership);
+                    self.dirty.insert(id);
+                }
+                continue;
+            }
+            if let Some(old) = self.job_of_pod.remove(&uid) {
+                self.leave(old, &pod);
+            }
+            let id = match self.active.get(&membership.key).copied() {
+                Some(id) => id,
+                // Another scheduler's Pods are no jobs of ours, but they may be members of one.
+                None if !ours => continue,
+                None => self.create_job(&pod, &membership),
+            };
+            self.join(id, &pod);
+            if ours {
+                self.adopt_strays(id, &membership);
+            }
+        }
+    }
+
+    /// Other schedulers' Pods that name the same group make it one that can't start.
+    fn adopt_strays(&mut self, id: JobId, membership: &crate::state::grouping::Membership) {
+        if membership.group.is_none() {
+            return;
+        }
+        let strays: Vec<Text> = membership
+            .group
+            .as_ref()
+            .and_then(|uid| self.groups.get(uid))
+            .and_then(|group| {
+                self.pods_of_group.get(&(group.api, group.namespace.clone(), group.name.clone()))
+            })
+            .into_iter()
+            .flatten()
+            .filter(|uid| !self.job_of_pod.contains_key(*uid))
+            .cloned()
+            .collect();
+        for uid in strays {
+            let Some(pod) = self.pods.get(&uid).cloned() else { continue };
+            if !self.is_ours(&pod)
+                && self.memberships.get(&uid).is_some_and(|other| other.key == membership.key)
+            {
+                self.join(id, &pod);
+            }
+        }
+    }
+
+    pub(super) fn evaluate_dirty(&mut self) {
+        while let Some(id) = self.dirty.pop_first() {
+            if self.jobs.get(&id).is_some_and(|job| !job.state.ended()) {
+                self.evaluate(id);
+            }
+        }
+    }
+
+    fn evaluate(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let roster = self.roster(&job);
+        let started = job.started_at.is_some() || roster.members.bound > 0 || roster.in_flight > 0;
+        let request = if started { None } else { self.first_request(&roster).map(Arc::new) };
+        let (state, reason) = self.decide(&job, &roster, started);
+        let changed_request =
+            request != job.request || roster.queue != job.queue || roster.priority != job.priority;
+        let graph = self.inventory.graph_generation();
+        let now = self.now;
+        self.dequeue(&job);
+        let Some(job) = self.job_mut(id) else { return };
+        job.members = roster.members;
+        job.holds = Arc::new(roster.holds.clone());
+        job.priority = roster.priority;
+        job.queue = roster.queue.clone();
+        job.created = roster.created;
+        job.duration = roster.duration;
+        job.killed_at = roster.killed_at;
+        if changed_request {
+            job.request = request;
+            job.checked = None;
+        }
+        if started {
+            job.checked = Some(graph);
+        }
+        if job.started_at.is_none() && started {
+            job.started_at = Some(now);
+        }
+        job.degraded = state == JobState::Running
+            && roster
+                .members
+                .wanted
+                .is_some_and(|wanted| roster.assigned + roster.in_flight + roster.succeeded < wanted);
+        self.settle(id, state, reason, changed_request);
+        self.note_start_times(id);
+        if started {
+            self.find_incomplete(id, &roster);
+        }
+    }
+
+    /// The state that follows, and why; for jobs that may start, what the last pass said stands.
+    fn decide(&self, job: &Job, roster: &Roster, started: bool) -> (JobState, Option<Reason>) {
+        let reason = |class, text: String| Some(Reason { class, text, details: Vec::new() });
+        let owner = job.object.as_ref().and_then(|object| self.owners.get(&object.uid));
+        let owner_ended = owner.and_then(|owner| match &owner.detail {
+            OwnerDetail::Job { complete: true, .. } => Some((JobState::Completed, None)),
+            OwnerDetail::Job { failed: Some(why), .. } => Some((JobState::Failed, Some(why.clone()))),
+            _ => None,
+        });
+        if roster.live == 0 {
+            return match owner_ended {
+                Some((state, why)) => {
+                    (state, why.and_then(|why| reason(ReasonClass::Held, format!("its Job failed: {why}"))))
+                }
+                None => self.without_members(job, roster, owner.is_some_and(|owner| !owner.deleting)),
+            };
+        }
+        let owner_deleting = owner.is_some_and(|owner| owner.deleting);
+        if roster.deleting == roster.live || (owner_deleting && started) {
+            let text = match &roster.disruption {
+                Some(why) => disrupted(why),
+                None => {
+                    format!("{} Pods are ending and hold what they hold until they are gone", roster.live)
+                }
+            };
+            return (JobState::Releasing, reason(ReasonClass::Held, text));
+        }
+        if started {
+            let state = if roster.in_flight > 0 { JobState::Binding } else { JobState::Running };
+            return (state, self.why_incomplete(job, roster));
+        }
+        if let Some((class, text)) = &roster.problem {
+            let state = match class {
+                ReasonClass::GroupNotFound | ReasonClass::SizesDisagree => JobState::Gathering,
+                _ => JobState::Pending,
+            };
+            return (state, reason(*class, text.clone()));
+        }
+        let wanted = roster.members.wanted.unwrap_or(u32::MAX);
+        if roster.members.seen < wanted {
+            let seen = roster.members.seen;
+            return (
+                JobState::Gathering,
+                if roster.members.gated > 0 {
+                    reason(
+                        ReasonClass::Gated,
+                        format!(
+                            "{seen} of {wanted} members are there, and {} are gated",
+                            roster.members.gated
+                        ),
+                    )
+                } else {
+                    reason(ReasonClass::Gathering, format!("{seen} of {wanted} members are there"))
+                },
+            );
+        }
+        match job.state {
+            JobState::Reserved | JobState::Unsatisfiable => (job.state, job.reason.clone()),
+            JobState::Pending => (JobState::Pending, job.reason.clone()),
+            _ => (JobState::Pending, reason(ReasonClass::QueueOrder, "waits for its turn".to_owned())),
+        }
+    }
+
+    /// No member is left that could run.
+    fn without_members(&self, job: &Job, roster: &Roster, owner_lives: bool) -> (JobState, Option<Reason>) {
+        let reason = |text: String| Some(Reason { class: ReasonClass::Held, text, details: Vec::new() });
+        if owner_lives && job.object.as_ref().is_some_and(|object| &*object.kind != "Pod") {
+            let wanted = roster.members.wanted.unwrap_or(0);
+            let state = if job.started_at.is_some() { JobState::Running } else { JobState::Gathering };
+            let text = format!("0 of {wanted} members are there");
+            return (state, Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() }));
+        }
+        if let Some(why) = job.lost_to.as_ref().or(roster.disruption.as_ref()) {
+            return (JobState::Failed, reason(disrupted(why)));
+        }
+        if let Some(why) = &roster.rejected {
+            return (
+                JobState::Failed,
+                Some(Reason { class: ReasonClass::BindFailed, text: why.clone(), details: Vec::new() }),
+            );
+        }
+        if job.cancelled_by.is_some() || roster.members.ended == 0 || job.lost_unfinished {
+            return (
+                JobState::Cancelled,
+                reason(match &job.cancelled_by {
+                    Some(by) => format!("cancelled by {by}"),
+                    None => "its Pods were deleted".to_owned(),
+                }),
+            );
+        }
+        if roster.failed > 0 {
+            (JobState::Failed, reason(format!("{} of its Pods failed", roster.failed)))
+        } else {
+            (JobState::Completed, None)
+        }
+    }
+
+    /// Why a started job has members without a node.
+    fn why_incomplete(&self, job: &Job, roster: &Roster) -> Option<Reason> {
+        if roster.waiting.is_empty() {
+            return job
+                .reason
+                .clone()
+                .filter(|reason| reason.class == ReasonClass::BindFailed && roster.in_flight > 0);
+        }
+        if let Some((class, text)) = &roster.problem {
+            return Some(Reason { class: *class, text: text.clone(), details: Vec::new() });
+        }
+        let wanted = roster.members.wanted.unwrap_or(0);
+        if may_join(roster) {
+            return job.reason.clone().or_else(|| {
+                let text = format!("{} more members wait for a node", roster.waiting.len());
+                Some(Reason { class: ReasonClass::Busy, text, details: Vec::new() })
+            });
+        }
+        let there = roster.assigned + u32::try_from(roster.waiting.len()).unwrap_or(u32::MAX);
+        let text =
+            format!("{there} of {wanted} members are there: the rest joins when the minimum can be reached");
+        Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() })
+    }
+
+    /// When members get their planned end, and a waiting job learns whether its own time limit comes first.
+    pub(super) fn note_start_times(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let planned_end = if job.started_at.is_some() {
+            let recorded = |uid| self.pods.get(uid)?.record.as_ref()?.planned_end;
+            job.planned_end.or_else(|| job.pods.iter().find_map(recorded)).or_else(|| {
+                let end =
+                    job.duration.and_then(|seconds| job.started_at.map(|at| at.saturating_add(seconds)));
+                [end.filter(|end| *end < i64::MAX), job.killed_at].into_iter().flatten().min()
+            })
+        } else {
+            None
+        };
+        let mut warnings = Vec::new();
+        let start = job.reservation.as_ref().map_or(self.now, |reservation| reservation.start);
+        let wanted_end = job.duration.map(|seconds| start.saturating_add(seconds));
+        if let Some(killed) =
+            job.killed_at.filter(|killed| job.state.waiting() && wanted_end.is_some_and(|end| *killed < end))
+        {
+            warnings.push(if killed <= start {
+                "its Job's activeDeadlineSeconds runs from the Job's start, time in the queue included, and ends it before it can start".to_owned()
+            } else {
+                format!(
+                    "its Job's activeDeadlineSeconds runs from the Job's start, time in the queue included: it leaves {} s of run time",
+                    killed.saturating_sub(start)
+                )
+            });
+        }
+        if let Some(job) = self.job_mut(id) {
+            job.planned_end = planned_end;
+            job.warnings = warnings;
+        }
+    }
+
+    fn find_incomplete(&mut self, id: JobId, roster: &Roster) {
+        if !roster.waiting.is_empty() && roster.problem.is_none() && may_join(roster) {
+            self.incomplete.insert(id);
+            self.pass.wanted = true;
+        } else {
+            self.incomplete.remove(&id);
+        }
+    }
+}
+
+/// A started gang lets members in one by one as soon as those assigned, waiting and done reach its minimum.
+pub(super) fn may_join(roster: &Roster) -> bool {
+    let waiting = u32::try_from(roster.waiting.len()).unwrap_or(u32::MAX);
+    let there = roster
+        .assigned
+        .saturating_add(roster.in_flight)
+        .saturating_add(waiting)
+        .saturating_add(roster.members.ended);
+    roster.members.wanted.is_some_and(|wanted| there >= wanted)
+}
+
+fn disrupted(why: &str) -> String {
+    match why {
+        "PreemptionByScheduler" => "preempted by another scheduler".to_owned(),
+        "DeletionByTaintManager" => "evicted by a taint of its node".to_owned(),
+        "DeletionByPodGC" => "its node is gone".to_owned(),
+        other => format!("disrupted: {other}"),
+    }
+}

@@ -1,0 +1,346 @@
+//! Which job a Pod belongs to, and how many members that job wants.
+//!
+//! The order in which groups are looked for is fixed: native PodGroup, scheduling.x-k8s.io PodGroup, marks
+//! of existing schedulers, our own marks, the owner, the Pod alone.
+
+use crate::model::{ControllerRef, GroupApi, GroupSpec, ObjectRef, OwnerDetail, OwnerSpec, PodSpec, Text};
+use crate::state::marks;
+use crate::state::{ReasonClass, State};
+
+/// What makes Pods one job. `anchor` is the uid of the object that names it, where one does.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GroupKey {
+    pub namespace: Text,
+    pub kind: Text,
+    pub name: Text,
+    pub anchor: Option<Text>,
+}
+
+/// What one Pod says about its group.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Membership {
+    pub key: GroupKey,
+    pub size: Size,
+    /// The object the job is named after.
+    pub object: Option<ObjectRef>,
+    /// The PodGroup whose condition and settings count.
+    pub group: Option<Text>,
+}
+
+/// How many members are wanted, or why that can't be said.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Size {
+    /// Named by `what` (a mark or a field).
+    Given {
+        size: u32,
+        what: &'static str,
+    },
+    /// All Pods of this owner (a uid), as many as it can still have at once.
+    OwnerNeeds {
+        owner: Text,
+    },
+    /// A native gang made for this owner: its minCount, but no more than the owner can still have.
+    GangOfOwner {
+        size: u32,
+        owner: Text,
+    },
+    Unknown {
+        class: ReasonClass,
+        text: String,
+    },
+}
+
+/// Kinds of controllers that are watched: a Pod of one waits until the controller was seen.
+fn watched(controller: &ControllerRef) -> bool {
+    matches!(
+        (&*controller.api_version, &*controller.kind),
+        ("batch/v1", "Job") | ("apps/v1", "ReplicaSet" | "StatefulSet")
+    )
+}
+
+/// The kind in a job's name: lower case, with the API group for kinds that need it to be told apart.
+pub(super) fn kind_name(api_version: &str, kind: &str) -> Text {
+    let kind = kind.to_lowercase();
+    match api_version.split_once('/').map(|(group, _)| group) {
+        None | Some("batch" | "apps" | "scheduling.k8s.io") => kind.into(),
+        Some(group) => format!("{kind}.{group}").into(),
+    }
+}
+
+impl State {
+    /// Which job the Pod belongs to.
+    pub(super) fn membership(&self, pod: &PodSpec) -> Membership {
+        self.by_native_group(pod)
+            .or_else(|| self.by_sigs_group(pod))
+            .or_else(|| self.by_marks(pod))
+            .or_else(|| self.by_owner(pod))
+            .unwrap_or_else(|| alone(pod))
+    }
+
+    fn by_native_group(&self, pod: &PodSpec) -> Option<Membership> {
+        let name = pod.scheduling_group.as_ref()?;
+        let Some(group) = self.group_named(GroupApi::Native, &pod.namespace, name) else {
+            return Some(missing_group(pod, "podgroup".into(), name, "PodGroup"));
+        };
+        let min = group.min_count?;
+        let owner = group
+            .controller
+            .as_ref()
+            .filter(|controller| controller.kind.as_ref() == "Job")
+            .and_then(|controller| self.owners.get(&controller.uid));
+        let size = self.checked_size(min, "minCount");
+        Some(match owner {
+            Some(owner) => Membership {
+                key: owner_key(owner),
+                size: match size {
+                    Size::Given { size, .. } => Size::GangOfOwner { size, owner: owner.uid.clone() },
+                    other => other,
+                },
+                object: Some(owner.object()),
+                group: Some(group.uid.clone()),
+            },
+            None => group_membership(group, size),
+        })
+    }
+
+    fn by_sigs_group(&self, pod: &PodSpec) -> Option<Membership> {
+        let (_, name) = marks::find(pod, &marks::SIGS_GROUP)?;
+        if let Some(group) = self.group_named(GroupApi::Sigs, &pod.namespace, name) {
+            let size = self.checked_size(group.min_count.unwrap_or(1), "minMember");
+            return Some(group_membership(group, size));
+        }
+        let kind = kind_name("scheduling.x-k8s.io/v1alpha1", "PodGroup");
+        let Some((key, text)) = marks::find(pod, &marks::SIGS_SIZE) else {
+            return Some(missing_group(pod, kind, name, "scheduling.x-k8s.io PodGroup"));
+        };
+        let size = match marks::size(key, text, self.settings.group_size_max) {
+            Ok(size) => Size::Given { size, what: key },
+            Err(text) => Size::Unknown { class: ReasonClass::InvalidRequest, text },
+        };
+        Some(Membership { key: named(pod, kind, name), size, object: None, group: None })
+    }
+
+    fn by_marks(&self, pod: &PodSpec) -> Option<Membership> {
+        marks::FAMILIES.iter().find_map(|family| {
+            let name = marks::find(pod, family.names);
+            let size = marks::find(pod, family.sizes);
+            let invalid = |text: String| Size::Unknown { class: ReasonClass::InvalidRequest, text };
+            let (name, size) = match (name, size) {
+                (None, None) => return None,
+                (Some((key, name)), _) if name.is_empty() => {
+                    return Some(Membership {
+                        size: invalid(format!("{key} is empty: it must name the group")),
+                        ..alone(pod)
+                    });
+                }
+                (None, Some((key, _))) => {
+                    let text = format!("{key} gives a size, but no {} names the group", family.names[0]);
+                    return Some(Membership { size: invalid(text), ..alone(pod) });
+                }
+                (Some((key, name)), None) => {
+                    (name, invalid(format!("{key} names a group, but {} is missing", family.sizes[0])))
+                }
+                (Some((_, name)), Some((key, text))) => (
+                    name,
+                    match marks::size(key, text, self.settings.group_size_max) {
+                        Ok(size) => Size::Given { size, what: key },
+                        Err(text) => invalid(text),
+                    },
+                ),
+            };
+            Some(Membership { key: named(pod, "group".into(), name), size, object: None, group: None })
+        })
+    }
+
+    fn by_owner(&self, pod: &PodSpec) -> Option<Membership> {
+        let controller = pod.controller.as_ref()?;
+        let Some(owner) = self.owners.get(&controller.uid) else {
+            if !watched(controller) || pod.node.is_some() || pod.phase.ended() {
+                return None;
+            }
+            let text = format!("its {} {} has not been seen yet", controller.kind, controller.name);
+            return Some(Membership {
+                key: GroupKey {
+                    namespace: pod.namespace.clone(),
+                    kind: kind_name(&controller.api_version, &controller.kind),
+                    name: controller.name.clone(),
+                    anchor: Some(controller.uid.clone()),
+                },
+                size: Size::Unknown { class: ReasonClass::GroupNotFound, text },
+                object: None,
+                group: None,
+            });
+        };
+        let above = self.controllers_of(owner);
+        let gang_by_itself = matches!(owner.detail, OwnerDetail::Job { gang: Some(_), .. });
+        let asked =
+            gang_by_itself || marks::wants_gang(&owner.annotations) || marks::wants_gang(&pod.annotations);
+        let asking = if asked {
+            Some(owner.as_ref())
+        } else {
+            above.iter().copied().find(|o| marks::wants_gang(&o.annotations))
+        };
+        let asking = asking?;
+        Some(Membership {
+            key: owner_key(asking),
+            size: Size::OwnerNeeds { owner: asking.uid.clone() },
+            object: Some(asking.object()),
+            group: None,
+        })
+    }
+
+    /// The controllers above an owner, nearest first. Bounded, since the references may form a ring.
+    pub(super) fn controllers_of(&self, owner: &OwnerSpec) -> Vec<&OwnerSpec> {
+        let mut above: Vec<&OwnerSpec> = Vec::new();
+        let mut next = owner.controller.as_ref();
+        while let Some(found) = next.and_then(|controller| self.owners.get(&controller.uid)) {
+            if above.len() == 8 || found.uid == owner.uid {
+                break;
+            }
+            above.push(found);
+            next = found.controller.as_ref();
+        }
+        above
+    }
+
+    /// How many Pods this owner can have at once from now on; `Err` says why that can't be told.
+    pub(super) fn owner_needs(&self, owner: &Text) -> Result<u32, String> {
+        let Some(owner) = self.owners.get(owner) else { return Err("its owner is gone".to_owned()) };
+        let count = match &owner.detail {
+            OwnerDetail::Job { parallelism, completions, succeeded, gang, .. } => {
+                let left = completions.map_or(i64::MAX, |all| all.saturating_sub(*succeeded).max(0));
+                let wanted = gang.flatten().unwrap_or(*parallelism).min(*parallelism);
+                wanted.min(left)
+            }
+            OwnerDetail::StatefulSet { replicas, ordered: true } if *replicas > 1 => {
+                return Err(format!(
+                    "StatefulSet {} makes its Pods one after the other (podManagementPolicy OrderedReady), so they \
+                     can never gather: set podManagementPolicy: Parallel",
+                    owner.name
+                ));
+            }
+            OwnerDetail::StatefulSet { replicas, .. } | OwnerDetail::Replicas { replicas } => *replicas,
+            OwnerDetail::Other => {
+                return Err(format!(
+                    "the number of Pods of {} {} is not known: label them with fluxion.flux-framework.org/group and \
+                     group-size instead",
+                    owner.kind, owner.name
+                ));
+            }
+        };
+        match u32::try_from(count) {
+            Ok(count) if count <= self.settings.group_size_max => Ok(count),
+            _ => Err(format!(
+                "{} {} wants {count} Pods at once: the limit is {}",
+                owner.kind, owner.name, self.settings.group_size_max
+            )),
+        }
+    }
+
+    fn checked_size(&self, size: i64, what: &'static str) -> Size {
+        match u32::try_from(size) {
+            Ok(size) if (1..=self.settings.group_size_max).contains(&size) => Size::Given { size, what },
+            _ => Size::Unknown {
+                class: ReasonClass::InvalidRequest,
+                text: format!(
+                    "{what} is {size}: want a whole number from 1 to {}",
+                    self.settings.group_size_max
+                ),
+            },
+        }
+    }
+}
+
+fn alone(pod: &PodSpec) -> Membership {
+    Membership {
+        key: GroupKey {
+            namespace: pod.namespace.clone(),
+            kind: "pod".into(),
+            name: pod.name.clone(),
+            anchor: Some(pod.uid.clone()),
+        },
+        size: Size::Given { size: 1, what: "pod" },
+        object: Some(pod.object()),
+        group: None,
+    }
+}
+
+fn named(pod: &PodSpec, kind: Text, name: &Text) -> GroupKey {
+    GroupKey { namespace: pod.namespace.clone(), kind, name: name.clone(), anchor: None }
+}
+
+fn missing_group(pod: &PodSpec, kind: Text, name: &Text, what: &str) -> Membership {
+    let text = format!("{what} {} not found", marks::shorten(name));
+    Membership {
+        key: named(pod, kind, name),
+        size: Size::Unknown { class: ReasonClass::GroupNotFound, text },
+        object: None,
+        group: None,
+    }
+}
+
+/// Members name a PodGroup by its name only, so its key has no anchor: a group that appears after its Pods
+/// is the same job.
+pub(super) fn group_membership(group: &GroupSpec, size: Size) -> Membership {
+    let object = group.object();
+    Membership {
+        key: GroupKey {
+            namespace: group.namespace.clone(),
+            kind: kind_name(&group.api_version, "PodGroup"),
+            name: group.name.clone(),
+            anchor: None,
+        },
+        size,
+        object: Some(object),
+        group: Some(group.uid.clone()),
+    }
+}
+
+/// The key of the job that is named after this owner.
+pub(super) fn owner_key(owner: &OwnerSpec) -> GroupKey {
+    GroupKey {
+        namespace: owner.namespace.clone(),
+        kind: kind_name(&owner.api_version, &owner.kind),
+        name: owner.name.clone(),
+        anchor: Some(owner.uid.clone()),
+    }
+}
+
+impl PodSpec {
+    /// How to name this Pod to the API server.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            namespace: self.namespace.clone(),
+            kind: "Pod".into(),
+            api_version: "v1".into(),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+        }
+    }
+}
+
+impl GroupSpec {
+    /// How to name this PodGroup to the API server.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            namespace: self.namespace.clone(),
+            kind: "PodGroup".into(),
+            api_version: self.api_version.clone(),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+        }
+    }
+}
+
+impl OwnerSpec {
+    /// How to name this owner to the API server.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            namespace: self.namespace.clone(),
+            kind: self.kind.clone(),
+            api_version: self.api_version.clone(),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! A job: a group of Pods that is scheduled as one, and where it stands.
+
+use std::sync::Arc;
+
+use crate::model::{ObjectRef, Text};
+use crate::request::Request;
+use crate::resources::ResourceList;
+
+/// Number of a job within one engine's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub u32);
+
+/// Identity of a job: never a bare name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct JobKey {
+    pub namespace: Text,
+    /// Lower case, with the API group behind it for kinds outside core, batch and apps and the PodGroups:
+    /// `job`, `podgroup`, `pod`, `group`, `jobset.jobset.x-k8s.io`.
+    pub kind: Text,
+    pub name: Text,
+    /// Of the object the job is named after; of a label group: its first member's.
+    pub uid: Text,
+}
+
+impl JobKey {
+    /// `KIND.NAME`: the name of the FluxionJob.
+    pub fn object_name(&self) -> String {
+        format!("{}.{}", self.kind, self.name)
+    }
+
+    /// `KIND/NAME`: how people write it.
+    pub fn display(&self) -> String {
+        format!("{}/{}", self.kind, self.name)
+    }
+}
+
+/// Where a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum JobState {
+    /// Fewer members are there than are wanted.
+    Gathering,
+    Pending,
+    /// Pending, with a planned start and nodes.
+    Reserved,
+    /// Can never run on this graph; looked at again when the graph changes.
+    Unsatisfiable,
+    Binding,
+    Running,
+    /// All its Pods are terminating and still hold what they hold.
+    Releasing,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl JobState {
+    /// The word users read.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gathering => "Gathering",
+            Self::Pending => "Pending",
+            Self::Reserved => "Reserved",
+            Self::Unsatisfiable => "Unsatisfiable",
+            Self::Binding => "Binding",
+            Self::Running => "Running",
+            Self::Releasing => "Releasing",
+            Self::Completed => "Completed",
+            Self::Failed => "Failed",
+            Self::Cancelled => "Cancelled",
+        }
+    }
+
+    /// Nothing will change any more.
+    pub fn ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// Not started yet.
+    pub fn waiting(self) -> bool {
+        matches!(self, Self::Gathering | Self::Pending | Self::Reserved | Self::Unsatisfiable)
+    }
+}
+
+/// The published classes of reasons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReasonClass {
+    Gathering,
+    GroupNotFound,
+    SizesDisagree,
+    InvalidRequest,
+    QueueOrder,
+    Reserved,
+    Busy,
+    ConstraintNotMet,
+    NodesDown,
+    Unsatisfiable,
+    UnsupportedConstraint,
+    Gated,
+    Held,
+    BindFailed,
+    DeadlineBeforeStart,
+}
+
+impl ReasonClass {
+    /// The word programs match on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gathering => "Gathering",
+            Self::GroupNotFound => "GroupNotFound",
+            Self::SizesDisagree => "SizesDisagree",
+            Self::InvalidRequest => "InvalidRequest",
+            Self::QueueOrder => "QueueOrder",
+            Self::Reserved => "Reserved",
+            Self::Busy => "Busy",
+            Self::ConstraintNotMet => "ConstraintNotMet",
+            Self::NodesDown => "NodesDown",
+            Self::Unsatisfiable => "Unsatisfiable",
+            Self::UnsupportedConstraint => "UnsupportedConstraint",
+            Self::Gated => "Gated",
+            Self::Held => "Held",
+            Self::BindFailed => "BindFailed",
+            Self::DeadlineBeforeStart => "DeadlineBeforeStart",
+        }
+    }
+}
+
+/// Why a job is where it is, as data; it names nothing of other namespaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    pub class: ReasonClass,
+    /// One line for a person.
+    pub text: String,
+    /// The same in parts.
+    pub details: Vec<String>,
+}
+
+/// Members by how far they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    /// How many are wanted at once; `None` when the size is unknown or invalid.
+    pub wanted: Option<u32>,
+    /// There, not gated, not ended.
+    pub seen: u32,
+    pub gated: u32,
+    pub bound: u32,
+    pub running: u32,
+    pub ended: u32,
+}
+
+/// A planned start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    pub start: i64,
+    pub end: Option<i64>,
+    /// In natural order.
+    pub nodes: Vec<Text>,
+}
+
+/// A transition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryEntry {
+    pub time: i64,
+    pub state: JobState,
+    pub reason: String,
+}
+
+/// One job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: JobId,
+    pub key: JobKey,
+    /// What makes its Pods one job.
+    pub(super) group: crate::state::grouping::GroupKey,
+    /// The object it is named after, for Events and cancel; `None` for a group made by labels.
+    pub object: Option<ObjectRef>,
+    pub created: i64,
+    pub priority: i32,
+    pub queue: Text,
+    /// Seconds; `None`: no time limit.
+    pub duration: Option<i64>,
+    pub state: JobState,
+    pub state_since: i64,
+    /// A member was lost after the start and its place is kept.
+    pub degraded: bool,
+    pub members: Members,
+    /// Uids of the Pods, ended ones included while their objects are there.
+    pub pods: imbl::OrdSet<Text>,
+    /// What those members ask for that have not ended.
+    pub holds: Arc<ResourceList>,
+    /// What is asked of the matcher; `None` while the size or a member's need is unknown.
+    pub request: Option<Arc<Request>>,
+    pub reason: Option<Reason>,
+    pub started_at: Option<i64>,
+    pub ended_at: Option<i64>,
+    pub planned_end: Option<i64>,
+    pub reservation: Option<Reservation>,
+    /// Jobs it waits for.
+    pub waits_for: Vec<JobId>,
+    pub warnings: Vec<String>,
+    /// When the time limit of its Kubernetes Job, which runs while it waits, will end it.
+    pub killed_at: Option<i64>,
+    /// Who asked for its end.
+    pub cancelled_by: Option<Text>,
+    /// The last disruption that took a member (reason of its DisruptionTarget condition).
+    pub lost_to: Option<Text>,
+    /// A member was deleted before it had ended.
+    pub lost_unfinished: bool,
+    /// The generation of the graph for which it was last found satisfiable or not.
+    pub checked: Option<u64>,
+    /// Oldest first; bounded.
+    pub history: imbl::Vector<HistoryEntry>,
+    pub labels: crate::model::Marks,
+}

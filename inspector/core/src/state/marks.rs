@@ -1,0 +1,84 @@
+//! The labels and annotations that make Pods a group, and how a size is read from them.
+
+use crate::model::{Marks, PodSpec, Text};
+
+/// On a Pod, its Job or its PodGroup: how long it may run.
+pub const DURATION: &str = "fluxion.flux-framework.org/duration";
+/// On a Pod, its Job or its PodGroup: the queue it goes to.
+pub const QUEUE: &str = "fluxion.flux-framework.org/queue";
+/// `"true"` on an owner: all its Pods are one gang.
+pub const GANG: &str = "fluxion.flux-framework.org/gang";
+/// Standalone mode: how long the Pod runs.
+pub const RUN_TIME: &str = "fluxion.flux-framework.org/run-time";
+/// On a Pod, as JSON: what was allocated to it.
+pub const ALLOCATION: &str = "fluxion.flux-framework.org/allocation";
+/// The name of the scheduling.x-k8s.io PodGroup a Pod belongs to.
+pub const SIGS_GROUP: [&str; 2] = ["scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/name"];
+/// Its size where there is no PodGroup object.
+pub const SIGS_SIZE: [&str; 2] =
+    ["scheduling.x-k8s.io/min-available", "pod-group.scheduling.sigs.k8s.io/min-available"];
+
+/// A family of marks: where the group's name and its size stand.
+pub struct Family {
+    pub names: &'static [&'static str],
+    pub sizes: &'static [&'static str],
+}
+
+/// In the order in which they are looked at: those that existing manifests use, then our own.
+pub const FAMILIES: [Family; 4] = [
+    Family {
+        names: &[
+            "fluence.pod-group",
+            "fluence.flux-framework.org/pod-group",
+            "fluence.flux-framework.org/group",
+        ],
+        sizes: &["fluence.group-size", "fluence.flux-framework.org/group-size"],
+    },
+    Family { names: &["fluxnetes.group-name"], sizes: &["fluxnetes.group-size"] },
+    Family { names: &["fluxqueue.pod-group"], sizes: &["fluxqueue.group-size", "fluxqueue.pod-group-size"] },
+    Family {
+        names: &["fluxion.flux-framework.org/group"],
+        sizes: &["fluxion.flux-framework.org/group-size"],
+    },
+];
+
+/// The first of `keys` that is a label or an annotation, with its value.
+pub fn find<'a>(pod: &'a PodSpec, keys: &[&'static str]) -> Option<(&'static str, &'a Text)> {
+    keys.iter()
+        .find_map(|key| pod.labels.get(*key).or_else(|| pod.annotations.get(*key)).map(|value| (*key, value)))
+}
+
+/// Whether an owner, or a Pod, asks for its Pods to be one gang.
+pub fn wants_gang(annotations: &Marks) -> bool {
+    annotations.get(GANG).is_some_and(|value| &**value == "true")
+}
+
+/// A group size: a whole number from 1 to `max`, in plain decimal digits.
+///
+/// The error says where the text stands and what is wanted.
+pub fn size(key: &str, text: &str, max: u32) -> Result<u32, String> {
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse::<u32>() {
+        Ok(size) if plain && (1..=max).contains(&size) => Ok(size),
+        _ => Err(format!("{key} is '{}': want a whole number from 1 to {max}", shorten(text))),
+    }
+}
+
+/// At most 64 characters of a text that somebody else wrote.
+pub fn shorten(text: &str) -> String {
+    if text.chars().count() <= 64 { text.to_owned() } else { text.chars().take(63).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_plain_whole_numbers() {
+        assert_eq!(size("k", "3", 100), Ok(3));
+        for bad in ["", "0", "-2", "three", "1.5", " 3 ", "+3", "2147483648", "99999999999999999999", "101"] {
+            let error = size("group-size", bad, 100).unwrap_err();
+            assert!(error.contains("group-size") && error.contains(bad), "{error}");
+        }
+    }
+}

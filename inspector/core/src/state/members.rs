@@ -1,0 +1,324 @@
+//! A job's members: counted, and what they ask for together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::duration;
+use crate::inventory::natural_order;
+use crate::model::{OwnerDetail, PodSpec, Text};
+use crate::request::{Request, Shape};
+use crate::resources::ResourceList;
+use crate::state::grouping::{Membership, Size};
+use crate::state::{Job, Members, ReasonClass, State, marks};
+
+/// Everything that follows from the members as they are now.
+pub(super) struct Roster {
+    pub members: Members,
+    pub holds: ResourceList,
+    /// Not bound, not sent to a node, not gated, not ending; in natural order of names.
+    pub waiting: Vec<Arc<PodSpec>>,
+    /// Sent to a node and not seen there yet.
+    pub in_flight: u32,
+    /// Bound and not being deleted.
+    pub assigned: u32,
+    /// There and not ended, whatever else.
+    pub live: u32,
+    pub deleting: u32,
+    pub succeeded: u32,
+    pub failed: u32,
+    /// What keeps the job from starting, whatever is free.
+    pub problem: Option<(ReasonClass, String)>,
+    pub duration: Option<i64>,
+    pub priority: i32,
+    pub queue: Text,
+    pub created: i64,
+    /// The topology key whose one domain all members must share.
+    pub level: Option<Text>,
+    /// When the job's own time limit, where it has one, ends it.
+    pub killed_at: Option<i64>,
+    pub disruption: Option<Text>,
+    pub rejected: Option<String>,
+}
+
+impl State {
+    /// Looks at all members of a job.
+    pub(super) fn roster(&self, job: &Job) -> Roster {
+        let mut pods: Vec<Arc<PodSpec>> =
+            job.pods.iter().filter_map(|uid| self.pods.get(uid)).cloned().collect();
+        pods.sort_by(|a, b| natural_order(&a.name, &b.name).then_with(|| a.uid.cmp(&b.uid)));
+        let mut roster = Roster {
+            members: Members::default(),
+            holds: ResourceList::default(),
+            waiting: Vec::new(),
+            in_flight: 0,
+            assigned: 0,
+            live: 0,
+            deleting: 0,
+            succeeded: 0,
+            failed: 0,
+            problem: None,
+            duration: None,
+            priority: pods.iter().map(|pod| pod.priority).max().unwrap_or(job.priority),
+            queue: self.settings.queues.first().map_or_else(|| "default".into(), |queue| queue.name.clone()),
+            created: pods
+                .iter()
+                .filter(|pod| !pod.phase.ended())
+                .map(|pod| pod.created)
+                .min()
+                .unwrap_or(job.created),
+            level: None,
+            killed_at: None,
+            disruption: None,
+            rejected: None,
+        };
+        for pod in &pods {
+            self.count(&mut roster, pod);
+        }
+        self.wanted(job, &pods, &mut roster);
+        self.settings_of(job, &pods, &mut roster);
+        roster
+    }
+
+    fn count(&self, roster: &mut Roster, pod: &Arc<PodSpec>) {
+        if let Some(reason) = &pod.disruption {
+            roster.disruption = Some(reason.clone());
+        }
+        if pod.phase.ended() {
+            roster.members.ended += 1;
+            if pod.phase == crate::model::Phase::Succeeded {
+                roster.succeeded += 1;
+            } else {
+                roster.failed += 1;
+                if let Some(reason) = pod.status_reason.as_ref().filter(|reason| reason.starts_with("OutOf"))
+                {
+                    roster.rejected = Some(format!("{} was rejected by the kubelet: {reason}", pod.name));
+                }
+            }
+            return;
+        }
+        roster.live += 1;
+        roster.deleting += u32::from(pod.deleting);
+        if let Ok(needs) = &pod.needs
+            && let Ok(sum) = roster.holds.checked_add(needs)
+        {
+            roster.holds = sum;
+        }
+        if !pod.gates.is_empty() {
+            roster.members.gated += 1;
+            return;
+        }
+        roster.members.seen += u32::from(!pod.deleting);
+        if pod.node.is_some() {
+            roster.members.bound += 1;
+            roster.assigned += u32::from(!pod.deleting);
+            roster.members.running += u32::from(pod.phase == crate::model::Phase::Running);
+        } else if self.assumed.contains_key(&pod.uid) {
+            roster.in_flight += 1;
+        } else if !pod.deleting && !self.unbindable.contains(&pod.uid) {
+            roster.waiting.push(pod.clone());
+        }
+    }
+
+    /// How many members are wanted, and what is wrong with what they say about it.
+    fn wanted(&self, job: &Job, pods: &[Arc<PodSpec>], roster: &mut Roster) {
+        let open = |pod: &&Arc<PodSpec>| !pod.phase.ended() && !pod.deleting;
+        let mut said: Vec<(&Arc<PodSpec>, &Membership)> = Vec::new();
+        for pod in pods.iter().filter(open).chain(pods.iter().filter(|pod| !open(pod))) {
+            if let Some(membership) = self.memberships.get(&pod.uid) {
+                said.push((pod, membership));
+            }
+        }
+        let live: Vec<_> = said.iter().filter(|(pod, _)| open(&pod)).copied().collect();
+        let said = if live.is_empty() { said } else { live };
+        let mut sizes: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+        let mut what = "size";
+        for (pod, membership) in &said {
+            let size = match &membership.size {
+                Size::Given { size, what: mark } => {
+                    what = mark;
+                    Ok(*size)
+                }
+                Size::OwnerNeeds { owner } => {
+                    self.owner_needs(owner).map_err(|text| (ReasonClass::InvalidRequest, text))
+                }
+                Size::GangOfOwner { size, owner } => {
+                    Ok(self.owner_needs(owner).map_or(*size, |left| left.min(*size)))
+                }
+                Size::Unknown { class, text } => Err((*class, text.clone())),
+            };
+            match size {
+                Ok(size) => sizes.entry(size).or_default().push(&pod.name),
+                Err((class, text)) => {
+                    let problem = || (class, format!("Pod {}: {text}", marks::shorten(&pod.name)));
+                    roster.problem.get_or_insert_with(problem);
+                }
+            }
+        }
+        if roster.problem.is_none() && sizes.len() > 1 {
+            let parts: Vec<String> = sizes
+                .iter()
+                .map(|(size, names)| {
+                    format!("{size} ({}{})", names[0], if names.len() > 1 { ", …" } else { "" })
+                })
+                .collect();
+            let text = format!("members disagree on {what}: {}; give all of them the same", parts.join(", "));
+            roster.problem = Some((ReasonClass::SizesDisagree, text));
+        }
+        if roster.problem.is_none() {
+            roster.members.wanted = sizes.keys().next().copied().or(job.members.wanted);
+        }
+        let schedulers: BTreeSet<&str> = pods.iter().filter(open).map(|pod| &*pod.scheduler_name).collect();
+        if schedulers.len() > 1 && roster.problem.is_none() {
+            let names: Vec<&str> = schedulers.into_iter().collect();
+            roster.problem = Some((
+                ReasonClass::InvalidRequest,
+                format!(
+                    "all Pods of one group must have the same schedulerName; these have {}",
+                    marks::shorten(&names.join(", "))
+                ),
+            ));
+        }
+        for pod in &roster.waiting {
+            if roster.problem.is_some() {
+                break;
+            }
+            roster.problem = pod_problem(pod);
+        }
+    }
+
+    /// Queue, priority, time limits and topology, from the Pods and the objects above them.
+    fn settings_of(&self, job: &Job, pods: &[Arc<PodSpec>], roster: &mut Roster) {
+        let first = pods.iter().find(|pod| !pod.phase.ended()).or(pods.first());
+        let membership = first.and_then(|pod| self.memberships.get(&pod.uid));
+        let group =
+            membership.and_then(|membership| membership.group.as_ref()).and_then(|uid| self.groups.get(uid));
+        let direct =
+            first.and_then(|pod| pod.controller.as_ref()).and_then(|owner| self.owners.get(&owner.uid));
+        let owners: Vec<_> = direct
+            .into_iter()
+            .map(Arc::as_ref)
+            .chain(direct.into_iter().flat_map(|owner| self.controllers_of(owner)))
+            .collect();
+        let annotation = |key: &str| {
+            let on_group = group.and_then(|group| group.annotations.get(key));
+            let on_pod = first.and_then(|pod| pod.annotations.get(key));
+            on_group.or(on_pod).or_else(|| owners.iter().find_map(|owner| owner.annotations.get(key)))
+        };
+        if let Some(group) = group {
+            roster.level.clone_from(&group.topology);
+            roster.created = group.created;
+            roster.priority = group.priority.unwrap_or(roster.priority);
+            if group.deleting && job.started_at.is_none() {
+                let text = format!("PodGroup {} is being deleted: it starts nothing new", group.name);
+                roster.problem.get_or_insert((ReasonClass::GroupNotFound, text));
+            }
+        }
+        if let Some(object) = job.object.as_ref().and_then(|object| self.owners.get(&object.uid)) {
+            roster.created = object.created;
+        }
+        if let Some(name) = annotation(marks::QUEUE) {
+            match self.settings.queues.iter().find(|queue| queue.name == *name) {
+                Some(queue) => roster.queue = queue.name.clone(),
+                None => {
+                    let known: Vec<&str> = self.settings.queues.iter().map(|queue| &*queue.name).collect();
+                    let text =
+                        format!("there is no queue '{}': use {}", marks::shorten(name), known.join(", "));
+                    roster.problem.get_or_insert((ReasonClass::InvalidRequest, text));
+                }
+            }
+        }
+        let default = self.settings.queues.iter().find(|queue| queue.name == roster.queue);
+        roster.duration = default.and_then(|queue| queue.default_duration);
+        let limits: Option<Vec<i64>> =
+            pods.iter().filter(|pod| !pod.phase.ended()).map(|pod| pod.active_deadline).collect();
+        let of_pods = limits.and_then(|limits| limits.into_iter().max());
+        let of_job = owners.iter().find_map(|owner| match owner.detail {
+            OwnerDetail::Job { active_deadline: Some(limit), start_time, .. } => Some((limit, start_time)),
+            _ => None,
+        });
+        if let Some((limit, Some(start))) = of_job {
+            roster.killed_at = Some(start.saturating_add(limit));
+        }
+        match annotation(marks::DURATION).map(|text| (text, duration::parse(text))) {
+            Some((_, Ok(seconds))) => roster.duration = Some(seconds),
+            Some((text, Err(error))) => {
+                let text = format!("{} is '{}': {error}", marks::DURATION, marks::shorten(text));
+                roster.problem.get_or_insert((ReasonClass::InvalidRequest, text));
+            }
+            None => {
+                let own = [of_pods, of_job.map(|(limit, _)| limit)].into_iter().flatten().min();
+                roster.duration = own.or(roster.duration);
+            }
+        }
+    }
+
+    /// What the matcher is asked for the first start: as many of the waiting members as are wanted.
+    pub(super) fn first_request(&self, roster: &Roster) -> Option<Request> {
+        if roster.problem.is_some() {
+            return None;
+        }
+        let wanted = roster.members.wanted? as usize;
+        let members = roster.waiting.get(..wanted)?;
+        Some(Request {
+            shapes: shapes(members),
+            level: roster.level.clone(),
+            domain: None,
+            duration: roster.duration,
+        })
+    }
+}
+
+/// Why this Pod can't be bound by us, whatever is free.
+fn pod_problem(pod: &PodSpec) -> Option<(ReasonClass, String)> {
+    use crate::model::Unsupported;
+    let name = marks::shorten(&pod.name);
+    if let Err(error) = &pod.needs {
+        return Some((ReasonClass::InvalidRequest, format!("Pod {name}: {error}")));
+    }
+    let what = match pod.unsupported.first()? {
+        Unsupported::UnboundVolume(claim) => {
+            format!(
+                "its claim {} is not bound to a volume: bind it first (volumeBindingMode: Immediate)",
+                marks::shorten(claim)
+            )
+        }
+        Unsupported::ResourceClaim(claim) => {
+            format!("resource claims ({}) are allocated by kube-scheduler only", marks::shorten(claim))
+        }
+        Unsupported::PodAffinity => "required podAffinity is not supported".to_owned(),
+        Unsupported::PodAntiAffinity => "required podAntiAffinity is not supported".to_owned(),
+        Unsupported::HardSpread => {
+            "topologySpreadConstraints with DoNotSchedule are not supported: use ScheduleAnyway".to_owned()
+        }
+    };
+    Some((ReasonClass::UnsupportedConstraint, format!("Pod {name}: {what}")))
+}
+
+/// What a Pod holds, where it can be said; one whose needs can't be said holds a place all the same.
+pub(super) fn needs(pod: &PodSpec) -> Arc<ResourceList> {
+    match &pod.needs {
+        Ok(needs) => needs.clone(),
+        Err(_) => Arc::new([("pods".into(), 1)].into_iter().collect()),
+    }
+}
+
+/// Members that ask for the same become one shape; shapes and their members keep the order of names.
+pub(super) fn shapes(members: &[Arc<PodSpec>]) -> Vec<Shape> {
+    let mut shapes: Vec<Shape> = Vec::new();
+    let mut known = BTreeMap::new();
+    for pod in members {
+        let needs = needs(pod);
+        let key = (needs.clone(), pod.constraint.clone(), pod.ports.clone());
+        let index = *known.entry(key).or_insert(shapes.len());
+        match shapes.get_mut(index) {
+            Some(shape) => shape.count += 1,
+            None => shapes.push(Shape {
+                count: 1,
+                needs,
+                constraint: pod.constraint.clone(),
+                ports: pod.ports.clone(),
+            }),
+        }
+    }
+    shapes
+}

@@ -1,0 +1,326 @@
+//! Giving out nodes: members of started jobs first, then a pass over each queue; and what becomes of bindings.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use crate::inventory::{Hold, natural_order};
+use crate::matcher::gang::{self, Placement};
+use crate::model::Text;
+use crate::queue::{self, Carry, PassJob, PassResult, Refusal};
+use crate::request::Request;
+use crate::state::{Job, JobId, JobState, Reason, ReasonClass, Reservation, State, members};
+
+/// The nodes of a placement, each once, in its order.
+fn nodes_of(placement: &Placement) -> Vec<Text> {
+    let mut nodes: Vec<Text> = placement.slots.iter().map(|slot| slot.node.clone()).collect();
+    nodes.sort_by(|a, b| natural_order(a, b));
+    nodes.dedup();
+    nodes
+}
+
+/// Vertices one step may visit before it hands the loop back.
+const VISITS_PER_STEP: u64 = 5_000_000;
+/// Seconds between passes that only the passing of time calls for.
+const IDLE_PASS: i64 = 5;
+
+/// What a queue's last complete pass did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassReport {
+    /// Epoch seconds.
+    pub at: i64,
+    pub tried: u32,
+    pub started: u32,
+}
+
+/// The pass over the queues, which may be cut into several steps.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PassState {
+    /// A job came that was not tried yet.
+    pub wanted: bool,
+    /// The inventory's generations that the last pass saw.
+    seen: (u64, u64),
+    /// A pass was cut off: the queue it stands in, and where.
+    cut: Option<(usize, Carry)>,
+    /// When time alone calls for the next one.
+    due: Option<i64>,
+    at: i64,
+    reports: OrdMap<Text, PassReport>,
+    /// Whether a request can ever be met, for one generation of the graph.
+    verdicts: OrdMap<Arc<Request>, Option<Arc<Reason>>>,
+    verdicts_of: u64,
+}
+
+impl State {
+    /// A pass is cut off: send `Tick` at once.
+    pub fn unfinished(&self) -> bool {
+        self.ready && (self.pass.cut.is_some() || self.pass_wanted())
+    }
+
+    /// Something changed that may let a job start.
+    fn pass_wanted(&self) -> bool {
+        self.pass.wanted || self.pass.seen != self.generations()
+    }
+
+    fn generations(&self) -> (u64, u64) {
+        (self.inventory.freed_generation(), self.inventory.graph_generation())
+    }
+
+    /// When a `Tick` is wanted at the latest (epoch seconds).
+    pub fn next_wake(&self) -> Option<i64> {
+        let timer = self.timers.get_min().map(|(at, _)| *at);
+        let ended = self.ended.get_min().map(|(at, _)| at.saturating_add(self.settings.keep_ended));
+        [timer, ended, self.pass.due.filter(|_| self.ready)].into_iter().flatten().min()
+    }
+
+    /// What the queue's last complete pass did.
+    pub fn last_pass(&self, queue: &str) -> PassReport {
+        self.pass.reports.get(queue).copied().unwrap_or_default()
+    }
+
+    /// Members of started jobs get nodes before any job that waits for its start.
+    pub(super) fn complete_started(&mut self) {
+        if !self.pass_wanted() {
+            return;
+        }
+        for id in self.incomplete.iter().copied().collect::<Vec<_>>() {
+            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            let roster = self.roster(&job);
+            let domain = roster.level.as_ref().and_then(|level| self.domain_of(&job, level));
+            let queue = self.settings.queues.iter().find(|queue| queue.name == job.queue);
+            let policy = queue.map(|queue| queue.node_policy).unwrap_or_default();
+            let mut refused = None;
+            for pod in &roster.waiting {
+                let request = Request {
+                    shapes: members::shapes(std::slice::from_ref(pod)),
+                    level: roster.level.clone(),
+                    domain: domain.clone(),
+                    duration: job.planned_end.map(|end| end.saturating_sub(self.now).max(1)),
+                };
+                match gang::place_now(&self.inventory, &request, self.now, policy) {
+                    Ok(placement) => self.send(&job, std::slice::from_ref(pod), &placement),
+                    Err(_) => {
+                        refused = Some(request);
+                        break;
+                    }
+                }
+            }
+            let reason = refused.map(|request| {
+                let reason = self.reason_of(&job, &request);
+                Reason { text: format!("a member waits: {}", reason.text), ..reason }
+            });
+            if let Some(job) = self.job_mut(id) {
+                job.reason = reason;
+            }
+            self.dirty.insert(id);
+        }
+        self.evaluate_dirty();
+    }
+
+    /// The domain of a topology level that the job's bound members are in.
+    fn domain_of(&self, job: &Job, level: &Text) -> Option<Text> {
+        let node = job.pods.iter().find_map(|uid| {
+            let assumed = self.assumed.get(uid).map(|assumed| assumed.node.clone());
+            assumed.or_else(|| {
+                self.pods.get(uid).filter(|pod| !pod.phase.ended()).and_then(|pod| pod.node.clone())
+            })
+        })?;
+        self.inventory.node_spec(&node)?.labels.get(level).cloned()
+    }
+
+    /// One pass over every queue, or as much of it as one step may do.
+    pub(super) fn run_pass(&mut self) {
+        let due = self.pass.due.is_some_and(|due| due <= self.now);
+        let wanted = self.pass_wanted();
+        if !wanted && !due && self.pass.cut.is_none() {
+            return;
+        }
+        let (first, mut carry) = match self.pass.cut.take() {
+            Some((index, carry)) if !wanted => (index, Some(carry)),
+            _ => {
+                self.inventory.clear_reservations();
+                (0, Some(Carry::default()))
+            }
+        };
+        self.pass.wanted = false;
+        self.pass.seen = self.generations();
+        self.pass.due = None;
+        let mut budget = VISITS_PER_STEP;
+        let settings = self.settings.clone();
+        for (index, config) in settings.queues.iter().enumerate().skip(first) {
+            let jobs = self.candidates(index);
+            // What other queues were promised stands, so the pass is not told to begin from nothing.
+            let carry = carry.take().unwrap_or_default();
+            let result = queue::pass(&mut self.inventory, config, &jobs, self.now, budget, Some(carry));
+            budget = budget.saturating_sub(result.visited).max(1);
+            let report = PassReport {
+                at: self.now,
+                tried: u32::try_from(result.tried).unwrap_or(u32::MAX),
+                started: u32::try_from(result.started.len()).unwrap_or(u32::MAX),
+            };
+            let cut = self.take_result(result);
+            if let Some(carry) = cut {
+                self.pass.cut = Some((index, carry));
+                return;
+            }
+            self.pass.reports.insert(config.name.clone(), report);
+        }
+        self.pass.at = self.now;
+    }
+
+    /// Jobs of one queue that may start on this graph, in order.
+    fn candidates(&mut self, queue: usize) -> Vec<PassJob> {
+        let graph = self.inventory.graph_generation();
+        if self.pass.verdicts_of != graph || self.pass.verdicts.len() > 100_000 {
+            self.pass.verdicts = OrdMap::new();
+            self.pass.verdicts_of = graph;
+        }
+        let ids: Vec<JobId> = self.queue.iter().filter(|key| key.0 == queue).map(|key| key.6).collect();
+        let mut jobs = Vec::with_capacity(ids.len());
+        for id in ids {
+            let Some(job) = self.jobs.get(&id) else { continue };
+            let Some(request) = job.request.clone() else { continue };
+            let checked = job.checked == Some(graph);
+            let verdict = match self.pass.verdicts.get(&request) {
+                Some(verdict) => verdict.clone(),
+                None => {
+                    let why = gang::satisfiable(&self.inventory, &request).err();
+                    let verdict = why.map(|why| Arc::new(self.reason_from(job, &why)));
+                    self.pass.verdicts.insert(request.clone(), verdict.clone());
+                    verdict
+                }
+            };
+            if !checked {
+                let was = job.state;
+                if let Some(job) = self.job_mut(id) {
+                    job.checked = Some(graph);
+                }
+                match &verdict {
+                    Some(reason) => self.settle(id, JobState::Unsatisfiable, Some((**reason).clone()), false),
+                    None if was == JobState::Unsatisfiable => {
+                        let text = "waits for its turn".to_owned();
+                        let reason = Reason { class: ReasonClass::QueueOrder, text, details: Vec::new() };
+                        self.settle(id, JobState::Pending, Some(reason), false);
+                    }
+                    None => {}
+                }
+            }
+            if verdict.is_none() {
+                jobs.push(PassJob { id: id.0, request });
+            }
+        }
+        jobs
+    }
+
+    fn take_result(&mut self, result: PassResult) -> Option<Carry> {
+        for (id, placement) in result.started {
+            self.start(JobId(id), &placement);
+        }
+        for (id, planned) in result.reserved {
+            let id = JobId(id);
+            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            let nodes = nodes_of(&planned.placement);
+            let due = planned.start.max(self.now.saturating_add(1));
+            let due = if planned.start <= self.now.saturating_add(1) {
+                self.now.saturating_add(IDLE_PASS)
+            } else {
+                due
+            };
+            self.pass.due = Some(self.pass.due.map_or(due, |at| at.min(due)));
+            let blockers = self.blockers(&job, &nodes, planned.start);
+            let reservation = Reservation {
+                start: planned.start,
+                end: job.duration.map(|seconds| planned.start.saturating_add(seconds)),
+                nodes,
+            };
+            let killed = job.killed_at.is_some_and(|at| at <= planned.start);
+            let why = job.request.as_ref().map(|request| self.reason_of(&job, request));
+            let class = if killed { ReasonClass::DeadlineBeforeStart } else { ReasonClass::Reserved };
+            let text = if killed {
+                "its Job's activeDeadlineSeconds runs out before its planned start".to_owned()
+            } else {
+                why.as_ref().map_or_else(|| "has a planned start".to_owned(), |why| why.text.clone())
+            };
+            let details = why.map(|why| why.details).unwrap_or_default();
+            if let Some(job) = self.job_mut(id) {
+                job.waits_for = blockers;
+            }
+            self.settle(id, JobState::Reserved, Some(Reason { class, text, details }), false);
+            if let Some(job) = self.job_mut(id) {
+                job.reservation = Some(reservation);
+            }
+            self.note_start_times(id);
+        }
+        let mut explained = 0;
+        let mut texts: BTreeMap<Arc<Request>, Reason> = BTreeMap::new();
+        for (id, refusal) in result.refused {
+            self.refuse(JobId(id), refusal, &mut explained, &mut texts);
+        }
+        result.carry
+    }
+
+    fn refuse(
+        &mut self,
+        id: JobId,
+        refusal: Refusal,
+        explained: &mut usize,
+        texts: &mut BTreeMap<Arc<Request>, Reason>,
+    ) {
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let plain = |class, text: String| Reason { class, text, details: Vec::new() };
+        let mut waits_for = Vec::new();
+        let reason = match refusal {
+            Refusal::Busy => self.busy(&job, explained, texts),
+            Refusal::NoEstimate { holders, jobs } => {
+                waits_for = self.jobs_of(holders.iter());
+                waits_for.extend(jobs.into_iter().map(JobId));
+                let mut reason = self.busy(&job, explained, texts);
+                if let Some(text) = self.without_limit(&job, &waits_for) {
+                    reason.text = format!("{}; no estimate: {text}", reason.text);
+                }
+                reason
+            }
+            Refusal::BehindReservation { jobs } => {
+                waits_for.extend(jobs.into_iter().map(JobId));
+                let names: Vec<String> =
+                    waits_for.iter().take(3).map(|other| self.name_for(&job, *other)).collect();
+                let text = format!("would delay the planned start of {}", names.join(", "));
+                plain(ReasonClass::QueueOrder, text)
+            }
+            Refusal::Order => {
+                plain(ReasonClass::QueueOrder, "waits for its turn behind the jobs before it".to_owned())
+            }
+            Refusal::DepthReached => plain(
+                ReasonClass::QueueOrder,
+                "its queue does not look this far down (queue depth)".to_owned(),
+            ),
+        };
+        if let Some(job) = self.job_mut(id) {
+            job.waits_for = waits_for;
+        }
+        self.settle(id, JobState::Pending, Some(reason), false);
+    }
+
+    /// Jobs that hold the nodes now on which this one is planned.
+    fn blockers(&self, job: &Job, nodes: &[Text], start: i64) -> Vec<JobId> {
+        let views = nodes.iter().filter_map(|node| self.inventory.node(node));
+        let ending = |hold: &Hold| hold.until.is_some_and(|until| until <= start);
+        let holders: Vec<Text> = views
+            .flat_map(|view| view.holders)
+            .filter(|(_, hold)| ending(hold))
+            .map(|(holder, _)| holder)
+            .collect();
+        let mut jobs = self.jobs_of(holders.iter());
+        jobs.retain(|other| *other != job.id);
+        jobs
+    }
+
+    pub(super) fn jobs_of<'a>(&self, pods: impl Iterator<Item = &'a Text>) -> Vec<JobId> {
+        let mut jobs: Vec<JobId> = pods.filter_map(|pod| self.job_of_pod.get(pod)).copied().collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        jobs.truncate(64);
+        jobs
+    }
+}

@@ -1,0 +1,389 @@
+//! Gangs start whole or not at all: gathering, sizes, refills, cancelling, restarts.
+
+mod world;
+
+use fluxion_core::event::{BindOutcome, Effect, Event};
+use fluxion_core::model::{OwnerDetail, Phase};
+use fluxion_core::state::{JobState, ReasonClass};
+use world::{World, in_group};
+
+fn two_nodes() -> World {
+    let mut world = World::default();
+    world.node("n1", "cpu=4000 memory=8192");
+    world.node("n2", "cpu=4000 memory=8192");
+    world
+}
+
+#[test]
+fn a_single_pod_is_a_group_of_one() {
+    let mut world = two_nodes();
+    world.pod("web-0", "cpu=1000");
+    assert_eq!(world.line("pod.web-0"), "Running 1/1");
+    assert_eq!(world.node_of("web-0"), Some("n1"));
+    world.end_pod("web-0", Phase::Succeeded);
+    assert_eq!(world.state_of("pod.web-0"), JobState::Completed);
+    assert_eq!(world.state.inventory().node("n1").unwrap().free.get("cpu"), 4000);
+}
+
+#[test]
+fn two_gangs_that_arrive_interleaved_run_one_after_the_other() {
+    let mut world = World::default();
+    world.node("g1", "cpu=64000 nvidia.com/gpu=8");
+    world.node("g2", "cpu=64000 nvidia.com/gpu=8");
+    for index in 0..3 {
+        for gang in ["a", "b"] {
+            world.pod_with(&format!("{gang}-{index}"), "nvidia.com/gpu=4", in_group(gang, "3"));
+            let both = (world.bound("a"), world.bound("b"));
+            assert!(matches!(both, (0, 0) | (3, 0)), "{both:?}");
+        }
+        if index < 2 {
+            assert_eq!(world.line("group.b"), format!("Gathering {}/3", index + 1));
+        }
+    }
+    assert_eq!((world.line("group.a"), world.bound("b")), ("Running 3/3".to_owned(), 0));
+    assert!(world.told("group.b").contains("nvidia.com/gpu"), "{}", world.told("group.b"));
+    world.pod("single", "cpu=1000");
+    assert_eq!(world.line("pod.single"), "Running 1/1");
+    for index in 0..3 {
+        world.delete_pod(&format!("a-{index}"));
+    }
+    assert_eq!((world.state_of("group.a"), world.bound("b")), (JobState::Cancelled, 3));
+}
+
+#[test]
+fn a_native_group_gathers_until_its_minimum_is_there_and_follows_its_changes() {
+    let mut world = two_nodes();
+    let member = |pod: &mut fluxion_core::model::PodSpec| pod.scheduling_group = Some("train".into());
+    for index in 0..3 {
+        world.pod_with(&format!("w-{index}"), "cpu=1000", member);
+    }
+    assert_eq!(world.bound("w"), 0);
+    assert!(
+        world.told("podgroup.train").contains("PodGroup train not found"),
+        "{}",
+        world.told("podgroup.train")
+    );
+    world.group("train", Some(4), None);
+    assert_eq!((world.line("podgroup.train"), world.bound("w")), ("Gathering 3/4".to_owned(), 0));
+    world.group("train", Some(3), None);
+    assert_eq!((world.line("podgroup.train"), world.bound("w")), ("Running 3/3".to_owned(), 3));
+    let scheduled = |effect: &Effect| matches!(effect, Effect::GroupScheduled { scheduled: true, .. });
+    assert_eq!(world.effects.iter().filter(|effect| scheduled(effect)).count(), 1);
+    world.group("train", Some(5), None);
+    assert_eq!(world.bound("w"), 3, "members that run are never undone");
+    world.pod_with("w-3", "cpu=1000", member);
+    assert_eq!(world.bound("w"), 3, "4 of 5 can't reach the minimum");
+    let told = world.told("podgroup.train");
+    assert!(told.contains('4') && told.contains('5'), "{told}");
+    world.pod_with("w-4", "cpu=1000", member);
+    assert_eq!(world.bound("w"), 5);
+}
+
+#[test]
+fn sizes_that_disagree_start_nothing() {
+    let mut world = two_nodes();
+    world.pod_with("mix-a", "cpu=1000", in_group("mix", "3"));
+    world.pod_with("mix-b", "cpu=1000", in_group("mix", "3"));
+    world.pod_with("mix-c", "cpu=1000", in_group("mix", "4"));
+    let told = world.told("group.mix");
+    assert!(told.contains("group-size") && told.contains('3') && told.contains('4'), "{told}");
+    world.restart();
+    assert_eq!((world.bound("mix"), world.told("group.mix")), (0, told));
+    world.delete_pod("mix-c");
+    assert_eq!(world.line("group.mix"), "Gathering 2/3");
+    world.pod_with("mix-d", "cpu=1000", in_group("mix", "3"));
+    assert_eq!(world.line("group.mix"), "Running 3/3");
+}
+
+#[test]
+fn sizes_that_are_no_numbers_harm_nobody_else() {
+    let mut world = two_nodes();
+    for (index, bad) in
+        ["0", "-2", "three", "1.5", "", " 3 ", "2147483648", "99999999999999999999"].iter().enumerate()
+    {
+        let name = format!("bad-{index}");
+        world.pod_with(&name, "cpu=100", in_group(&name, bad));
+        let job = world.job(&format!("group.{name}"));
+        assert_eq!(job.reason.as_ref().unwrap().class, ReasonClass::InvalidRequest);
+        assert!(world.told(&format!("group.{name}")).contains(bad));
+    }
+    world.pod_with("nameless", "cpu=100", in_group("", "2"));
+    assert!(world.told("pod.nameless").contains("group is empty"), "{}", world.told("pod.nameless"));
+    world.pod("healthy", "cpu=1000");
+    assert_eq!((world.bound("bad"), world.bound("nameless"), world.bound("healthy")), (0, 0, 1));
+    let events =
+        world.effects.iter().filter(|effect| matches!(effect, Effect::Note { warning: true, .. })).count();
+    world.at(1);
+    world.at(1);
+    let later =
+        world.effects.iter().filter(|effect| matches!(effect, Effect::Note { warning: true, .. })).count();
+    assert_eq!(events, later, "an Event is said once");
+}
+
+#[test]
+fn the_gang_of_a_job_is_what_can_still_run_at_once() {
+    let mut world = World::default();
+    world.node("n1", "cpu=4000");
+    let controller = world.job_object("sweep", 4, 5, true);
+    for index in 0..4 {
+        world
+            .pod_with(&format!("sweep-{index}"), "cpu=1000", |pod| pod.controller = Some(controller.clone()));
+    }
+    assert_eq!(world.line("job.sweep"), "Running 4/4");
+    for index in 0..4 {
+        world.end_pod(&format!("sweep-{index}"), Phase::Succeeded);
+    }
+    assert_eq!(world.state_of("job.sweep"), JobState::Running, "one completion is left");
+    world.change_owner("sweep", |owner| {
+        let OwnerDetail::Job { succeeded, .. } = &mut owner.detail else { panic!("a Job") };
+        *succeeded = 4;
+    });
+    world.pod_with("sweep-4", "cpu=1000", |pod| pod.controller = Some(controller.clone()));
+    assert_eq!(world.line("job.sweep"), "Running 1/1");
+    world.end_pod("sweep-4", Phase::Succeeded);
+    world.change_owner("sweep", |owner| {
+        let OwnerDetail::Job { succeeded, complete, .. } = &mut owner.detail else { panic!("a Job") };
+        (*succeeded, *complete) = (5, true);
+    });
+    assert_eq!(world.state_of("job.sweep"), JobState::Completed);
+}
+
+#[test]
+fn pods_of_a_job_that_is_no_gang_go_alone() {
+    let mut world = two_nodes();
+    let controller = world.job_object("many", 3, 3, false);
+    world.pod_with("many-0", "cpu=1000", |pod| pod.controller = Some(controller.clone()));
+    assert_eq!(world.line("pod.many-0"), "Running 1/1");
+}
+
+#[test]
+fn a_pod_waits_until_its_owner_was_seen() {
+    let mut world = two_nodes();
+    let mut controller = None;
+    {
+        let mut other = World::default();
+        controller.replace(other.job_object("late", 2, 2, true));
+    }
+    let controller = controller.unwrap();
+    world.pod_with("late-0", "cpu=1000", |pod| pod.controller = Some(controller.clone()));
+    assert_eq!(world.bound("late"), 0);
+    world.job_object("late", 2, 2, true);
+    assert_eq!(world.line("job.late"), "Gathering 1/2");
+    world.pod_with("late-1", "cpu=1000", |pod| pod.controller = Some(controller.clone()));
+    assert_eq!(world.line("job.late"), "Running 2/2");
+}
+
+#[test]
+fn an_ordered_stateful_set_is_told_at_once_that_it_can_never_gather() {
+    let mut world = two_nodes();
+    let mut controller = world.job_object("db", 1, 1, true);
+    world.change_owner("db", |owner| {
+        owner.kind = "StatefulSet".into();
+        owner.api_version = "apps/v1".into();
+        owner.detail = OwnerDetail::StatefulSet { replicas: 3, ordered: true };
+    });
+    controller.kind = "StatefulSet".into();
+    world.pod_with("db-0", "cpu=1000", |pod| pod.controller = Some(controller));
+    assert!(world.told("statefulset.db").contains("podManagementPolicy"), "{}", world.told("statefulset.db"));
+}
+
+#[test]
+fn a_kill_between_two_bindings_of_a_gang_leaves_it_whole_in_the_end() {
+    for bound_before in 0..=5 {
+        let mut world = two_nodes();
+        world.binding = false;
+        for index in 0..5 {
+            world.pod_with(&format!("m-{index}"), "cpu=1000", in_group("m", "5"));
+        }
+        let binds: Vec<_> = world
+            .effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Bind { pod, node, record } => Some((pod.clone(), node.clone(), record.clone())),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(binds.len(), 5);
+        for (pod, node, record) in binds.into_iter().take(bound_before) {
+            let pod = world.pods.get_mut(&pod.uid).unwrap();
+            (pod.node, pod.record, pod.phase, pod.scheduled_at) =
+                (Some(node), Some(record), Phase::Running, Some(world.now));
+        }
+        // Somebody else wants the rest of the space at the same time.
+        let thief = world.make_pod("a-thief", "cpu=4000", |pod| pod.priority = 100);
+        world.pods.insert(thief.uid.clone(), thief);
+        world.binding = true;
+        world.restart();
+        world.pass(2);
+        if bound_before == 0 {
+            assert_eq!(world.bound("a-thief"), 1, "nothing was started, so the order decides");
+        } else {
+            assert_eq!(
+                (world.bound("m"), world.bound("a-thief")),
+                (5, 0),
+                "{bound_before} were bound before"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_member_that_is_gone_while_it_is_bound_waits_for_its_replacement() {
+    let mut world = two_nodes();
+    world.bind = |pod, _| (&*pod.name == "m-1").then(|| BindOutcome::Gone("not found".into()));
+    for index in 0..3 {
+        world.pod_with(&format!("m-{index}"), "cpu=1000", in_group("m", "3"));
+        if index == 2 {
+            break;
+        }
+    }
+    world.bind = |_, _| None;
+    world.delete_pod("m-1");
+    let job = world.job("group.m");
+    assert!(job.degraded, "{:?}", job.members);
+    world.pod_with("m-3", "cpu=1000", in_group("m", "3"));
+    assert_eq!(world.line("group.m"), "Running 3/3");
+    assert!(!world.job("group.m").degraded);
+}
+
+#[test]
+fn a_binding_that_fails_for_a_while_is_tried_again() {
+    let mut world = two_nodes();
+    world.bind = |_, _| Some(BindOutcome::Transient("503".into()));
+    world.pod("p", "cpu=1000");
+    assert_eq!((world.state_of("pod.p"), world.bound("p")), (JobState::Binding, 0));
+    assert!(world.told("pod.p").contains("503"));
+    world.bind = |_, _| None;
+    world.pass(5);
+    assert_eq!(world.line("pod.p"), "Running 1/1");
+}
+
+#[test]
+fn a_gang_that_can_not_be_bound_in_time_is_released_when_its_pods_come_back() {
+    let mut world = two_nodes();
+    let controller = world.job_object("j", 2, 2, true);
+    world.bind = |pod, _| (&*pod.name == "j-1").then(|| BindOutcome::Refused("forbidden".into()));
+    for index in 0..2 {
+        world.pod_with(&format!("j-{index}"), "cpu=1000", |pod| pod.controller = Some(controller.clone()));
+    }
+    world.pass(310);
+    let deleted = world
+        .effects
+        .iter()
+        .any(|effect| matches!(effect, Effect::Delete { object, .. } if &*object.name == "j-0"));
+    assert!(deleted, "{:?}", world.told("job.j"));
+}
+
+#[test]
+fn bare_pods_of_a_gang_that_is_bound_in_part_are_kept_and_found_by_the_audit() {
+    let mut world = two_nodes();
+    world.bind = |pod, _| (&*pod.name == "m-1").then(|| BindOutcome::Refused("forbidden".into()));
+    for index in 0..2 {
+        world.pod_with(&format!("m-{index}"), "cpu=1000", in_group("m", "2"));
+    }
+    world.pass(310);
+    assert!(!world.effects.iter().any(|effect| matches!(effect, Effect::Delete { .. })));
+    let findings = world.state.audit();
+    assert!(
+        findings.iter().any(|finding| finding.class == "PartlyBound" && finding.text.contains("1 of 2")),
+        "{findings:?}"
+    );
+}
+
+#[test]
+fn members_under_other_schedulers_stop_the_gang() {
+    let mut world = two_nodes();
+    world.group("g", Some(2), None);
+    let member = |pod: &mut fluxion_core::model::PodSpec| pod.scheduling_group = Some("g".into());
+    world.pod_with("other", "cpu=1000", |pod| {
+        member(pod);
+        pod.scheduler_name = "default-scheduler".into();
+    });
+    assert!(world.names().is_empty(), "no job of ours");
+    world.pod_with("ours", "cpu=1000", member);
+    assert!(world.told("podgroup.g").contains("schedulerName"), "{}", world.told("podgroup.g"));
+    assert_eq!(world.bound("ours") + world.bound("other"), 0);
+}
+
+#[test]
+fn gated_members_are_not_seen_yet_and_said() {
+    let mut world = two_nodes();
+    world.pod_with("g-0", "cpu=1000", in_group("g", "2"));
+    world.pod_with("g-1", "cpu=1000", |pod| {
+        in_group("g", "2")(pod);
+        pod.gates = vec!["wait".into()];
+    });
+    assert!(world.told("group.g").contains("1 are gated"), "{}", world.told("group.g"));
+    world.change_pod("g-1", |pod| pod.gates.clear());
+    assert_eq!(world.line("group.g"), "Running 2/2");
+}
+
+#[test]
+fn a_terminating_pod_holds_what_it_holds() {
+    let mut world = World::default();
+    world.node("gpu", "cpu=64000 nvidia.com/gpu=8");
+    world.pod("old", "nvidia.com/gpu=8");
+    world.change_pod("old", |pod| pod.deleting = true);
+    assert_eq!(world.line("pod.old"), "Releasing 1/1");
+    world.pod("new", "nvidia.com/gpu=8");
+    world.restart();
+    assert_eq!(world.bound("new"), 0);
+    assert!(matches!(world.state_of("pod.new"), JobState::Pending | JobState::Reserved));
+    world.delete_pod("old");
+    assert_eq!(world.line("pod.new"), "Running 1/1");
+}
+
+#[test]
+fn a_pod_that_another_scheduler_preempts_is_shown_as_that() {
+    let mut world = two_nodes();
+    world.pod("p", "cpu=1000");
+    world.change_pod("p", |pod| {
+        pod.deleting = true;
+        pod.disruption = Some("PreemptionByScheduler".into());
+    });
+    assert!(world.told("pod.p").contains("preempted by another scheduler"), "{}", world.told("pod.p"));
+    world.delete_pod("p");
+    assert_eq!(world.state_of("pod.p"), JobState::Failed);
+}
+
+#[test]
+fn cancelling_deletes_the_owner_so_that_nothing_comes_back() {
+    let mut world = two_nodes();
+    let controller = world.job_object("run", 2, 2, true);
+    for index in 0..2 {
+        world.pod_with(&format!("run-{index}"), "cpu=1000", |pod| pod.controller = Some(controller.clone()));
+    }
+    let plan = world.state.cancel_plan(world.job("job.run"));
+    assert_eq!(
+        plan.targets.iter().map(|target| (&*target.kind, &*target.name)).collect::<Vec<_>>(),
+        [("Job", "run")]
+    );
+    assert_eq!((plan.pods, plan.frees.get("cpu"), plan.ending), (2, 2000, false));
+    world.step(vec![Event::Cancelled { job: "job-run".into(), by: "alice".into() }]);
+    assert!(
+        world
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Delete { object, .. } if &*object.kind == "Job"))
+    );
+    let uid = controller.uid.clone();
+    world.owners.remove(&uid);
+    world.step(vec![Event::OwnerGone(uid)]);
+    world.delete_pod("run-0");
+    world.delete_pod("run-1");
+    assert_eq!(world.state_of("job.run"), JobState::Cancelled);
+    assert!(world.told("job.run").contains("alice"));
+}
+
+#[test]
+fn one_name_in_two_namespaces_is_two_jobs() {
+    let mut world = two_nodes();
+    for namespace in ["team-a", "team-b"] {
+        world.pod_with(&format!("rank-0-{namespace}"), "cpu=1000", |pod| {
+            pod.namespace = namespace.into();
+            in_group("train", "2")(pod);
+        });
+    }
+    assert_eq!(world.names(), ["group.train", "group.train"]);
+    assert_eq!(world.bound("rank"), 0);
+}
