@@ -23,7 +23,6 @@ pub mod quirks;
 pub mod request;
 pub mod resources;
 pub mod search;
-pub mod session;
 pub mod state;
 
 #[cfg(test)]

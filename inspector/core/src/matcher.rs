@@ -7,6 +7,7 @@ mod book;
 pub mod books;
 mod cancel;
 mod change;
+mod check;
 mod engine;
 mod exact;
 pub mod filter;
@@ -19,6 +20,8 @@ mod request;
 mod scratch;
 pub mod sink;
 mod sort;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub use crate::quirks::Quirks;

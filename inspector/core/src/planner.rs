@@ -267,6 +267,11 @@ impl Planner {
         }
     }
 
+    /// Whether at any time more is booked than there is.
+    pub fn is_overbooked(&self) -> bool {
+        self.points.iter().any(|point| point.remaining < 0)
+    }
+
     /// Whether the points say what total and spans say they should, for checkers.
     pub fn consistent(&self) -> bool {
         self.points.iter().all(|point| {

@@ -35,6 +35,9 @@ pub struct Quirks {
     /// After the total of a planner changed, its time index keeps the old remainder until it is
     /// touched, and what is free stops at zero. Off: both follow at once.
     pub lagging_time_index: bool,
+    /// A type that is found to need summing up only halfway through the graph is counted from there
+    /// on. Off: the sums are made again.
+    pub halfway_tracking: bool,
     /// Removing ranks credits every job found there with the sums of all jobs, and only allocations
     /// count. Off: each job gives back what it held.
     pub pooled_rank_removal: bool,
@@ -69,6 +72,7 @@ impl Quirks {
             stale_errno: true,
             drifting_node_count: true,
             lagging_time_index: true,
+            halfway_tracking: true,
             pooled_rank_removal: true,
             early_unmark: true,
             stale_labels: true,

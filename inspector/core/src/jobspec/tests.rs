@@ -1,5 +1,7 @@
 //! What is accepted, what is refused, and how counts are taken.
 
+use std::fmt::Write;
+
 use super::*;
 
 fn known(name: &str) -> bool {
@@ -56,12 +58,12 @@ fn an_alias_bomb_is_refused() {
     let mut text = String::from("a: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for level in 1..12 {
         let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
-        text.push_str(&format!("b{level}: &a{level} [{aliases}]\n"));
+        writeln!(text, "b{level}: &a{level} [{aliases}]").unwrap();
     }
     assert_eq!(yaml::parse(&text), Err(yaml::YamlError::TooLarge));
     let mut chain = String::from("- &a0 [x]\n");
     for level in 1..1000 {
-        chain.push_str(&format!("- &a{level} [*a{}]\n", level - 1));
+        writeln!(chain, "- &a{level} [*a{}]", level - 1).unwrap();
     }
     assert_eq!(yaml::parse(&chain), Err(yaml::YamlError::TooDeep));
     assert!(yaml::parse("a: &a [*a]").is_err());

@@ -106,7 +106,9 @@ impl Engine {
             let paths: Vec<_> = self.graph.vertex(id).paths.iter().map(|&(_, path)| path).collect();
             self.graph.isolate(id);
             if self.quirks.pooled_rank_removal {
-                paths.into_iter().for_each(|path| self.graph.drop_path(path));
+                for path in paths {
+                    self.graph.drop_path(path);
+                }
             }
         }
         self.scratch.forget_orders();

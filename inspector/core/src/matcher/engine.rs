@@ -119,8 +119,7 @@ impl Engine {
 
     /// Sets up the sums after the graph has changed.
     pub(super) fn prime(&mut self) -> Result<(), FilterError> {
-        let lag = self.quirks.lagging_time_index;
-        self.filters.prime(&self.graph, &mut self.books, self.dominant, lag)
+        self.filters.prime(&self.graph, &mut self.books, self.dominant, self.quirks)
     }
 
     /// The graph.

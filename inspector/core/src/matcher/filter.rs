@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::books::Books;
 use crate::graph::{Graph, Subsystem, TypeId, VertexId};
 use crate::planner::MultiPlanner;
+use crate::quirks::Quirks;
 
 /// How deep a graph may be: the walks over it are nested as deep.
 pub const MAX_DEPTH: usize = 300;
@@ -82,23 +83,27 @@ impl Filters {
     }
 
     /// Computes the sums of a graph from the root of a subsystem down, and sets them in the books.
-    /// Spans that are booked already stay. `lag` is that of [`Planner::set_total`].
+    /// Spans that are booked already stay.
     ///
     /// A leaf of a type that is not summed up anywhere is from then on summed up at clusters.
-    ///
-    /// [`Planner::set_total`]: crate::planner::Planner::set_total
     pub fn prime(
         &mut self,
         graph: &Graph,
         books: &mut Books,
         subsystem: Subsystem,
-        lag: bool,
+        quirks: Quirks,
     ) -> Result<(), FilterError> {
         let no_root = || FilterError::NoRoot(graph.subsystem_name(subsystem).to_owned());
         let root = graph.root(subsystem).ok_or_else(no_root)?;
-        let mut walk =
-            Priming { filters: self, graph, books, subsystem, lag, seen: vec![false; graph.vertex_count()] };
-        walk.visit(root, 0).map(|_| ())
+        loop {
+            let known = self.tracked.len();
+            let seen = vec![false; graph.vertex_count()];
+            let lag = quirks.lagging_time_index;
+            Priming { filters: self, graph, books, subsystem, lag, seen }.visit(root, 0)?;
+            if quirks.halfway_tracking || self.tracked.len() == known {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -132,6 +137,10 @@ impl Priming<'_> {
         let vertex = graph.vertex(id);
         let mut sums = Sums::new();
         if vertex.out_edges.is_empty() {
+            if let Some(account) = self.books.get_mut(id) {
+                // What was below it is gone.
+                account.aggregates = None;
+            }
             if !self.filters.is_tracked(vertex.type_id) {
                 let cluster = graph.find_type("cluster").unwrap_or(TypeId(0));
                 self.filters.register(Some(cluster), vertex.type_id);

@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn leaves_equals_where_gnu_leaves_them() {
-        let cases: [(usize, fn(usize) -> i32, &str); 7] = [
+        type Key = fn(usize) -> i32;
+        let cases: [(usize, Key, &str); 7] = [
             (16, |_| 0, "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"),
             (17, |_| 0, "8 16 15 14 13 12 11 10 9 0 7 6 5 4 3 2 1"),
             (20, |_| 0, "10 19 18 17 16 15 14 13 12 11 0 9 8 7 6 5 4 3 2 1"),

@@ -1,5 +1,7 @@
 //! The planner against a model that keeps a list of spans and adds them up.
 
+use std::cmp::Ordering;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -73,14 +75,16 @@ proptest! {
                     let at = pick.index(model.spans.len());
                     let (id, _, _, held) = model.spans[at];
                     let outcome = planner.reduce(id, amount);
-                    if amount == held {
-                        prop_assert_eq!(outcome, Ok(Reduced::Removed));
-                        model.spans.remove(at);
-                    } else if amount < held {
-                        prop_assert_eq!(outcome, Ok(Reduced::Kept));
-                        model.spans[at].3 -= amount;
-                    } else {
-                        prop_assert_eq!(outcome, Err(Errno::Einval));
+                    match amount.cmp(&held) {
+                        Ordering::Equal => {
+                            prop_assert_eq!(outcome, Ok(Reduced::Removed));
+                            model.spans.remove(at);
+                        }
+                        Ordering::Less => {
+                            prop_assert_eq!(outcome, Ok(Reduced::Kept));
+                            model.spans[at].3 -= amount;
+                        }
+                        Ordering::Greater => prop_assert_eq!(outcome, Err(Errno::Einval)),
                     }
                 }
                 Step::Times(not_before, duration, amount, take) => {

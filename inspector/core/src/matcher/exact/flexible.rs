@@ -68,8 +68,8 @@ impl<'a> Walk<'a, '_> {
     ) {
         let request = self.ask.request;
         let slots: Vec<EntryId> = list.iter().copied().filter(|&at| request.entry(at).is_slot).collect();
-        let Some(&last) = slots.last() else { return };
-        let limit = request.entry(last).count.largest();
+        let Some(&deciding) = slots.last() else { return };
+        let limit = request.entry(deciding).count.largest();
         let union = self.union_of_shapes(&slots);
         let mut parts = Collector::default();
         if !self.explore(id, &union, false, true, &mut parts, limit, depth) {
@@ -87,17 +87,13 @@ impl<'a> Walk<'a, '_> {
                 shape.iter().map(take).collect()
             })
             .collect();
-        let plan = match wanted.as_slice() {
-            [only] => {
-                let fits = |&(of, count): &(TypeId, u64)| parts.qualified(of).checked_div(count).unwrap_or(0);
-                let count = only.iter().map(fits).min().unwrap_or(0).min(limit);
-                vec![0; usize::try_from(count).unwrap_or(0)]
-            }
-            _ => {
-                let counts = union.iter().map(|&part| request.entry(part).type_id);
-                let counts = counts.map(|of| (of, parts.qualified(of))).collect();
-                self.mix(&shapes, counts)
-            }
+        let plan = if let [only] = wanted.as_slice() {
+            let fits = |&(of, count): &(TypeId, u64)| parts.qualified(of).checked_div(count).unwrap_or(0);
+            let count = only.iter().map(fits).min().unwrap_or(0).min(limit);
+            vec![0; usize::try_from(count).unwrap_or(0)]
+        } else {
+            let types = union.iter().map(|&part| request.entry(part).type_id);
+            self.mix(&shapes, types.map(|of| (of, parts.qualified(of))).collect())
         };
         let mut cursors = SmallVec::new();
         let mut made = Vec::with_capacity(plan.len());
@@ -105,8 +101,10 @@ impl<'a> Walk<'a, '_> {
             let Some(group) = form(&parts, &wanted[alternative], &mut cursors) else { return };
             made.push(group);
         }
-        let slot_type = request.entry(last).type_id;
-        made.into_iter().for_each(|group| found.add(slot_type, group));
+        let slot_type = request.entry(deciding).type_id;
+        for group in made {
+            found.add(slot_type, group);
+        }
     }
 
     /// One entry per type that any of the slots is made of: the one that needs most.

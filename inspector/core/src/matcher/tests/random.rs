@@ -1,0 +1,151 @@
+//! Random jobs and changes, with the checker after every step.
+
+use proptest::prelude::*;
+
+use super::support::*;
+use crate::document::{Document, RankDocument, RankRecord};
+use crate::graph::{Status, Subsystem, VertexSpec};
+use crate::matcher::{Engine, Failure, JobId, Operation, Quirks};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Match(Operation, usize, u32),
+    Cancel(prop::sample::Index),
+    PartialCancel(prop::sample::Index, i32),
+    Status(i32, bool),
+    Remove(i32),
+    Grow,
+}
+
+const JOBS: [&str; 9] = [
+    "[{type: slot, count: 1, label: a, with: [{type: node, count: 1}]}]",
+    "[{type: node, count: 2, with: [{type: slot, count: 1, label: a, with: [{type: core, count: 2}]}]}]",
+    "[{type: slot, count: 3, label: a, with: [{type: core, count: 1}, {type: memory, count: 3}]}]",
+    "[{type: rack, count: 1, with: [{type: node, count: {min: 1}, with: [{type: slot, count: 2, label: a, with: [{type: core, count: 1}]}]}]}]",
+    "[{type: node, count: 1, exclusive: true, with: [{type: slot, count: 1, label: a, with: [{type: gpu, count: 1}]}]}]",
+    "[{type: slot, count: {min: 1, max: 4, operator: '*', operand: 2}, label: a, with: [{type: gpu, count: 1}]}]",
+    "[{type: rack, count: 1, with: [{type: slot, count: 2, label: a, with: [{type: core, count: 2}]}]}]",
+    "[{type: cluster, count: 1, with: [{type: rack, count: 2, with: [{type: slot, count: 1, label: a, with: [{type: node, count: 1, with: [{type: core, count: 3}]}]}]}]}]",
+    "[{type: node, count: 1, with: [{type: core, count: 1}]}]",
+];
+
+fn step() -> impl Strategy<Value = Step> {
+    let operation = prop_oneof![
+        Just(Operation::Allocate),
+        Just(Operation::AllocateWithSatisfiability),
+        Just(Operation::AllocateOrElseReserve),
+        Just(Operation::AllocateOrElseReserve),
+        Just(Operation::Satisfiability),
+        Just(Operation::WithoutAllocatingFuture),
+    ];
+    prop_oneof![
+        8 => (operation, 0..JOBS.len(), 1..100_u32).prop_map(|(o, j, d)| Step::Match(o, j, d)),
+        3 => any::<prop::sample::Index>().prop_map(Step::Cancel),
+        2 => (any::<prop::sample::Index>(), 0..6_i32).prop_map(|(i, r)| Step::PartialCancel(i, r)),
+        1 => (0..6_i32, any::<bool>()).prop_map(|(r, up)| Step::Status(r, up)),
+        1 => (0..6_i32).prop_map(Step::Remove),
+        1 => Just(Step::Grow),
+    ]
+}
+
+fn path_of(engine: &Engine, rank: i32) -> Option<String> {
+    let graph = engine.graph();
+    let node = graph.of_rank(rank).first()?;
+    graph.vertex(*node).path(Subsystem::CONTAINMENT).map(|path| graph.path_text(path))
+}
+
+fn grow(engine: &mut Engine, rank: i32) -> Result<(), Failure> {
+    engine.attach(|graph| {
+        let mut parent = graph.at_path_text("/cluster0/rack0")[0];
+        let path = format!("/cluster0/rack0/node{rank}");
+        let name = format!("node{rank}");
+        for (kind, name, path) in
+            [("node", name, path.clone()), ("core", "core0".to_owned(), format!("{path}/core0"))]
+        {
+            let paths = [(Subsystem::CONTAINMENT, path.as_str())];
+            let spec = VertexSpec {
+                type_name: kind,
+                basename: kind,
+                name: &name,
+                id: if kind == "node" { i64::from(rank) } else { 0 },
+                rank,
+                paths: &paths,
+                ..VertexSpec::default()
+            };
+            let id = graph.add_vertex(&spec).unwrap();
+            graph.add_edge(parent, id, Subsystem::CONTAINMENT).unwrap();
+            parent = id;
+        }
+        Ok(())
+    })
+}
+
+fn play(engine: &mut Engine, steps: &[Step]) {
+    let mut jobs: Vec<(JobId, bool)> = Vec::new();
+    let mut next_rank = 100;
+    for (at, step) in steps.iter().enumerate() {
+        let job = at as JobId + 1;
+        match step.clone() {
+            Step::Match(operation, which, duration) => {
+                let (found, _) = run(engine, operation, JOBS[which], duration, job);
+                if let Ok(found) = found
+                    && operation.books()
+                {
+                    jobs.push((job, found.at == 0));
+                }
+            }
+            Step::Cancel(pick) if !jobs.is_empty() => {
+                let (job, _) = jobs.remove(pick.index(jobs.len()));
+                engine.cancel(job).unwrap();
+            }
+            Step::PartialCancel(pick, rank) if !jobs.is_empty() => {
+                let (job, allocated) = jobs[pick.index(jobs.len())];
+                let record = RankRecord { rank, ..RankRecord::default() };
+                let document = Document::Ranks(RankDocument { ranks: vec![record], properties: vec![] });
+                if allocated && engine.partial_cancel(job, &document) == Ok(true) {
+                    jobs.retain(|(other, _)| *other != job);
+                }
+            }
+            Step::Status(rank, up) => {
+                if let Some(path) = path_of(engine, rank) {
+                    engine.set_status(&path, if up { Status::Up } else { Status::Down });
+                }
+            }
+            Step::Remove(rank) => {
+                let ended = match path_of(engine, rank) {
+                    Some(path) if rank % 2 == 0 => engine.remove_path(&path).unwrap(),
+                    Some(_) => engine.remove_ranks(&[rank]).unwrap(),
+                    None => Vec::new(),
+                };
+                jobs.retain(|(job, _)| !ended.contains(job));
+            }
+            Step::Grow => {
+                grow(engine, next_rank).unwrap();
+                next_rank += 1;
+            }
+            Step::Cancel(_) | Step::PartialCancel(..) => {}
+        }
+        assert_eq!(engine.check(), Vec::<String>::new(), "after {step:?}");
+    }
+    for (job, _) in jobs {
+        engine.cancel(job).unwrap();
+        assert_eq!(engine.check(), Vec::<String>::new());
+    }
+    assert!(engine.is_as_new());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn the_books_always_add_up(
+        policy in prop::sample::select(vec![
+            "first", "firstnodex", "high", "low", "hinode", "lonode", "hinodex", "lonodex", "locality", "variation",
+        ]),
+        shape in (1..3_usize, 1..4_usize, 1..5_usize, 0..3_usize, 0..3_usize),
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        let (racks, nodes, cores, gpus, memory) = shape;
+        let mut engine = engine(machine(racks, nodes, cores, gpus, memory), policy, Quirks::default());
+        play(&mut engine, &steps);
+    }
+}
