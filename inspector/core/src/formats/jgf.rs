@@ -46,6 +46,14 @@ pub fn load(graph: &mut Graph, source: impl Read) -> Result<(), ReadError> {
     loader.finish()
 }
 
+/// Adds what a document holds to a graph. What was added before an error stays.
+pub fn add(graph: &mut Graph, document: GraphDocument) -> Result<(), ReadError> {
+    let mut loader = Loader::new(graph);
+    document.nodes.into_iter().try_for_each(|node| loader.node(node))?;
+    document.edges.into_iter().try_for_each(|edge| loader.edge(edge))?;
+    loader.finish()
+}
+
 /// Reads a document about part of a graph.
 pub fn parse(source: impl Read, shorthand: bool) -> Result<GraphDocument, ReadError> {
     let mut document = GraphDocument { shorthand, ..GraphDocument::default() };

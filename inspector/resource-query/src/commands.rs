@@ -1,0 +1,153 @@
+//! The commands: their names, their words, and what runs them.
+
+mod cancel;
+mod find;
+mod grow;
+mod matching;
+mod report;
+mod update;
+mod vertex;
+
+use crate::input::words;
+use crate::session::Session;
+
+/// Whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// With the next line.
+    Continue,
+    /// No further.
+    Quit,
+}
+
+/// A command that can be typed.
+struct Command {
+    name: &'static str,
+    short: &'static str,
+    note: &'static str,
+    /// How many words it takes, its name included: least and most.
+    words: (usize, usize),
+    run: fn(&mut Session<'_>, &[&str]),
+}
+
+const ANY: usize = usize::MAX;
+
+const fn command(
+    name: &'static str,
+    short: &'static str,
+    words: (usize, usize),
+    run: fn(&mut Session<'_>, &[&str]),
+    note: &'static str,
+) -> Command {
+    Command { name, short, note, words, run }
+}
+
+/// In order of look-up: of two with one abbreviation, the first has it.
+const COMMANDS: [Command; 19] = [
+    command("match", "m", (3, 3), matching::one, "Match a jobspec: match OPERATION JOBSPEC"),
+    command(
+        "multi-match",
+        "M",
+        (4, ANY),
+        matching::several,
+        "Match jobspecs one by one: multi-match OPERATION JOBSPEC...",
+    ),
+    command(
+        "update",
+        "u",
+        (7, 7),
+        update::run,
+        "Take over an allocation: update allocate|reserve FORMAT FILE JOBID AT DURATION",
+    ),
+    command("attach", "j", (2, 2), grow::attach, "Add a graph to the graph: attach JGF_FILE"),
+    command(
+        "remove",
+        "j",
+        (3, 3),
+        grow::remove,
+        "Cut a subgraph out: remove PATH true, or remove RANKS false",
+    ),
+    command("find", "f", (2, ANY), find::run, "Search vertices: find EXPRESSION"),
+    command("cancel", "c", (2, 3), cancel::run, "Release a job: cancel JOBID [stats]"),
+    command(
+        "partial-cancel",
+        "pc",
+        (4, 5),
+        cancel::partial,
+        "Release part of a job: partial-cancel JOBID FORMAT FILE [stats]",
+    ),
+    command("set-property", "p", (3, 3), vertex::set_property, "Set a property: set-property PATH KEY=VALUE"),
+    command(
+        "get-property",
+        "g",
+        (2, 2),
+        vertex::get_property,
+        "Print the properties of a vertex: get-property PATH",
+    ),
+    command(
+        "set-status",
+        "t",
+        (3, 3),
+        vertex::set_status,
+        "Mark a vertex usable or not: set-status PATH up|down",
+    ),
+    command(
+        "get-status",
+        "e",
+        (2, 2),
+        vertex::get_status,
+        "Print whether a vertex is usable: get-status PATH",
+    ),
+    command("list", "l", (1, ANY), report::list, "Print all jobs"),
+    command("info", "i", (2, 2), report::info, "Print one job: info JOBID"),
+    command("stat", "s", (1, 1), report::stat, "Print how long updates took"),
+    command("cat", "a", (2, ANY), report::cat, "Print a file: cat FILE"),
+    command("help", "h", (1, ANY), help, "Print the commands: help [COMMAND]"),
+    command("quit", "q", (1, ANY), |_, _| (), "End the session"),
+    command(
+        "remove-property",
+        "rp",
+        (3, 3),
+        vertex::remove_property,
+        "Take a property away: remove-property PATH KEY",
+    ),
+];
+
+/// Runs one line. A line whose first word is no command is a comment.
+pub fn run_line(session: &mut Session<'_>, line: &str) -> Flow {
+    let words = words(line);
+    let Some(&first) = words.first() else { return Flow::Continue };
+    let Some(command) = COMMANDS.iter().find(|command| command.name == first || command.short == first)
+    else {
+        return Flow::Continue;
+    };
+    if command.name == "quit" {
+        return Flow::Quit;
+    }
+    let (least, most) = command.words;
+    if words.len() < least || words.len() > most {
+        let end = if command.name == "find" { " " } else { "" };
+        session
+            .output
+            .error(&format!("ERROR: malformed command{}{end}\n", if end.is_empty() { "" } else { ":" }));
+        return Flow::Continue;
+    }
+    (command.run)(session, &words);
+    Flow::Continue
+}
+
+fn help(session: &mut Session<'_>, words: &[&str]) {
+    let wanted = words.get(1).copied();
+    let mut any = false;
+    for command in &COMMANDS {
+        if wanted.is_none_or(|wanted| wanted == command.name || wanted == command.short) {
+            any = true;
+            session
+                .output
+                .print(&format!("INFO: {} ({}) -- {}\n", command.name, command.short, command.note));
+        }
+    }
+    if let (false, Some(wanted)) = (any, wanted) {
+        session.output.print(&format!("ERROR: unknown command: {wanted}\n"));
+    }
+}

@@ -1,0 +1,49 @@
+//! The commands list, info, stat and cat. All print to standard output.
+
+use crate::numbers::general;
+use crate::options::leading_number;
+use crate::session::Session;
+
+/// `list`
+pub(super) fn list(session: &mut Session<'_>, _: &[&str]) {
+    let lines: String = session.jobs.iter().map(|(id, job)| job.line(*id)).collect();
+    session.output.print(&lines);
+}
+
+/// `info JOBID`
+pub(super) fn info(session: &mut Session<'_>, words: &[&str]) {
+    let number = leading_number(words[1]);
+    match u64::try_from(number).ok().and_then(|id| Some(session.jobs.get(&id)?.line(id))) {
+        Some(line) => session.output.print(&line),
+        None => session.output.error(&format!("info: ERROR: nonexistent job {number}\n")),
+    }
+}
+
+/// `stat`
+pub(super) fn stat(session: &mut Session<'_>, _: &[&str]) {
+    let count = session.jobs.len();
+    let (min, average) =
+        if count == 0 { (0.0, 0.0) } else { (session.times.min, session.times.sum / count as f64) };
+    let lines = format!(
+        "INFO: Num. of Jobs Matched: {count}\nINFO: Min. Match Time: {}\nINFO: Max. Match Time: {}\nINFO: Avg. Match Time: {}\n",
+        general(min),
+        general(session.times.max),
+        general(average)
+    );
+    session.output.print(&lines);
+}
+
+/// `cat FILE`
+pub(super) fn cat(session: &mut Session<'_>, words: &[&str]) {
+    match std::fs::read(words[1]) {
+        Ok(bytes) => {
+            let mut text = String::from_utf8_lossy(&bytes).into_owned();
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            session.output.print(&text);
+        }
+        Err(error) => session.output.error(&format!("ERROR: can't open {} ({error})\n", words[1])),
+    }
+    session.output.print(&format!("INFO: Jobspec in {}\n", words[1]));
+}

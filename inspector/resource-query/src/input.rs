@@ -1,0 +1,44 @@
+//! Reads commands: lines that end at a newline or a carriage return, split at white space.
+
+use std::io::{self, BufRead};
+
+/// Reads the next line without its end; none at the end of the input. Broken UTF-8 is replaced.
+pub fn read_line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    let mut any = false;
+    loop {
+        let buffer = input.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(any.then(|| String::from_utf8_lossy(&line).into_owned()));
+        }
+        any = true;
+        let end = buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let taken = end.unwrap_or(buffer.len());
+        line.extend_from_slice(&buffer[..taken]);
+        input.consume(end.map_or(taken, |at| at + 1));
+        if end.is_some() {
+            return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+        }
+    }
+}
+
+/// The words of a line.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split([' ', '\t', '\r', '\n', '\u{b}', '\u{c}']).filter(|word| !word.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_line_count_and_the_last_may_miss_it() {
+        let mut input = &b"one two\rthree\n\n\xff"[..];
+        let mut lines = Vec::new();
+        while let Some(line) = read_line(&mut input).unwrap() {
+            lines.push(line);
+        }
+        assert_eq!(lines, ["one two", "three", "", "\u{fffd}"]);
+        assert_eq!(words("\t a\u{b}b  c\u{c}"), ["a", "b", "c"]);
+    }
+}

@@ -1,0 +1,127 @@
+//! From the command line to a session: load the graph, set up matcher and writer.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+
+use fluxion_core::formats::hwloc::{self, Allowlist};
+use fluxion_core::formats::writer::Writer;
+use fluxion_core::formats::{ReadError, grug, jgf, rv1};
+use fluxion_core::graph::Graph;
+use fluxion_core::matcher::filter::FilterError;
+use fluxion_core::matcher::{Engine, EngineError, Options as EngineOptions, Policy, Quirks};
+
+use crate::options::{LoadFormat, Options};
+
+/// Combinations of subsystems by their names; the first one dominates.
+const SUBSYSTEMS: [(&str, &[&str]); 14] = [
+    ("CA", &["containment"]),
+    ("IBA", &["ibnet"]),
+    ("IBBA", &["ibnetbw"]),
+    ("PFS1BA", &["pfs1bw"]),
+    ("PA", &["power"]),
+    ("VA", &["virtual1"]),
+    ("C+IBA", &["containment", "ibnet"]),
+    ("C+IBBA", &["containment", "ibnetbw"]),
+    ("C+PA", &["containment", "power"]),
+    ("C+PFS1BA", &["containment", "pfs1bw"]),
+    ("IB+IBBA", &["ibnet", "ibnetbw"]),
+    ("C+P+IBA", &["containment", "power", "ibnet"]),
+    ("V+PFS1BA", &["virtual1", "pfs1bw"]),
+    ("ALL", &["containment", "ibnet", "ibnetbw", "pfs1bw", "power"]),
+];
+
+/// What goes wrong at the start, in the words that scripts know.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The match policy is not known.
+    #[error("resource_query_t: ERROR: can't create matcher\n")]
+    Policy,
+    /// The graph can't be loaded.
+    #[error("resource_query_t: ERROR: {0}\nERROR: error generating resources\n")]
+    Load(String),
+    /// The traverser is not known.
+    #[error("resource_query_t: ERROR: can't create traverser: {0} is neither simple nor flexible\n")]
+    Traverser(String),
+    /// The combination of subsystems is not known.
+    #[error("resource_query_t: ERROR: unknown subsystems {0}: use CA, PA, C+PA or another of --help\n")]
+    Subsystems(String),
+    /// The pruning filters are malformed.
+    #[error("initialize_matchers_and_traversers: ERROR: can't set pruning filters\n")]
+    Filters,
+    /// A subsystem has no root.
+    #[error("initialize_matchers_and_traversers: ERROR: can't initialize traverser\n")]
+    NoRoot,
+}
+
+impl From<EngineError> for StartError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Filter(FilterError::Malformed(_)) => Self::Filters,
+            EngineError::NoSubsystem(_) | EngineError::Filter(_) => Self::NoRoot,
+        }
+    }
+}
+
+/// Loads the graph and makes the matcher and the writer that answers.
+pub fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
+    let policy = Policy::parse(&options.match_policy).ok_or(StartError::Policy)?;
+    let flexible = match options.traverser_policy.as_str() {
+        "simple" => false,
+        "flexible" => true,
+        other => return Err(StartError::Traverser(other.to_owned())),
+    };
+    let subsystems = subsystems(&options.match_subsystems)
+        .ok_or_else(|| StartError::Subsystems(options.match_subsystems.clone()))?;
+    let graph = load(options).map_err(|error| StartError::Load(error.to_string()))?;
+    let quirks = if options.kubernetes { Quirks::default() } else { Quirks::flux_sched() };
+    let engine = EngineOptions {
+        policy,
+        subsystems: subsystems.iter().map(ToString::to_string).collect(),
+        flexible,
+        filters: options.prune_filters.clone().unwrap_or_default(),
+        quirks,
+    };
+    let engine = Engine::new(graph, &engine)?;
+    Ok((engine, Writer::new(options.match_format, quirks)))
+}
+
+fn subsystems(name: &str) -> Option<&'static [&'static str]> {
+    SUBSYSTEMS.iter().find(|(known, _)| *known == name || known.to_lowercase() == name).map(|(_, list)| *list)
+}
+
+fn load(options: &Options) -> Result<Graph, ReadError> {
+    let mut graph = Graph::new();
+    graph.set_limit(options.max_vertices);
+    graph.reserve(options.reserve);
+    let file = File::open(&options.load_file);
+    match options.load_format {
+        LoadFormat::Jgf => match file {
+            Ok(file) => jgf::load(&mut graph, BufReader::with_capacity(1 << 16, file))?,
+            Err(_) => jgf::load(&mut graph, std::io::empty())?,
+        },
+        LoadFormat::Rv1 => {
+            let document = match file {
+                Ok(file) => rv1::parse(BufReader::with_capacity(1 << 16, file), options.max_vertices)?,
+                Err(_) => rv1::parse(std::io::empty(), options.max_vertices)?,
+            };
+            rv1::load(&mut graph, &document)?;
+        }
+        LoadFormat::Grug => grug::load(&mut graph, &contents(file))?,
+        LoadFormat::Hwloc => {
+            let allowed = options.load_allowlist.as_deref().map_or_else(Allowlist::all, Allowlist::parse);
+            hwloc::load(&mut graph, &contents(file), &allowed)?;
+        }
+    }
+    Ok(graph)
+}
+
+/// The bytes of a file; a missing one is empty, which no format but hwloc accepts.
+fn contents(file: std::io::Result<File>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Ok(mut file) = file
+        && file.read_to_end(&mut bytes).is_err()
+    {
+        bytes.clear();
+    }
+    bytes
+}
