@@ -163,7 +163,8 @@ impl Applier {
         })
     }
 
-    async fn kind(&self, kind: &GroupVersionKind) -> Result<(ApiResource, ApiCapabilities)> {
+    /// How the kind is called in paths, and its scope.
+    pub(crate) async fn kind(&self, kind: &GroupVersionKind) -> Result<(ApiResource, ApiCapabilities)> {
         let known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(kind).cloned();
         if let Some(known) = known {
             return Ok(known);

@@ -85,6 +85,20 @@ impl Inspector {
         self.process.kill();
     }
 
+    /// SIGTERM: it gives its Lease back and ends by itself; killed when it does not within 5 s.
+    pub async fn stop(&mut self) -> Result<()> {
+        let pid = self.process.id().to_string();
+        Command::new("kill").args(["-s", "TERM", &pid]).status().context("starting kill")?;
+        for _ in 0..50 {
+            if self.process.ended().is_some() {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        self.kill();
+        bail!("the inspector did not end within 5 s of SIGTERM")
+    }
+
     /// Kills it where it still runs, starts it and waits until it is ready.
     pub async fn restart(&mut self, cluster: &Cluster) -> Result<()> {
         self.launch(cluster)?;

@@ -11,6 +11,7 @@ pub mod apply;
 pub mod cases;
 pub mod cluster;
 pub mod inspector;
+pub mod manifests;
 pub mod nodes;
 pub mod plugin;
 pub mod programs;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use fluxion_tests::apply::Applier;
+use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::{Cluster, Options, nodes, wait};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -11,18 +12,6 @@ use kube::core::GroupVersionKind;
 use serde_json::json;
 
 const LIMIT: Duration = Duration::from_secs(30);
-
-fn pod(name: &str, spec: &serde_json::Value, annotations: &serde_json::Value) -> serde_json::Value {
-    let mut pod = json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": { "name": name, "annotations": annotations },
-        "spec": { "containers": [{ "name": "c", "image": "pause" }] },
-    });
-    let fields = spec.as_object().unwrap().clone();
-    pod["spec"].as_object_mut().unwrap().extend(fields);
-    pod
-}
 
 async fn phase_becomes(pods: &Api<Pod>, name: &str, phase: &str) -> Result<Pod> {
     wait::until(&format!("{name} is {phase}"), LIMIT, || async {
@@ -42,12 +31,12 @@ async fn pods_are_scheduled_run_and_end_as_they_say() {
     let client = cluster.client().await.unwrap();
     nodes::create_many(&client, 3).await.unwrap();
     let applier = Applier::new(client.clone());
-    let none = json!({});
-    let runs = json!({ "fluxion.flux-framework.org/run-time": "1s" });
-    applier.create(pod("stays", &none, &none)).await.unwrap();
-    applier.create(pod("ends", &none, &runs)).await.unwrap();
-    applier.create(pod("limited", &json!({ "activeDeadlineSeconds": 2 }), &none)).await.unwrap();
-    applier.create(pod("ours", &json!({ "schedulerName": "fluxion" }), &none)).await.unwrap();
+    let pod = |name| PodManifest::new(name).foreign();
+    for manifest in
+        [pod("stays"), pod("ends").runs_for(1), pod("limited").deadline(2), PodManifest::new("ours")]
+    {
+        applier.create(manifest.build()).await.unwrap();
+    }
 
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
     phase_becomes(&pods, "ends", "Succeeded").await.unwrap();

@@ -1,0 +1,278 @@
+//! Plays one case: applies its objects, does its steps, and looks at its checks after each.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::check::{World, holds};
+use super::model::{Case, Check, Step};
+use super::report::{Report, Verdict};
+use super::target::Target;
+use super::{bind, cleanup, settle};
+use crate::apply::Applier;
+use crate::cluster::Cluster;
+use crate::inspector::{Inspector, Settings};
+use crate::nodes;
+use crate::plugin::{Plugin, Ran};
+
+/// How long checks may take to become true.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// So long they must stay true.
+const STABLE: Duration = Duration::from_millis(700);
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Plays the case on a cluster that holds nothing of another case, and leaves it empty again.
+pub async fn play(cluster: &Cluster, case: &Case, report: &mut Report) -> Result<()> {
+    let applier = Applier::new(cluster.client().await?);
+    let settings = Settings::policy(case.policy.as_deref().unwrap_or("easy"));
+    let mut inspector = Inspector::start(cluster, &format!("inspector-{}", case.name), &settings).await?;
+    let played = Player { cluster, case, applier: &applier, cancels: BTreeMap::new(), errors: Vec::new() }
+        .run(&mut inspector, report)
+        .await;
+    let stopped = inspector.stop().await;
+    cleanup::clean(&applier).await.context("emptying the cluster")?;
+    played.and(stopped)
+}
+
+struct Player<'a> {
+    cluster: &'a Cluster,
+    case: &'a Case,
+    applier: &'a Applier,
+    cancels: BTreeMap<usize, Ran>,
+    /// Steps that could not be done.
+    errors: Vec<String>,
+}
+
+impl Player<'_> {
+    async fn run(mut self, inspector: &mut Inspector, report: &mut Report) -> Result<()> {
+        self.apply(&self.case.objects).await.context("applying the objects")?;
+        self.look(0, inspector, report).await?;
+        for (index, step) in self.case.steps.iter().enumerate() {
+            let number = index + 1;
+            if let Err(error) = self.step(number, step, inspector).await {
+                self.errors.push(format!("step {number}: {error:#}"));
+            }
+            self.look(number, inspector, report).await?;
+        }
+        for error in self.errors {
+            report.add(&self.case.name, "every step can be done", Verdict::Failed(error));
+        }
+        let healthy = inspector.healthy();
+        for check in self.case.expect.iter().filter(|check| check.never.is_some()) {
+            let verdict = match &healthy {
+                Ok(()) => Verdict::Passed,
+                Err(error) => Verdict::Failed(format!("{error:#}")),
+            };
+            report.add(&self.case.name, check.title(), verdict);
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self, number: usize, step: &Step, inspector: &mut Inspector) -> Result<()> {
+        match step {
+            Step::Apply { objects, repeat, rejected } => {
+                let copies: Vec<Value> = match repeat {
+                    None => objects.clone(),
+                    Some(count) => {
+                        (0..*count).flat_map(|i| objects.iter().map(move |one| copy(one, i))).collect()
+                    }
+                };
+                match (self.apply(&copies).await, rejected) {
+                    (Err(error), false) => Err(error),
+                    (Ok(()), true) => bail!("the API server took what it should refuse"),
+                    _ => Ok(()),
+                }
+            }
+            Step::Delete { object, namespace } => self.delete(object, or_default(namespace.as_ref())).await,
+            Step::Patch { object, namespace, subresource, patch } => {
+                let namespace = or_default(namespace.as_ref());
+                for (kind, name) in self.objects(object, namespace).await? {
+                    self.applier.patch(&kind, namespace, &name, subresource.as_deref(), patch).await?;
+                }
+                Ok(())
+            }
+            Step::Wait { seconds } => {
+                tokio::time::sleep(Duration::from_secs(*seconds)).await;
+                Ok(())
+            }
+            Step::BindForeign { pod, node, namespace } => {
+                bind::bind(self.applier.client(), or_default(namespace.as_ref()), pod, node).await
+            }
+            Step::RestartInspector => inspector.restart_without_state(self.cluster).await,
+            Step::Cancel { job, namespace, dry_run, r#as } => {
+                let mut arguments = vec!["cancel", job, "-n", or_default(namespace.as_ref())];
+                arguments.push(if *dry_run { "--dry-run" } else { "-y" });
+                if let Some(user) = r#as {
+                    arguments.extend(["--as", user]);
+                }
+                let ran = self.plugin(inspector)?.run(&arguments).await?;
+                self.cancels.insert(number, ran);
+                Ok(())
+            }
+        }
+    }
+
+    /// Creates the objects in order; Pods come only when the nodes before them take Pods.
+    async fn apply(&self, objects: &[Value]) -> Result<()> {
+        let mut new_nodes = false;
+        for object in objects {
+            let is_node = object["kind"] == "Node";
+            if new_nodes && !is_node {
+                nodes::untainted(self.applier.client()).await?;
+            }
+            new_nodes = is_node;
+            self.applier.create(ready(object)).await?;
+            if object["kind"] == "Namespace" {
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                self.cluster.namespace_usable(self.applier.client(), name).await?;
+            }
+        }
+        if new_nodes {
+            nodes::untainted(self.applier.client()).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, object: &str, namespace: &str) -> Result<()> {
+        for (kind, name) in self.objects(object, namespace).await? {
+            self.applier.delete(&kind, namespace, &name).await?;
+        }
+        Ok(())
+    }
+
+    /// The objects that a step names.
+    async fn objects(
+        &self,
+        object: &str,
+        namespace: &str,
+    ) -> Result<Vec<(kube::core::GroupVersionKind, String)>> {
+        match Target::parse(object)? {
+            Target::Object(kind, name) => Ok(vec![(kind, name)]),
+            Target::Pods(selector) => {
+                let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
+                    kube::Api::namespaced(self.applier.client().clone(), namespace);
+                let found = pods.list(&kube::api::ListParams::default().labels(&selector)).await?;
+                let kind = kube::core::GroupVersionKind::gvk("", "v1", "Pod");
+                let names = found.items.into_iter().filter_map(|pod| pod.metadata.name);
+                Ok(names.map(|name| (kind.clone(), name)).collect())
+            }
+        }
+    }
+
+    fn plugin(&self, inspector: &Inspector) -> Result<Plugin> {
+        inspector.plugin(self.cluster.kubeconfig())
+    }
+
+    /// Waits for rest, and looks at the checks that belong here until they hold together.
+    async fn look(&self, step: usize, inspector: &Inspector, report: &mut Report) -> Result<()> {
+        settle::settle(self.applier.client(), inspector).await?;
+        let last = self.case.steps.len();
+        let due: Vec<&Check> = self
+            .case
+            .expect
+            .iter()
+            .filter(|check| check.never.is_none() && check.after.unwrap_or(last) == step)
+            .collect();
+        if due.is_empty() {
+            return Ok(());
+        }
+        let plugin = self.plugin(inspector)?;
+        let world = World {
+            client: self.applier.client(),
+            applier: self.applier,
+            inspector,
+            plugin: &plugin,
+            cancels: &self.cancels,
+        };
+        let longest = due.iter().filter_map(|check| check.within_seconds).max().map(Duration::from_secs);
+        let end = Instant::now() + longest.unwrap_or(PATIENCE);
+        let verdicts = loop {
+            let first = verdicts(&world, &due).await;
+            if first.iter().all(|verdict| *verdict == Verdict::Passed) {
+                tokio::time::sleep(STABLE).await;
+                let again = verdicts(&world, &due).await;
+                if again.iter().all(|verdict| *verdict == Verdict::Passed) || Instant::now() >= end {
+                    break again;
+                }
+            } else if Instant::now() >= end {
+                break first;
+            }
+            tokio::time::sleep(PAUSE).await;
+        };
+        for (check, verdict) in due.into_iter().zip(verdicts) {
+            report.add(&self.case.name, check.title(), verdict);
+        }
+        Ok(())
+    }
+}
+
+async fn verdicts(world: &World<'_>, checks: &[&Check]) -> Vec<Verdict> {
+    let mut all = Vec::new();
+    for check in checks {
+        all.push(match holds(world, check).await {
+            Ok(()) => Verdict::Passed,
+            Err(error) => Verdict::Failed(format!("{error:#}")),
+        });
+    }
+    all
+}
+
+fn or_default(namespace: Option<&String>) -> &str {
+    namespace.map_or("default", String::as_str)
+}
+
+/// The object with {i} replaced.
+fn copy(object: &Value, i: u32) -> Value {
+    match object {
+        Value::String(text) => Value::String(text.replace("{i}", &i.to_string())),
+        Value::Array(items) => items.iter().map(|item| copy(item, i)).collect(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), copy(value, i))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// A node of a case is Ready unless it says otherwise, and has what it can allocate; a namespace is marked as a
+/// case's own.
+fn ready(object: &Value) -> Value {
+    let mut object = object.clone();
+    match object["kind"].as_str() {
+        Some("Node") => {
+            if object["status"]["conditions"].is_null() {
+                object["status"]["conditions"] = json!([nodes::ready()]);
+            }
+            if object["status"]["capacity"].is_null() {
+                object["status"]["capacity"] = object["status"]["allocatable"].clone();
+            }
+        }
+        Some("Namespace") => object["metadata"]["labels"][cleanup::MARK] = json!("yes"),
+        _ => {}
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_numbered() {
+        let pod = json!({ "metadata": { "name": "w-{i}", "labels": { "rank": "{i}" } }, "n": 1 });
+        assert_eq!(
+            copy(&pod, 2),
+            json!({ "metadata": { "name": "w-2", "labels": { "rank": "2" } }, "n": 1 })
+        );
+    }
+
+    #[test]
+    fn nodes_are_ready_unless_they_say_otherwise() {
+        let node = ready(&json!({ "kind": "Node", "status": { "allocatable": { "cpu": "4" } } }));
+        assert_eq!(node["status"]["conditions"][0]["status"], "True");
+        assert_eq!(node["status"]["capacity"]["cpu"], "4");
+        let down =
+            json!({ "kind": "Node", "status": { "conditions": [{ "type": "Ready", "status": "False" }] } });
+        assert_eq!(ready(&down)["status"]["conditions"][0]["status"], "False");
+    }
+}
