@@ -142,6 +142,14 @@ impl Client {
         whole.ok_or_else(|| self.foreign("an empty list of pages"))
     }
 
+    /// The metadata of a list, without its objects: which snapshot, and which role the server has.
+    pub async fn list_head<T: Resource>(&self, namespace: &str) -> Result<ListMeta, Error> {
+        let mut path = path::object(Some(namespace), T::PLURAL, None);
+        path::push_query(&mut path, "limit", "1");
+        let list: List<T> = self.get(path).await?;
+        Ok(list.metadata)
+    }
+
     /// One object by its `metadata.name`.
     pub async fn object<T: Resource>(&self, namespace: Option<&str>, name: &str) -> Result<T, Error> {
         self.get(path::object(namespace, T::PLURAL, Some(name))).await

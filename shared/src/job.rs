@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cancel::CancelTarget;
 use crate::meta::ObjectMeta;
+use crate::names::JobRef;
 
 /// Resource name to amount, as Kubernetes writes it: cpu in milli where fractional (`2500m`, `4`), all else
 /// in bytes or pieces.
@@ -20,6 +21,38 @@ pub struct FluxionJob {
     pub metadata: ObjectMeta,
     pub spec: JobSpec,
     pub status: JobStatus,
+}
+
+impl FluxionJob {
+    /// The job as users write it, `NAMESPACE/KIND/NAME`; what stands in `metadata.name` as `KIND.NAME`.
+    pub fn reference(&self) -> JobRef {
+        let whole = self.metadata.name.as_str();
+        let group = &self.spec.group;
+        let kind = group.kind.to_lowercase();
+        // The kind may carry its API group, and both may hold dots: the group's own name tells where it ends.
+        let split = [format!("{kind}.{}", group.api_group), kind].into_iter().find_map(|kind| {
+            let name = whole.strip_prefix(&kind)?.strip_prefix('.')?;
+            name.starts_with(&group.name).then(|| (kind, name.to_owned()))
+        });
+        let (kind, name) = match split {
+            Some((kind, name)) => (Some(kind), name),
+            None => match whole.split_once('.') {
+                Some((kind, name)) => (Some(kind.to_owned()), name.to_owned()),
+                None => (None, whole.to_owned()),
+            },
+        };
+        JobRef { namespace: self.metadata.namespace.clone(), kind, name }
+    }
+
+    /// Whether it has ended: completed, failed or cancelled.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.status.state.as_str(), "Completed" | "Failed" | "Cancelled")
+    }
+
+    /// Whether it waits for its start.
+    pub fn is_queued(&self) -> bool {
+        matches!(self.status.state.as_str(), "Gathering" | "Pending" | "Reserved" | "Unsatisfiable")
+    }
 }
 
 /// What the job asks for.
@@ -169,4 +202,31 @@ pub struct HistoryEntry {
     pub state: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_written_form_of_a_job() {
+        for (whole, kind, api_group, name, written) in [
+            ("job.lammps", "Job", "batch", "lammps", "ns/job/lammps"),
+            ("podgroup.train.v2", "PodGroup", "scheduling.k8s.io", "train.v2", "ns/podgroup/train.v2"),
+            ("jobset.jobset.x-k8s.io.a", "JobSet", "jobset.x-k8s.io", "a", "ns/jobset.jobset.x-k8s.io/a"),
+            ("job.lammps.1a2b3", "Job", "batch", "lammps", "ns/job/lammps.1a2b3"),
+            ("odd.thing", "", "", "", "ns/odd/thing"),
+        ] {
+            let mut job = FluxionJob::default();
+            job.metadata.name = whole.to_owned();
+            job.metadata.namespace = Some("ns".to_owned());
+            job.spec.group = Group {
+                kind: kind.into(),
+                api_group: api_group.into(),
+                name: name.into(),
+                ..Group::default()
+            };
+            assert_eq!(job.reference().to_string(), written);
+        }
+    }
 }

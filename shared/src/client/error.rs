@@ -12,7 +12,7 @@ pub enum Error {
     #[error("'{url}' is no address of a server: {why}; write it as http://127.0.0.1:8080")]
     BadUrl { url: String, why: String },
     /// Nobody listens, the name is unknown, or the connection broke.
-    #[error("no inspector answers at {server}: {why}")]
+    #[error("no inspector answers at {server}: {why}; is it running?")]
     Unreachable { server: String, why: String },
     /// It listens, but isn't ready: starting, or without a leader.
     #[error("the inspector at {server} is not ready: {message}")]
@@ -126,7 +126,10 @@ impl Error {
     }
 
     fn not_installed(server: String) -> Self {
-        Self::Foreign { server, why: format!("it does not serve {}", crate::names::API_VERSION) }
+        Self::Foreign {
+            server,
+            why: format!("it does not serve {} (is Fluxion installed there?)", crate::names::API_VERSION),
+        }
     }
 }
 

@@ -1,0 +1,261 @@
+//! Cancelling: what goes, and carrying it out.
+//!
+//! In a cluster the objects are deleted here, with the user's own credentials, so that the cluster's rules
+//! decide and its audit log shows who it was. A standalone inspector does it itself.
+
+use std::sync::Arc;
+
+use fluxion_api::client::{Client, Error};
+use fluxion_api::{CancelAnswer, CancelOutcome, CancelTarget, Exit, FluxionJob};
+use kube::api::{Api, DeleteParams, DynamicObject, Preconditions, PropagationPolicy};
+use kube::core::{ApiResource, GroupVersionKind};
+use tokio::sync::OnceCell;
+
+use crate::cli::Connection;
+use crate::connect::cluster;
+use crate::failure::Failure;
+
+/// What became of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Cancelled,
+    AlreadyEnding,
+    AlreadyEnded,
+    /// Nothing was done, as asked.
+    DryRun,
+    NotFound(String),
+    Forbidden(String),
+    Refused(String),
+    Failed(Exit, String),
+}
+
+impl Outcome {
+    /// The exit code for this job alone.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Cancelled | Self::AlreadyEnding | Self::AlreadyEnded | Self::DryRun => Exit::Done,
+            Self::NotFound(_) => Exit::NotFound,
+            Self::Forbidden(_) => Exit::Forbidden,
+            Self::Refused(_) => Exit::Refused,
+            Self::Failed(exit, _) => *exit,
+        }
+    }
+
+    /// One line about it, without the job's name.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Cancelled => "cancelled".to_owned(),
+            Self::AlreadyEnding => "already ending".to_owned(),
+            Self::AlreadyEnded => "already ended".to_owned(),
+            Self::DryRun => "would be cancelled (dry run)".to_owned(),
+            Self::NotFound(why) => format!("not found: {why}"),
+            Self::Forbidden(why) => format!("forbidden: {why}"),
+            Self::Refused(why) => format!("refused: {why}"),
+            Self::Failed(_, why) => format!("failed: {why}"),
+        }
+    }
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        let why = failure.message.unwrap_or_default();
+        match failure.exit {
+            Exit::NotFound => Self::NotFound(why),
+            Exit::Forbidden => Self::Forbidden(why),
+            Exit::Refused => Self::Refused(why),
+            exit => Self::Failed(exit, why),
+        }
+    }
+}
+
+impl From<Error> for Outcome {
+    fn from(error: Error) -> Self {
+        Failure::from(error).into()
+    }
+}
+
+/// Deletes objects of the cluster with the user's credentials. The kubeconfig is read when the first object
+/// is to be deleted.
+#[derive(Clone)]
+pub struct Deleter {
+    flags: Arc<Connection>,
+    kube: Arc<OnceCell<kube::Client>>,
+}
+
+impl Deleter {
+    /// Uses the kubeconfig that the flags name, or the usual one.
+    pub fn new(flags: &Connection) -> Self {
+        Self { flags: Arc::new(flags.clone()), kube: Arc::default() }
+    }
+
+    async fn delete(&self, target: &CancelTarget) -> Result<(), Outcome> {
+        let kube = self
+            .kube
+            .get_or_try_init(|| async { cluster(&self.flags).await.map(|(it, _)| it.kube()) })
+            .await?;
+        let (group, version) = target.api_version.split_once('/').unwrap_or(("", &target.api_version));
+        let kind = GroupVersionKind::gvk(group, version, &target.kind);
+        let resource = ApiResource::from_gvk_with_plural(&kind, &target.resource);
+        let api: Api<DynamicObject> = if target.namespace.is_empty() {
+            Api::all_with(kube.clone(), &resource)
+        } else {
+            Api::namespaced_with(kube.clone(), &target.namespace, &resource)
+        };
+        let how = DeleteParams {
+            propagation_policy: Some(match target.propagation_policy.as_str() {
+                "Foreground" => PropagationPolicy::Foreground,
+                "Orphan" => PropagationPolicy::Orphan,
+                _ => PropagationPolicy::Background,
+            }),
+            preconditions: (!target.uid.is_empty())
+                .then(|| Preconditions { uid: Some(target.uid.clone()), resource_version: None }),
+            ..DeleteParams::default()
+        };
+        let limit = self.flags.limit();
+        match tokio::time::timeout(limit, api.delete(&target.name, &how)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(kube::Error::Api(status))) => Err(match status.code {
+                404 => Outcome::AlreadyEnding,
+                // The object of that name is another one by now: ours is gone.
+                409 if status.message.contains("Precondition") || status.message.contains("UID") => {
+                    Outcome::AlreadyEnded
+                }
+                401 | 403 => Outcome::Forbidden(status.message.clone()),
+                409 | 422 => Outcome::Refused(status.message.clone()),
+                _ => Outcome::Failed(Exit::Other, status.message.clone()),
+            }),
+            Ok(Err(error)) => {
+                Err(Outcome::Failed(Exit::Other, format!("{} can't be deleted: {error}", name(target))))
+            }
+            Err(_) => Err(Outcome::Failed(
+                Exit::TimedOut,
+                format!(
+                    "no answer within {} s when deleting {}; it may be deleted all the same",
+                    limit.as_secs_f64(),
+                    name(target)
+                ),
+            )),
+        }
+    }
+}
+
+/// A target as kubectl writes it.
+pub fn name(target: &CancelTarget) -> String {
+    let group = target.api_version.split_once('/').map_or("", |(group, _)| group);
+    let kind = target.kind.to_lowercase();
+    if group.is_empty() {
+        format!("{kind}/{}", target.name)
+    } else {
+        format!("{kind}.{group}/{}", target.name)
+    }
+}
+
+/// What cancelling the job would do; `Err` when there is nothing to do or to be had.
+pub async fn plan(client: &Client, job: &FluxionJob, with_others: bool) -> Result<CancelAnswer, Outcome> {
+    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+    let answer = client.cancel(namespace, &job.metadata.name, true).await?;
+    match answer.outcome {
+        CancelOutcome::AlreadyEnding => Err(Outcome::AlreadyEnding),
+        CancelOutcome::AlreadyEnded => Err(Outcome::AlreadyEnded),
+        CancelOutcome::Cancelled | CancelOutcome::DryRun
+            if !answer.also_deletes.is_empty() && !with_others =>
+        {
+            Err(Outcome::Refused(format!(
+                "this would also delete Pods of other jobs ({}); add --with-others if that is meant",
+                some(&answer.also_deletes)
+            )))
+        }
+        CancelOutcome::Cancelled | CancelOutcome::DryRun => Ok(answer),
+    }
+}
+
+/// Does what `plan` answered. `standalone`: the server does it itself.
+pub async fn carry_out(
+    client: &Client,
+    deleter: &Deleter,
+    standalone: bool,
+    job: &FluxionJob,
+    plan: &CancelAnswer,
+) -> Outcome {
+    if standalone {
+        let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+        return match client.cancel(namespace, &job.metadata.name, false).await {
+            Ok(answer) => match answer.outcome {
+                CancelOutcome::Cancelled => Outcome::Cancelled,
+                CancelOutcome::AlreadyEnding => Outcome::AlreadyEnding,
+                CancelOutcome::AlreadyEnded => Outcome::AlreadyEnded,
+                CancelOutcome::DryRun => Outcome::Refused(answer.message),
+            },
+            Err(error) => error.into(),
+        };
+    }
+    if plan.targets.is_empty() {
+        return Outcome::Refused(if plan.message.is_empty() {
+            "the inspector names nothing that could be deleted".to_owned()
+        } else {
+            plan.message.clone()
+        });
+    }
+    let mut deleted = 0;
+    let mut gone = Outcome::AlreadyEnding;
+    for target in &plan.targets {
+        match deleter.delete(target).await {
+            Ok(()) => deleted += 1,
+            Err(outcome @ (Outcome::AlreadyEnding | Outcome::AlreadyEnded)) => gone = outcome,
+            Err(outcome) if deleted == 0 => return outcome,
+            Err(outcome) => {
+                return Outcome::Failed(
+                    Exit::Partly,
+                    format!("{deleted} of {} objects deleted; {}", plan.targets.len(), outcome.text()),
+                );
+            }
+        }
+    }
+    if deleted > 0 { Outcome::Cancelled } else { gone }
+}
+
+/// Whether the server cancels itself, which it does when it holds the jobs itself.
+pub async fn is_standalone(client: &Client, namespace: &str) -> Result<bool, Error> {
+    Ok(client.list_head::<FluxionJob>(namespace).await?.role == "standalone")
+}
+
+fn some(names: &[String]) -> String {
+    let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > 5 { format!("{shown} and {} more", names.len() - 5) } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_written_as_kubectl_takes_them() {
+        let job = CancelTarget {
+            api_version: "batch/v1".into(),
+            kind: "Job".into(),
+            name: "a".into(),
+            ..CancelTarget::default()
+        };
+        let pod = CancelTarget {
+            api_version: "v1".into(),
+            kind: "Pod".into(),
+            name: "b".into(),
+            ..CancelTarget::default()
+        };
+        assert_eq!((name(&job).as_str(), name(&pod).as_str()), ("job.batch/a", "pod/b"));
+    }
+
+    #[test]
+    fn outcomes_have_their_exit_codes() {
+        for (outcome, exit) in [
+            (Outcome::Cancelled, Exit::Done),
+            (Outcome::AlreadyEnded, Exit::Done),
+            (Outcome::NotFound(String::new()), Exit::NotFound),
+            (Outcome::Forbidden(String::new()), Exit::Forbidden),
+            (Outcome::Refused(String::new()), Exit::Refused),
+            (Failure::new(Exit::TimedOut, "x").into(), Exit::TimedOut),
+        ] {
+            assert_eq!(outcome.exit(), exit);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The command line: flags and their meaning, nothing about how they are carried out.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use fluxion_api::JobRef;
+
+/// See, ask and cancel what the Fluxion scheduler does.
+#[derive(Debug, Parser)]
+#[command(
+    name = "kubectl-fluxion",
+    bin_name = "kubectl fluxion",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "JOB is what `queue` and `jobs` print: job/lammps, podgroup/train, pod/web-0, \
+                  NAMESPACE/KIND/NAME, or a name alone where that is unique.\n\n\
+                  Exit codes: 0 done, 1 other error, 2 usage, 3 not found or ambiguous, 4 forbidden, \
+                  5 inspector unreachable or not ready, 6 partly done, 7 refused, 8 timed out."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub connection: Connection,
+    #[command(flatten)]
+    pub scope: Scope,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Which server, and how long it is waited for.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Connection {
+    /// URL of the inspector, e.g. <http://127.0.0.1:8080>
+    #[arg(long, global = true, env = "FLUXION_SERVER", value_name = "URL", help_heading = "Connection")]
+    pub server: Option<String>,
+    /// File that holds the token for --server
+    #[arg(long, global = true, env = "FLUXION_TOKEN_FILE", value_name = "FILE", help_heading = "Connection")]
+    pub token_file: Option<PathBuf>,
+    /// PEM file with the certificates that --server is checked against
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    pub certificate_authority: Option<PathBuf>,
+    /// Ask through the cluster of this kubeconfig file
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Ask through the cluster of this kubeconfig context
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Connection")]
+    pub context: Option<String>,
+    /// Act as this user (as kubectl's --as)
+    #[arg(long = "as", global = true, value_name = "USER", help_heading = "Connection")]
+    pub impersonate: Option<String>,
+    /// Act as a member of this group; may be repeated
+    #[arg(long = "as-group", global = true, value_name = "GROUP", help_heading = "Connection")]
+    pub impersonate_groups: Vec<String>,
+    /// How long one answer may take
+    #[arg(
+        long,
+        visible_alias = "request-timeout",
+        global = true,
+        default_value = "10s",
+        value_parser = time_limit,
+        value_name = "DURATION",
+        help_heading = "Connection"
+    )]
+    pub timeout: Option<Duration>,
+    /// Write without colours (as NO_COLOR=1 does)
+    #[arg(long, global = true, help_heading = "Output")]
+    pub no_color: bool,
+}
+
+/// Which namespaces.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Scope {
+    /// Namespace of the jobs
+    #[arg(short, long, global = true, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    pub namespace: Option<String>,
+    /// Jobs of all namespaces
+    #[arg(short = 'A', long, global = true)]
+    pub all_namespaces: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// One screen: server, nodes, usage, jobs, queues, what is off
+    Status(Output),
+    /// Jobs that wait: why, behind whom, until when
+    #[command(visible_alias = "q")]
+    Queue(Listing),
+    /// All jobs, running and ended ones too
+    #[command(visible_alias = "job")]
+    Jobs(Listing),
+    /// Nodes: what they have, who holds it
+    #[command(visible_alias = "node")]
+    Nodes(NodeListing),
+    /// The resource graph by level; -o json writes it as JGF
+    Graph(Output),
+    /// Planned starts, soonest first
+    Reservations(Output),
+    /// Why a job is where it is, and what would change that
+    #[command(visible_alias = "why")]
+    Explain {
+        /// KIND/NAME, NAMESPACE/KIND/NAME, or a name
+        #[arg(value_name = "JOB", value_parser = job_ref)]
+        job: JobRef,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Cancel jobs: show what goes, ask, and delete it
+    Cancel(Cancel),
+    /// Everything live: nodes, queue, reservations, details
+    Tui,
+    /// Version of this program and of the server
+    Version(Output),
+    /// Write a completion script
+    Completion {
+        /// The shell it is for
+        shell: clap_complete::Shell,
+    },
+}
+
+/// How the answer is written.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Output {
+    /// How the answer is written
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: Format,
+}
+
+/// Forms of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Columns for a person
+    #[default]
+    Table,
+    /// More columns
+    Wide,
+    /// One JSON document
+    Json,
+    /// One YAML document
+    Yaml,
+    /// KIND/NAME, one a line; with -A NAMESPACE/KIND/NAME
+    Name,
+}
+
+/// A list of jobs.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Listing {
+    #[command(flatten)]
+    pub output: Output,
+    /// Go on and write what changes
+    #[arg(short, long)]
+    pub watch: bool,
+    /// Labels, as kubectl's -l
+    #[arg(short = 'l', long, default_value = "", hide_default_value = true, value_name = "SELECTOR")]
+    pub selector: String,
+    /// States, e.g. --state Pending,Reserved
+    #[arg(long, value_delimiter = ',', ignore_case = true, value_parser = STATES)]
+    pub state: Vec<String>,
+    /// Only jobs of this queue
+    #[arg(long, value_name = "QUEUE")]
+    pub queue: Option<String>,
+    /// Only jobs of this kind, e.g. Job
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// Only jobs on this node
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
+    /// No line with the names of the columns
+    #[arg(long)]
+    pub no_headers: bool,
+}
+
+/// A list of nodes.
+#[derive(Args, Clone, Debug, Default)]
+pub struct NodeListing {
+    #[command(flatten)]
+    pub output: Output,
+    /// Go on and write what changes
+    #[arg(short, long)]
+    pub watch: bool,
+    /// Labels, as kubectl's -l
+    #[arg(short = 'l', long, default_value = "", hide_default_value = true, value_name = "SELECTOR")]
+    pub selector: String,
+    /// No line with the names of the columns
+    #[arg(long)]
+    pub no_headers: bool,
+}
+
+/// Jobs to cancel.
+#[derive(Args, Clone, Debug)]
+pub struct Cancel {
+    /// KIND/NAME, NAMESPACE/KIND/NAME, or a name; as many as you like
+    #[arg(required = true, value_name = "JOB", value_parser = job_ref)]
+    pub jobs: Vec<JobRef>,
+    /// Don't ask
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Only show what would go
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Also where other jobs' Pods would go with it
+    #[arg(long)]
+    pub with_others: bool,
+}
+
+/// The states a job can be in.
+const STATES: [&str; 10] = [
+    "Gathering",
+    "Pending",
+    "Reserved",
+    "Unsatisfiable",
+    "Binding",
+    "Running",
+    "Releasing",
+    "Completed",
+    "Failed",
+    "Cancelled",
+];
+
+fn job_ref(text: &str) -> Result<JobRef, String> {
+    text.parse::<JobRef>().map_err(|error| error.to_string())
+}
+
+fn time_limit(text: &str) -> Result<Duration, String> {
+    let parsed = match text.parse::<u32>() {
+        Ok(seconds) => Some(Duration::from_secs(u64::from(seconds))),
+        Err(_) => text.parse::<jiff::SignedDuration>().ok().and_then(|span| Duration::try_from(span).ok()),
+    };
+    parsed
+        .filter(|limit| !limit.is_zero() && *limit <= Duration::from_secs(86_400))
+        .ok_or_else(|| "write a time such as 500ms, 10s or 2m, up to 24h".to_owned())
+}
+
+impl Connection {
+    /// How long one answer may take.
+    pub fn limit(&self) -> Duration {
+        self.timeout.unwrap_or(Duration::from_secs(10))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn time_limits() {
+        for (text, millis) in
+            [("500ms", 500), ("10s", 10_000), ("2m", 120_000), ("3", 3_000), ("1.5s", 1_500)]
+        {
+            assert_eq!(time_limit(text).map(|limit| limit.as_millis()), Ok(millis), "{text}");
+        }
+        for text in ["", "0", "-1s", "soon", "25h", "99999999999999999999s"] {
+            assert!(time_limit(text).is_err(), "{text}");
+        }
+    }
+}

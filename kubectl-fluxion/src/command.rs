@@ -1,0 +1,75 @@
+//! The commands, one module each, and what they share.
+
+mod cancel;
+mod completion;
+mod explain;
+mod lists;
+mod live;
+mod reservations;
+mod status;
+mod version;
+
+pub use status::report;
+
+use std::io::IsTerminal;
+
+use fluxion_api::Exit;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::cli::{Cli, Command, Format};
+use crate::connect;
+use crate::failure::Failure;
+use crate::{output, render, tui};
+
+/// Runs the command that was asked for.
+pub async fn run(cli: Cli) -> Result<Exit, Failure> {
+    let Cli { connection, scope, command } = cli;
+    // What needs no server comes first.
+    match &command {
+        Command::Completion { shell } => return completion::run(*shell),
+        Command::Tui => tui::require_terminal()?,
+        _ => {}
+    }
+    let connected = connect::connect(&connection).await;
+    if let Command::Version(format) = command {
+        return version::run(connected, format.output).await;
+    }
+    let server = connected?;
+    if let Some(note) = &server.note {
+        output::note(note);
+    }
+    match command {
+        Command::Status(format) => status::run(&server, format.output).await,
+        Command::Queue(listing) => lists::jobs(&server, &scope, &listing, render::Columns::Queue).await,
+        Command::Jobs(listing) => lists::jobs(&server, &scope, &listing, render::Columns::Jobs).await,
+        Command::Nodes(listing) => lists::nodes(&server, &listing).await,
+        Command::Graph(format) => lists::graph(&server, format.output).await,
+        Command::Reservations(format) => reservations::run(&server, &scope, format.output).await,
+        Command::Explain { job, output } => explain::run(&server, &scope, &job, output.output).await,
+        Command::Cancel(what) => cancel::run(&server, &scope, &connection, &what).await,
+        Command::Tui => {
+            let namespace = crate::lookup::namespaces(&server, &scope).filter(|_| scope.namespace.is_some());
+            let deleter = crate::cancel::Deleter::new(&connection);
+            tui::run(server.client.clone(), tui::Settings { namespace, deleter }).await
+        }
+        Command::Version(_) | Command::Completion { .. } => Ok(Exit::Done),
+    }
+}
+
+/// How text is laid out: as wide as the terminal, or not cut at all.
+fn options(format: Format, headers: bool, namespaces: bool) -> render::Options {
+    let width = std::io::stdout()
+        .is_terminal()
+        .then(|| crossterm::terminal::size().ok())
+        .flatten()
+        .map(|(width, _)| usize::from(width))
+        .filter(|width| *width > 0);
+    let wide = format == Format::Wide;
+    render::Options { now: Timestamp::now(), wide, namespaces, headers, width: width.filter(|_| !wide) }
+}
+
+/// The zone of who reads.
+fn zone() -> TimeZone {
+    TimeZone::system()
+}

@@ -1,0 +1,16 @@
+//! `completion`: a script for the user's shell.
+
+use clap::CommandFactory;
+use fluxion_api::Exit;
+
+use crate::cli::Cli;
+use crate::failure::Failure;
+use crate::output;
+
+/// Writes the script.
+pub(super) fn run(shell: clap_complete::Shell) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "kubectl-fluxion", &mut script);
+    output::plain(&script)?;
+    Ok(Exit::Done)
+}

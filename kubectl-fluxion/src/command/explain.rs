@@ -1,0 +1,39 @@
+//! `explain`: why a job is where it is.
+
+use fluxion_api::client::Error;
+use fluxion_api::{Exit, FluxionExplanation, JobRef};
+
+use super::{options, zone};
+use crate::cli::{Format, Scope};
+use crate::connect::Server;
+use crate::failure::Failure;
+use crate::{lookup, output, render};
+
+/// Finds the job, asks for the explanation and shows it.
+pub(super) async fn run(
+    server: &Server,
+    scope: &Scope,
+    job: &JobRef,
+    format: Format,
+) -> Result<Exit, Failure> {
+    let namespace = lookup::namespaces(server, scope);
+    let job = lookup::find(&server.client, namespace.as_deref(), job).await?;
+    let reference = job.reference();
+    let own = reference.namespace.clone().unwrap_or_default();
+    let answer = match server.client.explain(&own, &job.metadata.name).await {
+        Ok(answer) => answer,
+        // The job went between the two questions, or the server explains only through the job itself.
+        Err(Error::NotFound { .. }) => {
+            FluxionExplanation { metadata: job.metadata.clone(), job, ..Default::default() }
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match format {
+        Format::Json | Format::Yaml => output::document(&answer, format)?,
+        Format::Name => output::plain(format!("{reference}\n").as_bytes())?,
+        Format::Table | Format::Wide => {
+            output::write(&render::explain(&answer, &zone(), &options(format, true, true)))?;
+        }
+    }
+    Ok(Exit::Done)
+}

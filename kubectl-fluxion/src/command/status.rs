@@ -1,0 +1,38 @@
+//! `status`: everything on one screen.
+
+use fluxion_api::client::{Client, Error, Selection};
+use fluxion_api::{Exit, FluxionNode, FluxionQueue};
+
+use super::options;
+use crate::cli::Format;
+use crate::connect::Server;
+use crate::failure::Failure;
+use crate::output;
+use crate::render::{self, StatusReport};
+
+/// Asks for all of it at once and shows it.
+pub(super) async fn run(server: &Server, format: Format) -> Result<Exit, Failure> {
+    let report = report(&server.client).await?;
+    match format {
+        Format::Json | Format::Yaml => output::document(&report, format)?,
+        Format::Name => output::plain(format!("{}\n", render::clean(&report.server)).as_bytes())?,
+        Format::Table | Format::Wide => {
+            output::write(&render::status(&report, &options(format, true, false)))?
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The report of a server. The audit is left out where the user may not see it.
+pub async fn report(client: &Client) -> Result<StatusReport, Error> {
+    let all = Selection::default();
+    let (queues, nodes, audit) =
+        futures::join!(client.list::<FluxionQueue>(&all), client.list::<FluxionNode>(&all), client.audit());
+    let (queues, nodes) = (queues?, nodes?);
+    let findings = match audit {
+        Ok(audit) => Some(audit.findings),
+        Err(Error::Forbidden { .. } | Error::NotFound { .. } | Error::Foreign { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    Ok(StatusReport::new(client.server(), &queues.metadata, &nodes.items, queues.items, findings))
+}

@@ -1,0 +1,37 @@
+//! `version`: of this program, and of the server where there is one.
+
+use fluxion_api::Exit;
+use serde_json::json;
+
+use crate::cli::Format;
+use crate::connect::Server;
+use crate::failure::Failure;
+use crate::output;
+
+const OWN: &str = env!("CARGO_PKG_VERSION");
+
+/// Tells both. A server that doesn't answer is no failure: one asks for versions when something is wrong.
+pub(super) async fn run(connected: Result<Server, Failure>, format: Format) -> Result<Exit, Failure> {
+    let server = match &connected {
+        Ok(server) => server.client.version().await.map_err(|error| error.to_string()),
+        Err(failure) => Err(failure.message.clone().unwrap_or_default()),
+    };
+    if matches!(format, Format::Json | Format::Yaml) {
+        let mut answer = json!({ "clientVersion": OWN });
+        match server {
+            Ok(version) => answer["serverVersion"] = version,
+            Err(why) => answer["serverError"] = why.into(),
+        }
+        output::document(&answer, format)?;
+        return Ok(Exit::Done);
+    }
+    let server = match server {
+        Ok(version) => ["fluxionVersion", "version", "gitVersion"]
+            .iter()
+            .find_map(|key| version.get(key)?.as_str().map(str::to_owned))
+            .unwrap_or_else(|| version.to_string()),
+        Err(why) => format!("not known: {why}"),
+    };
+    output::plain(format!("Client: {OWN}\nServer: {}\n", crate::render::clean(&server)).as_bytes())?;
+    Ok(Exit::Done)
+}

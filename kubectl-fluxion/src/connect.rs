@@ -1,0 +1,159 @@
+//! Finds the server: an address, a cluster of a kubeconfig, or the standalone inspector of this machine.
+//!
+//! A kubeconfig is read, and TLS set up, only where that is the way to the server.
+
+mod through_cluster;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fluxion_api::Exit;
+use fluxion_api::client::{Client, Direct};
+use fluxion_api::server_file::{ServerFile, state_dir};
+
+use crate::cli::Connection;
+use crate::failure::Failure;
+
+pub use through_cluster::{ThroughCluster, cluster};
+
+/// A server that can be asked.
+#[derive(Clone)]
+pub struct Server {
+    pub client: Client,
+    /// The namespace where none is named.
+    pub namespace: String,
+    /// Said to the user where it may not be the server that was meant.
+    pub note: Option<String>,
+}
+
+/// Finds the server that the flags mean: `--server`, else a context where one was asked for, else the
+/// standalone inspector's `server.json`, else the current context.
+pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
+    if let Some(url) = &flags.server {
+        if flags.context.is_some() {
+            return Err(Failure::new(
+                Exit::Usage,
+                "--server and --context name two ways to a server; leave one of them out",
+            ));
+        }
+        return direct(flags, url);
+    }
+    if asks_for_cluster(flags) {
+        return through(flags).await;
+    }
+    let file = server_file();
+    let found = match &file {
+        Some(path) => read_server_file(path)?,
+        None => None,
+    };
+    if let (Some(path), Some(found)) = (&file, found) {
+        return standalone(flags, path, &found);
+    }
+    if kubeconfig_exists() {
+        return through(flags).await;
+    }
+    let place = file.map_or_else(
+        || "server.json (neither XDG_STATE_HOME nor HOME is set)".to_owned(),
+        |path| path.display().to_string(),
+    );
+    Err(Failure::new(
+        Exit::Unreachable,
+        format!(
+            "no inspector is known: there is no {place}, and no kubeconfig; start one with `fluxion-inspector \
+             standalone`, or name one with --server URL or --context NAME"
+        ),
+    ))
+}
+
+/// Whether a flag says to go through a cluster.
+fn asks_for_cluster(flags: &Connection) -> bool {
+    flags.kubeconfig.is_some()
+        || flags.context.is_some()
+        || flags.impersonate.is_some()
+        || !flags.impersonate_groups.is_empty()
+}
+
+async fn through(flags: &Connection) -> Result<Server, Failure> {
+    let (cluster, namespace) = cluster(flags).await?;
+    Ok(Server { client: Client::new(cluster, flags.limit()), namespace, note: None })
+}
+
+fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
+    let token = match &flags.token_file {
+        Some(path) => Some(read_token(path)?),
+        None => token_beside(url),
+    };
+    let certificates = match &flags.certificate_authority {
+        Some(path) => Some(fs::read(path).map_err(|error| unreadable("the certificates", path, &error))?),
+        None => None,
+    };
+    let transport = Direct::new(url, token, certificates.as_deref())?;
+    Ok(Server { client: Client::new(transport, flags.limit()), namespace: "default".to_owned(), note: None })
+}
+
+/// The token of the standalone inspector, when it is the one at this address.
+fn token_beside(url: &str) -> Option<String> {
+    let found = read_server_file(&server_file()?).ok()??;
+    (found.url.trim_end_matches('/') == url.trim_end_matches('/')).then_some(found.token)
+}
+
+fn standalone(flags: &Connection, path: &Path, found: &ServerFile) -> Result<Server, Failure> {
+    let token = match &flags.token_file {
+        Some(path) => read_token(path)?,
+        None => found.token.clone(),
+    };
+    let transport = Direct::new(&found.url, Some(token), None)?;
+    let note = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()).map(|_| {
+        format!(
+            "asking the inspector at {} (from {}), not the cluster of KUBECONFIG; --context NAME asks that one",
+            found.url,
+            path.display()
+        )
+    });
+    Ok(Server { client: Client::new(transport, flags.limit()), namespace: "default".to_owned(), note })
+}
+
+fn server_file() -> Option<PathBuf> {
+    state_dir().map(|folder| folder.join("server.json"))
+}
+
+fn read_server_file(path: &Path) -> Result<Option<ServerFile>, Failure> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable("the file of the standalone inspector", path, &error)),
+    };
+    serde_json::from_slice(&text).map(Some).map_err(|error| {
+        Failure::new(
+            Exit::Other,
+            format!(
+                "{} is no file of a standalone inspector ({error}); delete it and start the inspector again",
+                path.display()
+            ),
+        )
+    })
+}
+
+fn read_token(path: &Path) -> Result<String, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| unreadable("the token", path, &error))?;
+    let token = text.trim();
+    if token.is_empty() {
+        return Err(Failure::new(Exit::Forbidden, format!("the token file {} is empty", path.display())));
+    }
+    Ok(token.to_owned())
+}
+
+fn unreadable(what: &str, path: &Path, error: &io::Error) -> Failure {
+    let exit = if error.kind() == io::ErrorKind::PermissionDenied { Exit::Forbidden } else { Exit::Other };
+    let why = error.to_string();
+    let why = why.split(" (os error").next().unwrap_or_default().to_lowercase();
+    Failure::new(exit, format!("{what} in {} can't be read: {why}", path.display()))
+}
+
+fn kubeconfig_exists() -> bool {
+    if let Some(paths) = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()) {
+        return std::env::split_paths(&paths).any(|path| path.is_file());
+    }
+    std::env::home_dir().is_some_and(|home| home.join(".kube/config").is_file())
+}

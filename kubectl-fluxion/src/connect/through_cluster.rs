@@ -1,0 +1,126 @@
+//! Asks through a kube-apiserver, with the credentials of a kubeconfig.
+
+use fluxion_api::Exit;
+use fluxion_api::client::{Answer, Call, Error, Method, Transport};
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
+use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::cli::Connection;
+use crate::failure::Failure;
+
+/// A cluster's API server.
+#[derive(Clone)]
+pub struct ThroughCluster {
+    kube: kube::Client,
+    name: String,
+}
+
+/// The cluster that the flags mean, and the namespace of its context.
+pub async fn cluster(flags: &Connection) -> Result<(ThroughCluster, String), Failure> {
+    // Fails when one is installed already, which is as good.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let bad = |why: &dyn std::fmt::Display| {
+        Failure::new(
+            Exit::Other,
+            format!(
+                "the kubeconfig can't be used: {why}; see `kubectl config view` and `kubectl config get-contexts`"
+            ),
+        )
+    };
+    let file = match &flags.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    }
+    .map_err(|error| bad(&error))?;
+    let options = KubeConfigOptions { context: flags.context.clone(), ..KubeConfigOptions::default() };
+    let context = flags.context.clone().or_else(|| file.current_context.clone()).unwrap_or_default();
+    let mut config =
+        kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| bad(&error))?;
+    // Errors are to be told at once, not after retries.
+    config.default_retry = false;
+    if let Some(user) = &flags.impersonate {
+        config.auth_info.impersonate = Some(user.clone());
+    }
+    if !flags.impersonate_groups.is_empty() {
+        config.auth_info.impersonate_groups = Some(flags.impersonate_groups.clone());
+    }
+    let namespace = config.default_namespace.clone();
+    let url = config.cluster_url.to_string();
+    let url = url.trim_end_matches('/');
+    let name = if context.is_empty() { url.to_owned() } else { format!("{url} (context {context})") };
+    let kube = kube::Client::try_from(config).map_err(|error| bad(&error))?;
+    Ok((ThroughCluster { kube, name }, namespace))
+}
+
+impl ThroughCluster {
+    /// The same connection for other objects of the cluster.
+    pub fn kube(&self) -> kube::Client {
+        self.kube.clone()
+    }
+
+    /// The cluster as a person calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn failed(&self, error: &kube::Error) -> Error {
+        let mut innermost: &dyn std::error::Error = error;
+        while let Some(source) = innermost.source() {
+            innermost = source;
+        }
+        let why = innermost.to_string();
+        let why = why.split(" (os error").next().unwrap_or_default().to_owned();
+        match error {
+            kube::Error::Auth(_) => Error::Unauthorized { server: self.name.clone(), message: why },
+            _ => Error::Unreachable { server: self.name.clone(), why },
+        }
+    }
+}
+
+impl Transport for ThroughCluster {
+    fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, Error>> {
+        async move {
+            let setup =
+                |error: &dyn std::fmt::Display| Error::Setup(format!("the request can't be made: {error}"));
+            let (method, body) = match call.method {
+                Method::Get => ("GET", Body::empty()),
+                Method::Post => ("POST", Body::from(call.body)),
+            };
+            let request = http::Request::builder()
+                .method(method)
+                .uri(call.path)
+                .header("accept", "application/json")
+                .header("content-type", "application/json")
+                .body(body)
+                .map_err(|error| setup(&error))?;
+            let response = self.kube.send(request).await.map_err(|error| self.failed(&error))?;
+            let header = |name: &str| {
+                response
+                    .headers()
+                    .get(name)
+                    .and_then(|value| value.to_str().ok())
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            let (status, content_type) = (response.status().as_u16(), header("content-type"));
+            let retry_after = header("retry-after").parse().ok();
+            let server = self.name.clone();
+            let body = http_body_util::BodyDataStream::new(response.into_body())
+                .map(move |chunk| {
+                    chunk.map_err(|error| Error::Unreachable {
+                        server: server.clone(),
+                        why: error.to_string(),
+                    })
+                })
+                .boxed();
+            Ok(Answer { status, content_type, retry_after, body })
+        }
+        .boxed()
+    }
+
+    fn server(&self) -> &str {
+        &self.name
+    }
+}

@@ -1,0 +1,57 @@
+//! Text for a person: tables, the status screen, the answer of `explain`.
+//!
+//! Everything here is a function of objects and of the time it is told; it neither asks nor writes.
+//! Colours are ANSI sequences in the text; who writes it takes them out where they don't belong.
+
+mod bars;
+mod explain;
+mod graph;
+mod jobs;
+mod nodes;
+mod quantity;
+mod report;
+mod reservations;
+mod style;
+mod table;
+mod time;
+
+use jiff::Timestamp;
+
+pub use bars::{Share, bar};
+pub use explain::explain;
+pub use graph::graph;
+pub use jobs::{Columns, job_row, jobs, queue, request, state_style};
+pub use nodes::{NodeUse, node_row, node_table, nodes, resources_of};
+pub use quantity::Amount;
+pub use report::{StatusReport, status};
+pub use reservations::reservations;
+pub use style::{BAD, BOLD, DIM, GOOD, Painted, WARN};
+pub use table::{Table, clean, cut};
+pub use time::{ago, clock, parse, short, until};
+
+/// What all renderers are told.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The time that ages are reckoned from.
+    pub now: Timestamp,
+    /// More columns.
+    pub wide: bool,
+    /// A column for the namespace.
+    pub namespaces: bool,
+    /// Names of the columns.
+    pub headers: bool,
+    /// Columns of the terminal: the last column of a table is cut there. `None`: nothing is cut.
+    pub width: Option<usize>,
+}
+
+impl Options {
+    /// Tables with headers, no extra columns, nothing cut.
+    pub fn plain(now: Timestamp) -> Self {
+        Self { now, wide: false, namespaces: false, headers: true, width: None }
+    }
+}
+
+/// Amounts of resources in one cell: `cpu=8,mem=16Gi,gpu=4`.
+pub fn amounts(quantities: &fluxion_api::job::Quantities) -> String {
+    quantity::summary(quantities, false)
+}

@@ -1,0 +1,55 @@
+//! Bars that show how much of something is used.
+
+use super::quantity::Amount;
+
+/// How a whole is divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    pub whole: Amount,
+    /// Held now.
+    pub used: Amount,
+    /// Planned on top.
+    pub reserved: Amount,
+}
+
+/// A bar of `width` cells: `█` held, `▒` planned, `·` free. What is held at all shows at least one cell, and
+/// what isn't full never looks full.
+pub fn bar(share: Share, width: usize) -> String {
+    let cells = |amount: Amount| -> usize {
+        if amount.0 == 0 || share.whole.0 == 0 {
+            return 0;
+        }
+        if amount >= share.whole {
+            return width;
+        }
+        let scaled = amount.0.saturating_mul(width as u128) / share.whole.0;
+        usize::try_from(scaled).unwrap_or(width).clamp(1, width.saturating_sub(1).max(1))
+    };
+    let used = cells(share.used);
+    let planned = cells(share.used.plus(share.reserved)).max(used) - used;
+    let mut text = "█".repeat(used);
+    text.push_str(&"▒".repeat(planned));
+    text.push_str(&"·".repeat(width.saturating_sub(used + planned)));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(whole: u128, used: u128, reserved: u128) -> String {
+        bar(Share { whole: Amount(whole), used: Amount(used), reserved: Amount(reserved) }, 8)
+    }
+
+    #[test]
+    fn bars() {
+        assert_eq!(of(0, 0, 0), "········");
+        assert_eq!(of(100, 0, 0), "········");
+        assert_eq!(of(100, 1, 0), "█·······");
+        assert_eq!(of(100, 50, 25), "████▒▒··");
+        assert_eq!(of(100, 99, 0), "███████·");
+        assert_eq!(of(100, 100, 50), "████████");
+        assert_eq!(of(100, 300, 0), "████████");
+        assert_eq!(of(u128::MAX, u128::MAX / 2, u128::MAX), "█▒▒▒▒▒▒▒");
+    }
+}

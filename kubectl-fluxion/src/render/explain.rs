@@ -1,0 +1,212 @@
+//! The answer of `explain`: a few short paragraphs instead of a dump of fields.
+
+use fluxion_api::{FluxionExplanation, FluxionJob};
+use jiff::tz::TimeZone;
+
+use super::Options;
+use super::jobs::{members, name_some, planned_start, request, state_style};
+use super::style::{BAD, BOLD, DIM, WARN};
+use super::table::clean;
+use super::time::{ago, clock, short, until};
+
+/// Why the job is where it is.
+pub fn explain(answer: &FluxionExplanation, zone: &TimeZone, options: &Options) -> String {
+    let job = &answer.job;
+    let mut out = Page { text: String::new(), zone, options };
+    out.head(job);
+    out.why(answer);
+    out.place(job);
+    out.waits(job);
+    out.list("What would start it now", &answer.suggestions);
+    out.warnings(job);
+    out.history(job);
+    out.text
+}
+
+struct Page<'a> {
+    text: String,
+    zone: &'a TimeZone,
+    options: &'a Options,
+}
+
+impl Page<'_> {
+    fn head(&mut self, job: &FluxionJob) {
+        let status = &job.status;
+        let style = state_style(&status.state);
+        let since = ago(Some(&status.state_since), self.options.now);
+        put!(
+            self.text,
+            "{BOLD}{}{BOLD:#} is {style}{}{style:#}",
+            clean(&job.reference().to_string()),
+            clean(&status.state)
+        );
+        if since != "-" {
+            put!(self.text, " for {since}");
+        }
+        if status.degraded {
+            put!(self.text, " {WARN}(degraded: a member was lost, its place is kept){WARN:#}");
+        }
+        self.text.push('\n');
+        let limit = job
+            .spec
+            .duration_seconds
+            .map_or_else(|| "no time limit".to_owned(), |s| format!("for {}", short(s)));
+        let place = status.position.map_or_else(String::new, |place| format!(", number {place} in line"));
+        putln!(
+            self.text,
+            "{DIM}{} members, {} {limit}; queue {}{place}, priority {}{DIM:#}",
+            members(job),
+            clean(&request(job, true)),
+            clean(&job.spec.queue),
+            job.spec.priority
+        );
+        if let Some(topology) = &job.spec.topology {
+            putln!(self.text, "{DIM}all members within one {}{DIM:#}", clean(topology));
+        }
+    }
+
+    fn why(&mut self, answer: &FluxionExplanation) {
+        let status = &answer.job.status;
+        if let Some(reason) = &status.reason {
+            self.title("Why");
+            let text = if reason.text.is_empty() { &reason.class } else { &reason.text };
+            putln!(self.text, "  {} {DIM}[{}]{DIM:#}", clean(text), clean(&reason.class));
+            for detail in &reason.details {
+                putln!(self.text, "  - {}", clean(detail));
+            }
+        }
+        if status.members.gated > 0 {
+            putln!(
+                self.text,
+                "  {} of its Pods carry scheduling gates and don't count yet",
+                status.members.gated
+            );
+        }
+        if !answer.nodes.is_empty() {
+            let total: u32 = answer.nodes.iter().fold(0, |sum, left_out| sum.saturating_add(left_out.count));
+            putln!(self.text, "  {total} nodes can't take a member now:");
+            for left_out in &answer.nodes {
+                let until = left_out.until.as_deref().map_or_else(String::new, |until| {
+                    format!(", until {}", clock(until, self.options.now, self.zone))
+                });
+                putln!(self.text, "  {:>7}  {}{until}", left_out.count, clean(&left_out.reason));
+            }
+        }
+        if let Some(nearest) = &answer.nearest {
+            putln!(self.text, "  Nearest: {}", clean(nearest));
+        }
+    }
+
+    /// Where it runs, or is planned to.
+    fn place(&mut self, job: &FluxionJob) {
+        let status = &job.status;
+        let now = self.options.now;
+        if let Some(allocation) = status.allocation.as_ref().filter(|allocation| !allocation.nodes.is_empty())
+        {
+            self.title(if job.has_ended() { "Ran on" } else { "Runs on" });
+            const MOST: usize = 20;
+            for node in allocation.nodes.iter().take(MOST) {
+                putln!(
+                    self.text,
+                    "  {}  {DIM}{}{DIM:#}",
+                    clean(&node.name),
+                    clean(&name_some(&node.pods, 8))
+                );
+            }
+            if allocation.nodes.len() > MOST {
+                putln!(self.text, "  and {} more nodes", allocation.nodes.len() - MOST);
+            }
+            if !job.has_ended() {
+                match &status.planned_end {
+                    Some(end) => {
+                        let left = until(Some(end), now);
+                        let at = clock(end, now, self.zone);
+                        if left == "now" {
+                            putln!(self.text, "  {WARN}planned to end at {at}, and still holds them{WARN:#}");
+                        } else {
+                            putln!(self.text, "  ends by {at} (in {left})");
+                        }
+                    }
+                    None => putln!(self.text, "  no time limit: nobody knows when it ends"),
+                }
+            }
+        } else if let Some(start) = planned_start(job).filter(|_| job.is_queued()) {
+            self.title("Planned start");
+            put!(self.text, "  {} (in {})", clock(start, now, self.zone), until(Some(start), now));
+            match status.reservation.as_ref().filter(|reservation| !reservation.nodes.is_empty()) {
+                Some(reservation) => putln!(self.text, " on {}", clean(&name_some(&reservation.nodes, 12))),
+                None => putln!(self.text, ", an estimate: nothing is reserved for it"),
+            }
+        } else if matches!(status.state.as_str(), "Pending" | "Reserved") {
+            self.title("Planned start");
+            putln!(self.text, "  none yet: there is no estimate");
+        }
+    }
+
+    fn waits(&mut self, job: &FluxionJob) {
+        if job.status.waits_for.is_empty() {
+            return;
+        }
+        self.title("Waits for");
+        for other in job.status.waits_for.iter().take(20) {
+            let until = other.until.as_deref().map_or_else(
+                || "has no time limit".to_owned(),
+                |end| match until(Some(end), self.options.now).as_str() {
+                    "now" => format!("was planned to end at {}", clock(end, self.options.now, self.zone)),
+                    left => format!("ends by {} (in {left})", clock(end, self.options.now, self.zone)),
+                },
+            );
+            putln!(self.text, "  {}  {DIM}{until}{DIM:#}", clean(&other.job));
+        }
+        if job.status.waits_for.len() > 20 {
+            putln!(self.text, "  and {} more", job.status.waits_for.len() - 20);
+        }
+    }
+
+    fn list(&mut self, title: &str, items: &[String]) {
+        if items.is_empty() {
+            return;
+        }
+        self.title(title);
+        for item in items {
+            putln!(self.text, "  - {}", clean(item));
+        }
+    }
+
+    fn warnings(&mut self, job: &FluxionJob) {
+        for (place, warning) in job.status.warnings.iter().enumerate() {
+            let gap = if place == 0 { "\n" } else { "" };
+            putln!(self.text, "{gap}{BAD}Warning:{BAD:#} {}", clean(warning));
+        }
+    }
+
+    fn history(&mut self, job: &FluxionJob) {
+        let history = &job.status.history;
+        if history.is_empty() {
+            return;
+        }
+        self.title("History");
+        const MOST: usize = 15;
+        if history.len() > MOST {
+            putln!(self.text, "  {DIM}… {} earlier{DIM:#}", history.len() - MOST);
+        }
+        for entry in &history[history.len().saturating_sub(MOST)..] {
+            let style = state_style(&entry.state);
+            let state = clean(&entry.state);
+            put!(
+                self.text,
+                "  {DIM}{}{DIM:#}  {style}{state}{style:#}",
+                clean(&clock(&entry.time, self.options.now, self.zone))
+            );
+            if !entry.reason.is_empty() {
+                let gap = 14_usize.saturating_sub(state.chars().count()).max(2);
+                put!(self.text, "{:gap$}{}", "", clean(&entry.reason));
+            }
+            self.text.push('\n');
+        }
+    }
+
+    fn title(&mut self, title: &str) {
+        putln!(self.text, "\n{BOLD}{title}{BOLD:#}");
+    }
+}

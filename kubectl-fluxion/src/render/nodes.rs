@@ -1,0 +1,130 @@
+//! The table of nodes, with bars.
+
+use std::collections::BTreeSet;
+
+use fluxion_api::FluxionNode;
+
+use super::Options;
+use super::bars::{Share, bar};
+use super::quantity::{Amount, is_gpu, summary};
+use super::style::{BAD, BOLD, GOOD, Painted, WARN};
+use super::table::Table;
+
+/// What one node, or many together, has of one resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeUse {
+    pub share: Share,
+    /// The part of what is used that other schedulers placed.
+    pub foreign: Amount,
+}
+
+impl NodeUse {
+    /// The books of `resource` on `node`.
+    pub fn of(node: &FluxionNode, resource: &str) -> Self {
+        let status = &node.status;
+        Self {
+            share: Share {
+                whole: Amount::of(&status.allocatable, resource),
+                used: Amount::of(&status.allocated, resource),
+                reserved: Amount::of(&status.reserved, resource),
+            },
+            foreign: Amount::of(&status.foreign, resource),
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            share: Share {
+                whole: self.share.whole.plus(other.share.whole),
+                used: self.share.used.plus(other.share.used),
+                reserved: self.share.reserved.plus(other.share.reserved),
+            },
+            foreign: self.foreign.plus(other.foreign),
+        }
+    }
+}
+
+/// The resources that are worth a bar: cpu, memory, and every GPU that a node has, in this order.
+pub fn resources_of(nodes: &[FluxionNode]) -> Vec<String> {
+    let gpus: BTreeSet<&String> = nodes
+        .iter()
+        .flat_map(|node| node.status.allocatable.keys().chain(node.status.allocated.keys()))
+        .filter(|name| is_gpu(name))
+        .collect();
+    ["cpu".to_owned(), "memory".to_owned()].into_iter().chain(gpus.into_iter().cloned()).collect()
+}
+
+/// The table of nodes, in the order given.
+pub fn nodes(nodes: &[FluxionNode], options: &Options) -> String {
+    let resources = resources_of(nodes);
+    let mut table = node_table(&resources, options);
+    for node in nodes {
+        table.push(node_row(node, &resources, options));
+    }
+    table.take(options.headers, options.width)
+}
+
+/// An empty table with a column for cpu, one for memory and, where there are any, one for GPUs.
+pub fn node_table(resources: &[String], options: &Options) -> Table {
+    let mut columns = vec!["NAME", "STATUS", "CPU", "MEMORY"];
+    if resources.len() > 2 {
+        columns.push("GPU");
+    }
+    columns.push("JOBS");
+    if options.wide {
+        columns.extend(["PODS", "FOREIGN", "RESERVED", "LEVELS"]);
+    }
+    columns.push("NOTE");
+    Table::new(columns)
+}
+
+/// One row of such a table.
+pub fn node_row(node: &FluxionNode, resources: &[String], options: &Options) -> Vec<Painted> {
+    let status = &node.status;
+    let mut row: Vec<Painted> = vec![
+        Painted::new(&node.metadata.name, BOLD),
+        if status.eligible { Painted::new("ready", GOOD) } else { Painted::new("closed", WARN) },
+        cell(NodeUse::of(node, "cpu"), "cpu"),
+        cell(NodeUse::of(node, "memory"), "memory"),
+    ];
+    if resources.len() > 2 {
+        let gpus =
+            resources[2..].iter().fold(NodeUse::default(), |sum, name| sum.plus(NodeUse::of(node, name)));
+        row.push(if gpus.share.whole.0 == 0 && gpus.share.used.0 == 0 {
+            "-".into()
+        } else {
+            cell(gpus, "gpu")
+        });
+    }
+    row.push(status.jobs.len().to_string().into());
+    if options.wide {
+        let pods = NodeUse::of(node, "pods").share;
+        row.push(format!("{}/{}", pods.used.pieces(), pods.whole.pieces()).into());
+        row.push(summary(&status.foreign, false).into());
+        row.push(summary(&status.reserved, false).into());
+        let levels: Vec<String> =
+            status.levels.iter().map(|(key, domain)| format!("{key}={domain}")).collect();
+        row.push(if levels.is_empty() { "-".into() } else { levels.join(",").into() });
+    }
+    row.push(note(node));
+    row
+}
+
+fn cell(usage: NodeUse, resource: &str) -> Painted {
+    let Share { whole, used, .. } = usage.share;
+    let style = if used > whole { BAD } else { anstyle::Style::new() };
+    Painted::new(format!("{} {}/{}", bar(usage.share, 10), used.show(resource), whole.show(resource)), style)
+}
+
+/// Why it takes no work, and what it owes.
+fn note(node: &FluxionNode) -> Painted {
+    let status = &node.status;
+    if status.deficit.is_empty() {
+        return Painted::new(status.reasons.join(", "), WARN);
+    }
+    let mut parts = status.reasons.clone();
+    parts.insert(0, format!("more used than there is: {}", summary(&status.deficit, true)));
+    Painted::new(parts.join(", "), BAD)
+}

@@ -1,0 +1,107 @@
+//! Times as a person reads them.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// A time as the API writes it (RFC 3339).
+pub fn parse(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+/// A length of time in at most two units, as kubectl writes ages: `45s`, `5m30s`, `3h`, `2d5h`.
+pub fn short(seconds: i64) -> String {
+    let s = seconds.max(0);
+    let (minutes, hours, days) = (s / 60, s / 3600, s / 86_400);
+    let two = |large: i64, unit: &str, small: i64, small_unit: &str| {
+        if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{small_unit}") }
+    };
+    match s {
+        0..120 => format!("{s}s"),
+        120..600 => two(minutes, "m", s % 60, "s"),
+        600..10_800 => format!("{minutes}m"),
+        10_800..28_800 => two(hours, "h", minutes % 60, "m"),
+        28_800..172_800 => format!("{hours}h"),
+        172_800..691_200 => two(days, "d", hours % 24, "h"),
+        691_200..63_072_000 => format!("{days}d"),
+        _ => two(days / 365, "y", days % 365, "d"),
+    }
+}
+
+/// Seconds between two times, `later` less `earlier`.
+fn between(earlier: Timestamp, later: Timestamp) -> i64 {
+    later.as_second().saturating_sub(earlier.as_second())
+}
+
+/// How long ago; `-` when it isn't known.
+pub fn ago(time: Option<&str>, now: Timestamp) -> String {
+    time.and_then(parse).map_or_else(|| "-".to_owned(), |time| short(between(time, now)))
+}
+
+/// How long until then; `now` when that has come, `-` when it isn't known.
+pub fn until(time: Option<&str>, now: Timestamp) -> String {
+    time.and_then(parse).map_or_else(
+        || "-".to_owned(),
+        |time| match between(now, time) {
+            ..=0 => "now".to_owned(),
+            left => short(left),
+        },
+    )
+}
+
+/// A time on the clock, with the day where it is not today's: `14:05:10`, `Mar 03 14:05`. In the zone of who
+/// reads it.
+pub fn clock(time: &str, now: Timestamp, zone: &TimeZone) -> String {
+    let Some(time) = parse(time) else { return time.to_owned() };
+    let (there, here) = (time.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
+    if there.date() == here.date() {
+        there.strftime("%H:%M:%S").to_string()
+    } else if there.year() == here.year() {
+        there.strftime("%b %d %H:%M").to_string()
+    } else {
+        there.strftime("%Y-%m-%d %H:%M").to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages() {
+        for (seconds, text) in [
+            (-5, "0s"),
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (330, "5m30s"),
+            (3600, "60m"),
+            (10_800, "3h"),
+            (11_100, "3h5m"),
+            (90_000, "25h"),
+            (180_000, "2d2h"),
+            (864_000, "10d"),
+            (i64::MAX, "292471208677y195d"),
+        ] {
+            assert_eq!(short(seconds), text);
+        }
+    }
+
+    #[test]
+    fn times_relative_to_now() {
+        let now = parse("2026-03-01T12:00:00Z").unwrap();
+        assert_eq!(ago(Some("2026-03-01T11:59:00Z"), now), "60s");
+        assert_eq!(until(Some("2026-03-01T12:05:30Z"), now), "5m30s");
+        assert_eq!(until(Some("2026-03-01T11:00:00Z"), now), "now");
+        assert_eq!(until(Some("soon"), now), "-");
+        assert_eq!(ago(None, now), "-");
+    }
+
+    #[test]
+    fn the_day_is_named_where_it_is_another() {
+        let now = parse("2026-03-01T12:00:00Z").unwrap();
+        assert_eq!(clock("2026-03-01T14:05:10Z", now, &TimeZone::UTC), "14:05:10");
+        assert_eq!(clock("2026-03-03T14:05:10Z", now, &TimeZone::UTC), "Mar 03 14:05");
+        assert_eq!(clock("2027-03-03T14:05:10Z", now, &TimeZone::UTC), "2027-03-03 14:05");
+        assert_eq!(clock("later", now, &TimeZone::UTC), "later");
+    }
+}

@@ -1,0 +1,170 @@
+//! What the commands write, and with which code they end.
+
+use serde_json::Value;
+
+use crate::mock::{Mock, Ran, plugin};
+
+/// The first words of each line, and nothing of what moves with the clock.
+fn columns(text: &str, count: usize) -> Vec<String> {
+    text.lines().map(|line| line.split_whitespace().take(count).collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn queue_shows_what_waits_in_order() {
+    let ran = Mock::sample().run(&["queue"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(
+        columns(&ran.out, 5),
+        [
+            "NAME STATE MEMBERS REQUEST PRIORITY",
+            "podgroup/train Reserved 4/4 cpu=32,mem=64Gi,gpu=4 100",
+            "job/sweep Pending 4/4 cpu=8,mem=16Gi 0",
+            "group/sim Gathering 3/4 cpu=8,mem=16Gi 0",
+            "pod/huge Unsatisfiable 1/1 cpu=512.5 0",
+        ]
+    );
+    assert!(!ran.out.contains('\u{1b}'), "no colours in a pipe");
+}
+
+#[test]
+fn queue_of_all_namespaces() {
+    let mock = Mock::sample();
+    let ran = mock.run(&["queue", "-A", "--no-headers", "--state", "pending"]);
+    assert_eq!(columns(&ran.out, 3), ["default job/sweep Pending", "team-b job/lammps Pending"]);
+    assert!(mock.requests.lock().unwrap()[0].contains("fieldSelector=status.state%3DPending"));
+}
+
+#[test]
+fn names_can_be_handed_on() {
+    let mock = Mock::sample();
+    assert_eq!(mock.run(&["jobs", "-o", "name", "-n", "team-b"]).out, "job/lammps\n");
+    let all = mock.run(&["jobs", "-A", "-o", "name"]).out;
+    assert_eq!(all.lines().last(), Some("team-b/job/lammps"));
+    assert_eq!(mock.run(&["nodes", "-o", "name"]).out, "node/n1\nnode/n2\nnode/n10\n");
+}
+
+#[test]
+fn json_is_one_document_with_all_pages() {
+    let ran = Mock::sample().run(&["queue", "-o", "json"]);
+    let list: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(list["items"].as_array().unwrap().len(), 4);
+    assert_eq!(list["items"][0]["status"]["plannedStart"], "2026-03-01T12:45:00Z");
+    assert_eq!(list["metadata"]["role"], "standalone");
+    assert!(list["metadata"].get("continue").is_none());
+}
+
+#[test]
+fn yaml_is_yaml() {
+    let ran = Mock::sample().run(&["nodes", "-o", "yaml"]);
+    assert!(ran.out.contains("\n  role: standalone\n"), "{}", ran.out);
+    assert!(ran.out.contains("cpu: 500m"), "{}", ran.out);
+}
+
+#[test]
+fn status_on_one_screen() {
+    let ran = Mock::sample().run(&["status"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    for expected in [
+        "(standalone)",
+        "2 of 3 take work  (1 cordoned)",
+        "8.5 of 48",
+        "1 Running, 1 Reserved, 2 Pending, 1 Gathering, 1 Unsatisfiable, 1 Completed",
+        "1 finding",
+        "Overcommitted node/n1",
+    ] {
+        assert!(ran.out.contains(expected), "{expected}:\n{}", ran.out);
+    }
+    let json: Value = serde_json::from_str(&Mock::sample().run(&["status", "-o", "json"]).out).unwrap();
+    assert_eq!(json["usage"]["cpu"]["allocated"], "8.5");
+    assert_eq!(json["nodes"]["eligible"], 2);
+}
+
+#[test]
+fn graph_as_a_table_and_as_bare_jgf() {
+    let mock = Mock::sample();
+    let table = mock.run(&["graph"]).out;
+    assert_eq!(
+        columns(&table, 3)[..3],
+        ["LEVEL VERTICES RESOURCE", "cluster 1 cpu", "nvidia.com/gpu ················ 0"]
+    );
+    let jgf: Value = serde_json::from_str(&mock.run(&["graph", "-o", "json"]).out).unwrap();
+    assert!(jgf["graph"]["nodes"].is_array());
+}
+
+#[test]
+fn reservations_soonest_first() {
+    let ran = Mock::sample().run(&["reservations"]);
+    assert!(ran.out.contains("podgroup/train"), "{}", ran.out);
+    assert!(ran.out.contains("n1,n2"), "{}", ran.out);
+    assert_eq!(ran.out.lines().count(), 2);
+}
+
+#[test]
+fn explain_answers_in_sentences() {
+    let ran = Mock::sample().run(&["explain", "train"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("default/podgroup/train is Reserved"), "{}", ran.out);
+    assert!(ran.out.contains("Waits for\n  job/lammps"), "{}", ran.out);
+}
+
+#[test]
+fn versions_of_both_sides() {
+    assert_eq!(
+        Mock::sample().run(&["version"]).out,
+        format!("Client: {}\nServer: 9.9.9\n", env!("CARGO_PKG_VERSION"))
+    );
+    let alone = Ran::of(plugin().arg("version"));
+    assert_eq!(alone.code, 0);
+    assert!(alone.out.contains("Server: not known: no inspector is known"), "{}", alone.out);
+}
+
+#[test]
+fn completion_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let ran = Ran::of(plugin().args(["completion", shell]));
+        assert_eq!(ran.code, 0);
+        assert!(ran.out.contains("reservations"), "{shell}");
+    }
+}
+
+#[test]
+fn the_standalone_inspector_is_found_by_its_file() {
+    let mock = Mock::sample();
+    let state = tempfile::tempdir().unwrap();
+    std::fs::create_dir(state.path().join("fluxion")).unwrap();
+    let file = serde_json::json!({"url": mock.url, "pid": 1, "clusterId": "c", "token": crate::mock::TOKEN});
+    std::fs::write(state.path().join("fluxion/server.json"), file.to_string()).unwrap();
+    let run = |command: &mut std::process::Command| {
+        Ran::of(command.env("XDG_STATE_HOME", state.path()).arg("status"))
+    };
+    let ran = run(&mut plugin());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let ran = run(plugin().env("KUBECONFIG", "/somewhere"));
+    assert_eq!(ran.code, 0);
+    assert!(ran.err.contains("not the cluster of KUBECONFIG"), "{}", ran.err);
+    let ran = run(plugin().args(["--server", &mock.url]));
+    assert_eq!(ran.code, 0, "the token beside the address is used: {}", ran.err);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mock = Mock::sample();
+    let token = token_file();
+    let mut child = plugin()
+        .args(["jobs", "-A", "-o", "json", "--server", &mock.url])
+        .env("FLUXION_TOKEN_FILE", token.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ran = child.wait_with_output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.stderr.is_empty());
+}
+
+fn token_file() -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), crate::mock::TOKEN).unwrap();
+    file
+}

@@ -1,0 +1,152 @@
+//! Everything that can be in the way, each with its own text and exit code.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::any;
+
+use crate::mock::{Mock, Ran, failure, plugin};
+
+fn serve(code: u16, body: &'static str) -> Mock {
+    Mock::serve(
+        Router::new().fallback(any(move || async move { (StatusCode::from_u16(code).unwrap(), body) })),
+    )
+}
+
+fn against(url: &str) -> Ran {
+    Ran::of(plugin().args(["queue", "--timeout", "1s", "--server", url]))
+}
+
+#[test]
+fn nobody_listens() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let ran = against(&url);
+    assert_eq!((ran.code, ran.out.as_str()), (5, ""));
+    assert_eq!(
+        ran.err,
+        format!("error: no inspector answers at {url}: connection refused; is it running?\n")
+    );
+}
+
+#[test]
+fn no_server_is_known() {
+    let ran = Ran::of(plugin().arg("queue"));
+    assert_eq!(ran.code, 5);
+    assert!(ran.err.contains("fluxion-inspector standalone"), "{}", ran.err);
+}
+
+#[test]
+fn the_token_is_wrong_or_missing() {
+    let mock = Mock::sample();
+    let ran = against(&mock.url);
+    assert_eq!(ran.code, 4);
+    assert!(ran.err.contains("--token-file"), "{}", ran.err);
+    let ran = Ran::of(plugin().args(["queue", "--server", &mock.url, "--token-file", "/nonexistent/token"]));
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.err, "error: the token in /nonexistent/token can't be read: no such file or directory\n");
+}
+
+#[test]
+fn the_user_may_not() {
+    let mock = Mock::serve(
+        Router::new().fallback(any(|| async { failure(403, "Forbidden", "jane may not list fluxionjobs") })),
+    );
+    let ran = against(&mock.url);
+    assert_eq!((ran.code, ran.err.as_str()), (4, "error: jane may not list fluxionjobs\n"));
+}
+
+#[test]
+fn it_is_not_ready() {
+    let mock = Mock::serve(
+        Router::new()
+            .fallback(any(|| async { failure(503, "ServiceUnavailable", "still reading the cluster") })),
+    );
+    let ran = against(&mock.url);
+    assert_eq!(ran.code, 5);
+    assert!(ran.err.contains("is not ready: still reading the cluster"), "{}", ran.err);
+}
+
+#[test]
+fn it_takes_too_long() {
+    let slow = Router::new().fallback(any(|| async { tokio::time::sleep(Duration::from_secs(60)).await }));
+    let ran = against(&Mock::serve(slow).url);
+    assert_eq!(ran.code, 8);
+    assert!(ran.err.contains("within 1 s") && ran.err.contains("--timeout"), "{}", ran.err);
+}
+
+#[test]
+fn something_else_answers() {
+    for (code, body) in
+        [(404, "<html>not here</html>"), (200, "<html>hello</html>"), (200, "{\"kind\": 1}"), (302, "")]
+    {
+        let ran = against(&serve(code, body).url);
+        assert_eq!(ran.code, 1, "{code} {body}");
+        assert!(ran.err.contains("no Fluxion inspector"), "{code} {body}: {}", ran.err);
+    }
+}
+
+#[test]
+fn addresses_that_are_none() {
+    for url in ["127.0.0.1:80", "ftp://x", "", "http://"] {
+        let ran = against(url);
+        assert_eq!(ran.code, 2, "{url}: {}", ran.err);
+        assert!(ran.err.contains("http://127.0.0.1:8080"), "{url}: {}", ran.err);
+    }
+}
+
+#[test]
+fn wrong_command_lines() {
+    for arguments in [
+        &["quue"][..],
+        &["queue", "-o", "xml"],
+        &["cancel"],
+        &["explain", "a/b/c/d"],
+        &["queue", "--timeout", "soon"],
+    ] {
+        let ran = Ran::of(plugin().args(arguments));
+        assert_eq!(ran.code, 2, "{arguments:?}");
+        assert!(ran.err.contains("error:"), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn an_unknown_job_and_an_ambiguous_one() {
+    let mock = Mock::sample();
+    let ran = mock.run(&["explain", "job/lamps"]);
+    assert_eq!(ran.code, 3);
+    assert_eq!(ran.err, "error: there is no job job/lamps in namespace default; did you mean job/lammps?\n");
+    let ran = mock.run(&["explain", "-A", "lammps"]);
+    assert_eq!(ran.code, 3);
+    assert!(ran.err.contains("default/job/lammps, team-b/job/lammps"), "{}", ran.err);
+}
+
+#[test]
+fn a_broken_server_file() {
+    let state = tempfile::tempdir().unwrap();
+    std::fs::create_dir(state.path().join("fluxion")).unwrap();
+    std::fs::write(state.path().join("fluxion/server.json"), "{").unwrap();
+    let ran = Ran::of(plugin().env("XDG_STATE_HOME", state.path()).arg("queue"));
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("delete it"), "{}", ran.err);
+}
+
+#[test]
+fn a_context_that_does_not_exist() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n")
+        .unwrap();
+    let ran =
+        Ran::of(plugin().arg("queue").arg("--kubeconfig").arg(file.path()).args(["--context", "nowhere"]));
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("nowhere") && ran.err.contains("get-contexts"), "{}", ran.err);
+}
+
+#[test]
+fn the_live_screen_needs_a_terminal() {
+    let ran = Ran::of(plugin().arg("tui"));
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("needs a terminal"), "{}", ran.err);
+}

@@ -1,0 +1,71 @@
+//! Watching: what changes, and what happens when the server goes away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Query;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use fluxion_api::client::{Change, Client, Direct, Selection, follow};
+use fluxion_api::{FluxionJob, WatchEvent};
+use futures::StreamExt;
+
+use crate::mock::{Mock, failure};
+use crate::sample;
+
+fn event(kind: &str, job: FluxionJob) -> String {
+    serde_json::to_string(&WatchEvent { type_: kind.to_owned(), object: job }).unwrap() + "\n"
+}
+
+fn client(mock: &Mock) -> Client {
+    Client::new(Direct::new(&mock.url, None, None).unwrap(), Duration::from_secs(5))
+}
+
+/// Every watch says one thing and ends; the third list fails.
+fn restless() -> Router {
+    let lists = Arc::new(AtomicUsize::new(0));
+    Router::new().route(
+        "/apis/fluxion.flux-framework.org/v1alpha1/fluxionjobs",
+        get(move |Query(query): Query<std::collections::HashMap<String, String>>| {
+            let lists = lists.clone();
+            async move { answer(&query, &lists) }
+        }),
+    )
+}
+
+fn answer(query: &std::collections::HashMap<String, String>, lists: &AtomicUsize) -> Response {
+    if query.contains_key("watch") {
+        assert_eq!(query["resourceVersion"], "42");
+        let expired = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#;
+        let text = event("MODIFIED", sample::running()) + &event("BOOKMARK", FluxionJob::default()) + expired;
+        return Body::from(text).into_response();
+    }
+    if lists.fetch_add(1, Ordering::SeqCst) == 2 {
+        return failure(503, "ServiceUnavailable", "no leader");
+    }
+    axum::Json(sample::list(vec![sample::running()])).into_response()
+}
+
+#[tokio::test]
+async fn following_goes_on_after_every_kind_of_end() {
+    let mock = tokio::task::spawn_blocking(|| Mock::serve(restless())).await.unwrap();
+    let steps: Vec<String> = follow::<FluxionJob>(client(&mock), Selection::default())
+        .take(8)
+        .map(|change| match change {
+            Change::All(meta, items) => format!("all {} at {}", items.len(), meta.resource_version),
+            Change::Set(job) => format!("set {}", job.metadata.name),
+            Change::Gone(job) => format!("gone {}", job.metadata.name),
+            Change::Alive => "alive".to_owned(),
+            Change::Lost(error) => format!("lost: {error}"),
+        })
+        .collect()
+        .await;
+    let round = ["all 1 at 42", "set job.lammps", "alive"];
+    assert_eq!(steps[..6], [round, round].concat());
+    assert!(steps[6].starts_with("lost: the inspector at") && steps[6].ends_with("is not ready: no leader"));
+    assert_eq!(steps[7], "all 1 at 42");
+    tokio::task::spawn_blocking(move || drop(mock)).await.unwrap();
+}

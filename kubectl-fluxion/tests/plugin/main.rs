@@ -1,0 +1,9 @@
+//! The plugin against a server that answers what a test tells it to.
+
+mod cancelling;
+mod commands;
+mod failures;
+mod following;
+mod mock;
+mod rendering;
+mod sample;

@@ -1,0 +1,96 @@
+//! The text of tables and screens, as a reviewer reads it.
+
+use fluxion_api::FluxionExplanation;
+use fluxion_api::explain::NodesLeftOut;
+use jiff::tz::TimeZone;
+use kubectl_fluxion::render::{self, Options, StatusReport};
+
+use crate::sample;
+
+fn options() -> Options {
+    Options::plain(sample::NOW.parse().unwrap())
+}
+
+/// Without colours; a bar at each end of a line shows trailing blanks.
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+#[test]
+fn tables_of_jobs() {
+    let mut jobs = sample::jobs();
+    insta::assert_snapshot!("jobs", plain(&render::jobs(&jobs, &options())));
+    let wide = Options { wide: true, namespaces: true, ..options() };
+    insta::assert_snapshot!("jobs_wide", plain(&render::jobs(&jobs, &wide)));
+    jobs.retain(fluxion_api::FluxionJob::is_queued);
+    insta::assert_snapshot!("queue", plain(&render::queue(&jobs, &options())));
+    insta::assert_snapshot!("queue_wide", plain(&render::queue(&jobs, &wide)));
+    let narrow = Options { width: Some(100), ..options() };
+    insta::assert_snapshot!("queue_narrow", plain(&render::queue(&jobs, &narrow)));
+}
+
+#[test]
+fn table_of_nodes() {
+    insta::assert_snapshot!("nodes", plain(&render::nodes(&sample::nodes(), &options())));
+    insta::assert_snapshot!(
+        "nodes_wide",
+        plain(&render::nodes(&sample::nodes(), &Options { wide: true, ..options() }))
+    );
+}
+
+#[test]
+fn status_screen() {
+    let list = sample::list(sample::queues());
+    let report = StatusReport::new(
+        "http://127.0.0.1:8080",
+        &list.metadata,
+        &sample::nodes(),
+        list.items,
+        Some(sample::audit().findings),
+    );
+    insta::assert_snapshot!("status", plain(&render::status(&report, &options())));
+    let empty = StatusReport::new("http://127.0.0.1:8080", &list.metadata, &[], Vec::new(), None);
+    insta::assert_snapshot!("status_empty", plain(&render::status(&empty, &options())));
+}
+
+#[test]
+fn explanations() {
+    let show = |answer: &FluxionExplanation| plain(&render::explain(answer, &TimeZone::UTC, &options()));
+    let mut answer = FluxionExplanation { job: sample::reserved(), ..FluxionExplanation::default() };
+    answer.nodes = vec![
+        NodesLeftOut { count: 2, reason: "full".into(), until: Some("2026-03-01T12:45:00Z".into()) },
+        NodesLeftOut { count: 1, reason: "lacks nvidia.com/gpu".into(), until: None },
+    ];
+    answer.nearest = Some("2 of 4 members fit now".into());
+    answer.suggestions = vec!["ask for 2 members".into()];
+    insta::assert_snapshot!("explain_reserved", show(&answer));
+    answer = FluxionExplanation { job: sample::running(), ..FluxionExplanation::default() };
+    insta::assert_snapshot!("explain_running", show(&answer));
+    answer.job.status.degraded = true;
+    answer.job.status.planned_end = Some("2026-03-01T11:59:00Z".into());
+    insta::assert_snapshot!("explain_overrun", show(&answer));
+}
+
+#[test]
+fn reservations_and_graph() {
+    let jobs = sample::jobs();
+    insta::assert_snapshot!("reservations", plain(&render::reservations(&jobs, &TimeZone::UTC, &options())));
+    insta::assert_snapshot!("graph", plain(&render::graph(&sample::graph(), &options())));
+}
+
+#[test]
+fn a_hostile_reason_cannot_paint_the_terminal() {
+    let mut job = sample::job("Job", "evil", "Pending");
+    job.status.reason = Some(fluxion_api::job::Reason {
+        class: "Busy".into(),
+        text: "\u{1b}[2J\u{7}\r\nnice".into(),
+        details: vec!["\u{1b}]0;title\u{7}".into()],
+    });
+    job.status.warnings = vec!["\u{1b}[31m".into()];
+    let table = plain(&render::queue(std::slice::from_ref(&job), &options()));
+    let answer = FluxionExplanation { job, ..FluxionExplanation::default() };
+    let page = plain(&render::explain(&answer, &TimeZone::UTC, &options()));
+    for text in [table, page] {
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    }
+}
