@@ -121,7 +121,7 @@ pub fn state_style(state: &str) -> Style {
 }
 
 /// Seen of wanted before the start, bound of wanted after it.
-pub(super) fn members(job: &FluxionJob) -> String {
+pub fn members(job: &FluxionJob) -> String {
     let Members { wanted, seen, bound, ended, .. } = job.status.members;
     let have = if job.has_ended() {
         ended

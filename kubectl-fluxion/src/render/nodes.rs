@@ -56,6 +56,16 @@ pub fn resources_of(nodes: &[FluxionNode]) -> Vec<String> {
     ["cpu".to_owned(), "memory".to_owned()].into_iter().chain(gpus.into_iter().cloned()).collect()
 }
 
+/// All GPUs of a node together, and parts of GPUs as if they were whole.
+pub fn gpus(node: &FluxionNode) -> NodeUse {
+    let names: BTreeSet<&String> =
+        node.status.allocatable.keys().chain(node.status.allocated.keys()).collect();
+    names
+        .into_iter()
+        .filter(|name| is_gpu(name))
+        .fold(NodeUse::default(), |sum, name| sum.plus(NodeUse::of(node, name)))
+}
+
 /// The table of nodes, in the order given.
 pub fn nodes(nodes: &[FluxionNode], options: &Options) -> String {
     let resources = resources_of(nodes);

@@ -49,13 +49,15 @@ impl Table {
 
     fn line(&self, text: &mut String, row: &[Painted], limit: Option<usize>) {
         const GAP: usize = 3;
+        const LEAST: usize = 25;
         let mut used = 0;
         let last = row.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
         for (place, (cell, width)) in row.iter().zip(&self.widths).take(last).enumerate() {
             let is_last = place + 1 == self.widths.len();
             let shown = match limit {
                 // Only the last column is cut: the others are what one selects and copies.
-                Some(limit) if is_last => cut(&cell.text, limit.saturating_sub(used).max(10)),
+                // Where hardly anything would be left of it, the terminal may wrap it.
+                Some(limit) if is_last && limit >= used + LEAST => cut(&cell.text, limit - used),
                 _ => Cow::Borrowed(cell.text.as_str()),
             };
             let painted = Painted::new(shown.into_owned(), cell.style);
@@ -149,8 +151,10 @@ mod tests {
     #[test]
     fn the_last_column_ends_at_the_edge_of_the_terminal() {
         let mut table = Table::new(vec!["NAME", "REASON"]);
-        table.push(vec!["x".into(), "a reason that does not fit".into()]);
-        assert_eq!(plain(&table.take(false, Some(20))), "x      a reason tha…\n");
+        table.push(vec!["x".into(), "a reason that does not fit in here".into()]);
+        assert_eq!(plain(&table.take(false, Some(35))), "x      a reason that does not fit …\n");
+        table.push(vec!["x".into(), "a reason that does not fit in here".into()]);
+        assert_eq!(plain(&table.take(false, Some(20))), "x      a reason that does not fit in here\n");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod cancelling;
 mod commands;
 mod failures;
 mod following;
+mod live_screen;
 mod mock;
 mod rendering;
 mod sample;

@@ -1,0 +1,172 @@
+//! Connects the live screen with the keyboard, the clock, signals and the server.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use crossterm::event::{Event, EventStream};
+use fluxion_api::client::{Change, Client, Error, Selection, follow};
+use fluxion_api::{FluxionJob, FluxionNode, FluxionQueue, ListMeta};
+use futures::{Stream, StreamExt, stream};
+use jiff::Timestamp;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Settings;
+use super::event_loop::Outside;
+use super::message::{Effect, Message, Source};
+use super::update::key_of;
+use crate::cancel;
+
+/// Messages that may wait to be taken; whoever sends more has to wait.
+const QUEUED: usize = 1024;
+/// How often queues and audit are asked for; they can't be watched together with the rest.
+const OVERVIEW: Duration = Duration::from_secs(2);
+
+type Messages = Pin<Box<dyn Stream<Item = Message> + Send>>;
+type Effects = Box<dyn FnMut(Effect) + Send>;
+
+/// Starts listening to everything. It ends when the messages are dropped.
+pub(super) fn connect(client: Client, settings: Settings) -> Outside<Messages, Effects> {
+    let (sender, mut receiver) = channel(QUEUED);
+    let jobs = Selection { namespace: settings.namespace.clone(), ..Selection::default() };
+    tokio::spawn(jobs_into(sender.clone(), client.clone(), jobs));
+    tokio::spawn(nodes_into(sender.clone(), client.clone()));
+    tokio::spawn(overview_into(sender.clone(), client.clone()));
+    let effect = move |effect| {
+        tokio::spawn(carry_out(sender.clone(), client.clone(), settings.clone(), effect));
+    };
+    let server = stream::poll_fn(move |context| receiver.poll_recv(context));
+    let messages = stream::select_with_strategy(
+        stream::select(keys(), stream::select(clock(), signals())),
+        server,
+        // Keys come first, however much the server sends.
+        |(): &mut ()| stream::PollNext::Left,
+    );
+    Outside { messages: Box::pin(messages), effect: Box::new(effect) }
+}
+
+fn keys() -> impl Stream<Item = Message> + Send {
+    EventStream::new().filter_map(|event| async move {
+        match event {
+            Ok(Event::Key(key)) => Some(Message::Key(key)),
+            Ok(Event::Resize(..)) => Some(Message::Resized),
+            Ok(_) => None,
+            // The terminal is gone.
+            Err(_) => Some(Message::Quit),
+        }
+    })
+}
+
+fn clock() -> impl Stream<Item = Message> + Send {
+    let mut ticks = interval(Duration::from_secs(1));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    stream::unfold(ticks, |mut ticks| async {
+        ticks.tick().await;
+        Some((Message::Tick(Timestamp::now()), ticks))
+    })
+}
+
+/// The signals that ask a program to end. In raw mode Ctrl-C is a key, but others may still send one.
+fn signals() -> impl Stream<Item = Message> + Send {
+    use tokio::signal::unix::{SignalKind, signal};
+    stream::select_all(
+        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
+            .into_iter()
+            .filter_map(|kind| signal(kind).ok())
+            .map(|signal| {
+                stream::unfold(signal, |mut signal| async {
+                    signal.recv().await;
+                    Some((Message::Quit, signal))
+                })
+                .boxed()
+            }),
+    )
+}
+
+async fn jobs_into(sender: Sender<Message>, client: Client, selection: Selection) {
+    let mut changes = Box::pin(follow::<FluxionJob>(client, selection));
+    while let Some(change) = changes.next().await {
+        let message = match change {
+            Change::All(ListMeta { role, .. }, jobs) => Message::AllJobs(jobs, role),
+            Change::Set(job) => Message::Job(Box::new(job)),
+            Change::Gone(job) => Message::JobGone(key_of(&job.metadata)),
+            Change::Alive => Message::Alive(Source::Jobs),
+            Change::Lost(error) => Message::Lost(Source::Jobs, error),
+        };
+        if sender.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn nodes_into(sender: Sender<Message>, client: Client) {
+    let mut changes = Box::pin(follow::<FluxionNode>(client, Selection::default()));
+    while let Some(change) = changes.next().await {
+        let message = match change {
+            Change::All(_, nodes) => Message::AllNodes(nodes),
+            Change::Set(node) => Message::Node(Box::new(node)),
+            Change::Gone(node) => Message::NodeGone(key_of(&node.metadata)),
+            Change::Alive => Message::Alive(Source::Nodes),
+            Change::Lost(error) => Message::Lost(Source::Nodes, error),
+        };
+        if sender.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Queues and audit. Losing the server is told by the watches; here it also shows a server that keeps its
+/// connections and says nothing.
+async fn overview_into(sender: Sender<Message>, client: Client) {
+    let mut ticks = interval(OVERVIEW);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let all = Selection::default();
+    let mut lost = false;
+    while !sender.is_closed() {
+        ticks.tick().await;
+        let (queues, audit) = futures::join!(client.list::<FluxionQueue>(&all), client.audit());
+        let message = match queues {
+            Ok(queues) => {
+                if std::mem::take(&mut lost) && sender.send(Message::Alive(Source::Jobs)).await.is_err() {
+                    return;
+                }
+                Message::Overview(queues.items, audit.ok().map(|audit| audit.findings))
+            }
+            Err(error @ Error::TimedOut { .. }) => {
+                lost = true;
+                Message::Lost(Source::Jobs, error)
+            }
+            Err(_) => continue,
+        };
+        if sender.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn carry_out(sender: Sender<Message>, client: Client, settings: Settings, effect: Effect) {
+    let message = match effect {
+        Effect::Plan(job) => {
+            let answer = cancel::plan(&client, &job, false).await;
+            Message::Planned(job, answer.map(Box::new))
+        }
+        Effect::Cancel(job, answer) => {
+            let namespace = job.metadata.namespace.clone().unwrap_or_default();
+            let outcome = match cancel::is_standalone(&client, &namespace).await {
+                Ok(standalone) => {
+                    cancel::carry_out(&client, &settings.deleter, standalone, &job, &answer).await
+                }
+                Err(error) => error.into(),
+            };
+            Message::Cancelled(job.reference().to_string(), outcome)
+        }
+        Effect::Explain(key) => match client.explain(&key.0, &key.1).await {
+            Ok(answer) => Message::Explained(key, Box::new(answer)),
+            // The job itself is on the screen already; the answer only adds to it.
+            Err(_) => return,
+        },
+        Effect::Quit => return,
+    };
+    // Fails when the screen has been left meanwhile.
+    drop(sender.send(message).await);
+}
