@@ -3,3 +3,7 @@
 //! It translates and carries out; it decides nothing.
 
 pub mod connect;
+pub mod lease;
+pub mod translate;
+pub mod watch;
+pub mod writer;

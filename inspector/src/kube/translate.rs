@@ -1,0 +1,93 @@
+//! From API objects to what the engine reads.
+//!
+//! Nothing is decided in here, and nothing fails because a field is odd: what can't be understood is either said
+//! in the result (a request that is no quantity) or read as the most careful meaning (an unknown operator matches
+//! nothing). Only an object without a name or uid is refused.
+
+use std::collections::BTreeMap;
+
+use fluxion_core::model::{ControllerRef, Marks, Text};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+
+pub mod affinity;
+pub mod group;
+pub mod node;
+pub mod owner;
+pub mod pod;
+pub mod requests;
+
+/// Annotation of a bound Pod that holds its [`fluxion_core::model::AllocationRecord`].
+pub const ALLOCATION: &str = "fluxion.flux-framework.org/allocation";
+
+/// An object that is of no use to the engine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it has no metadata.{0}")]
+pub struct Unreadable(pub &'static str);
+
+/// What all objects have.
+struct Meta {
+    uid: Text,
+    namespace: Text,
+    name: Text,
+    created: i64,
+    deleting: bool,
+    controller: Option<ControllerRef>,
+}
+
+impl Meta {
+    fn read(meta: &ObjectMeta) -> Result<Self, Unreadable> {
+        let there = |value: &Option<String>, what| match value.as_deref() {
+            None | Some("") => Err(Unreadable(what)),
+            Some(value) => Ok(Text::from(value)),
+        };
+        Ok(Self {
+            uid: there(&meta.uid, "uid")?,
+            namespace: meta.namespace.as_deref().unwrap_or_default().into(),
+            name: there(&meta.name, "name")?,
+            created: seconds(meta.creation_timestamp.as_ref()).unwrap_or(0),
+            deleting: meta.deletion_timestamp.is_some(),
+            controller: controller(meta.owner_references.as_deref()),
+        })
+    }
+}
+
+fn controller(owners: Option<&[OwnerReference]>) -> Option<ControllerRef> {
+    let owner = owners?.iter().find(|owner| owner.controller == Some(true))?;
+    Some(ControllerRef {
+        api_version: owner.api_version.as_str().into(),
+        kind: owner.kind.as_str().into(),
+        name: owner.name.as_str().into(),
+        uid: owner.uid.as_str().into(),
+    })
+}
+
+/// Whole epoch seconds.
+fn seconds(time: Option<&Time>) -> Option<i64> {
+    time.map(|time| time.0.as_second())
+}
+
+fn labels(map: Option<&BTreeMap<String, String>>) -> Marks {
+    marks(map, |_| true)
+}
+
+/// Only those that mean something to the engine: the others can be large, and change for no reason of ours.
+fn annotations(map: Option<&BTreeMap<String, String>>) -> Marks {
+    const READ: [&str; 7] = [
+        "fluxion.flux-framework.org/",
+        "fluence.",
+        "fluxnetes.",
+        "fluxqueue.",
+        "scheduling.x-k8s.io/",
+        "pod-group.scheduling.sigs.k8s.io",
+        "kubernetes.io/config.mirror",
+    ];
+    marks(map, |key| key != ALLOCATION && READ.iter().any(|start| key.starts_with(start)))
+}
+
+fn marks(map: Option<&BTreeMap<String, String>>, keep: impl Fn(&str) -> bool) -> Marks {
+    map.into_iter()
+        .flatten()
+        .filter(|(key, _)| keep(key))
+        .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
+        .collect()
+}

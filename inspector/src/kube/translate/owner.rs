@@ -1,0 +1,120 @@
+//! What makes Pods, and what makes that.
+
+use fluxion_core::model::{OwnerDetail, OwnerSpec};
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{Job, JobCondition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::{Meta, Unreadable, annotations, labels, seconds};
+
+/// Any owner, from its metadata.
+pub fn owner(
+    meta: &ObjectMeta,
+    api_version: &str,
+    kind: &str,
+    detail: OwnerDetail,
+) -> Result<OwnerSpec, Unreadable> {
+    let read = Meta::read(meta)?;
+    Ok(OwnerSpec {
+        uid: read.uid,
+        namespace: read.namespace,
+        api_version: api_version.into(),
+        kind: kind.into(),
+        name: read.name,
+        created: read.created,
+        deleting: read.deleting,
+        labels: labels(meta.labels.as_ref()),
+        annotations: annotations(meta.annotations.as_ref()),
+        controller: read.controller,
+        detail,
+    })
+}
+
+/// A Job.
+pub fn job(job: &Job) -> Result<OwnerSpec, Unreadable> {
+    let (spec, status) = (job.spec.as_ref(), job.status.as_ref());
+    let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let holds = |kind: &str| conditions.iter().find(|c: &&JobCondition| c.type_ == kind && c.status == "True");
+    let policy = spec.and_then(|spec| spec.scheduling.as_ref()?.scheduling_policy.as_ref());
+    let detail = OwnerDetail::Job {
+        parallelism: spec.and_then(|spec| spec.parallelism).map_or(1, i64::from),
+        completions: spec.and_then(|spec| spec.completions).map(i64::from),
+        succeeded: status.and_then(|status| status.succeeded).map_or(0, i64::from),
+        active_deadline: spec.and_then(|spec| spec.active_deadline_seconds),
+        start_time: seconds(status.and_then(|status| status.start_time.as_ref())),
+        complete: holds("Complete").is_some(),
+        failed: holds("Failed").map(|condition| condition.reason.as_deref().unwrap_or_default().into()),
+        suspended: spec.and_then(|spec| spec.suspend) == Some(true),
+        gang: policy.and_then(|policy| policy.gang.as_ref()).map(|gang| gang.min_count.map(i64::from)),
+    };
+    owner(&job.metadata, "batch/v1", "Job", detail)
+}
+
+/// A StatefulSet.
+pub fn stateful_set(set: &StatefulSet) -> Result<OwnerSpec, Unreadable> {
+    let spec = set.spec.as_ref();
+    let detail = OwnerDetail::StatefulSet {
+        replicas: spec.and_then(|spec| spec.replicas).map_or(1, i64::from),
+        ordered: spec.and_then(|spec| spec.pod_management_policy.as_deref()) != Some("Parallel"),
+    };
+    owner(&set.metadata, "apps/v1", "StatefulSet", detail)
+}
+
+/// A ReplicaSet.
+pub fn replica_set(set: &ReplicaSet) -> Result<OwnerSpec, Unreadable> {
+    let replicas = set.spec.as_ref().and_then(|spec| spec.replicas).map_or(1, i64::from);
+    owner(&set.metadata, "apps/v1", "ReplicaSet", OwnerDetail::Replicas { replicas })
+}
+
+/// A Deployment.
+pub fn deployment(deployment: &Deployment) -> Result<OwnerSpec, Unreadable> {
+    let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).map_or(1, i64::from);
+    owner(&deployment.metadata, "apps/v1", "Deployment", OwnerDetail::Replicas { replicas })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_read_with_its_gang_and_how_it_ended() {
+        let read: Job = serde_json::from_value(json!({
+            "metadata": {"name": "j", "namespace": "a", "uid": "u", "annotations": {
+                "fluxion.flux-framework.org/gang": "true", "kubectl.kubernetes.io/last-applied-configuration": "…"}},
+            "spec": {"parallelism": 3, "completions": 6, "activeDeadlineSeconds": 60, "template": {},
+                "scheduling": {"schedulingPolicy": {"gang": {"minCount": 2}}}},
+            "status": {"succeeded": 1, "startTime": "2026-01-01T00:00:00Z", "conditions": [
+                {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]}
+        }))
+        .unwrap();
+        let spec = job(&read).unwrap();
+        assert_eq!(spec.annotations.len(), 1);
+        let want = OwnerDetail::Job {
+            parallelism: 3,
+            completions: Some(6),
+            succeeded: 1,
+            active_deadline: Some(60),
+            start_time: Some(1_767_225_600),
+            complete: false,
+            failed: Some("DeadlineExceeded".into()),
+            suspended: false,
+            gang: Some(Some(2)),
+        };
+        assert_eq!(spec.detail, want);
+    }
+
+    #[test]
+    fn a_stateful_set_is_ordered_unless_it_says_parallel() {
+        for (policy, ordered) in [(json!(null), true), (json!("OrderedReady"), true), (json!("Parallel"), false)] {
+            let set: StatefulSet = serde_json::from_value(json!({
+                "metadata": {"name": "s", "namespace": "a", "uid": "u"},
+                "spec": {"replicas": 2, "podManagementPolicy": policy, "selector": {}, "template": {}}
+            }))
+            .unwrap();
+            let detail = stateful_set(&set).unwrap().detail;
+            assert_eq!(detail, OwnerDetail::StatefulSet { replicas: 2, ordered });
+        }
+    }
+}

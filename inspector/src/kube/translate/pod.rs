@@ -1,0 +1,118 @@
+//! Pods.
+
+use std::sync::Arc;
+
+use fluxion_core::model::{AllocationRecord, Phase, PodSpec, Text, Unsupported};
+use k8s_openapi::api::core::v1::{self as core, Pod, PodCondition};
+
+use super::{ALLOCATION, Meta, Unreadable, affinity, annotations, labels, requests, seconds};
+
+/// The Pod as the engine reads it. Its volumes are judged apart ([`claims`]), because they are other objects: the
+/// result names none as unbound.
+pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
+    let meta = Meta::read(&pod.metadata)?;
+    let nothing = core::PodSpec::default();
+    let spec = pod.spec.as_ref().unwrap_or(&nothing);
+    let status = pod.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let scheduled = condition(conditions, "PodScheduled");
+    Ok(PodSpec {
+        uid: meta.uid,
+        namespace: meta.namespace,
+        name: meta.name,
+        scheduler_name: spec.scheduler_name.as_deref().unwrap_or("default-scheduler").into(),
+        created: meta.created,
+        deleting: meta.deleting,
+        phase: phase(status.and_then(|status| status.phase.as_deref())),
+        node: text(spec.node_name.as_deref()),
+        nominated: text(status.and_then(|status| status.nominated_node_name.as_deref())),
+        gates: spec.scheduling_gates.iter().flatten().map(|gate| gate.name.as_str().into()).collect(),
+        needs: requests::needs(spec, status).map(Arc::new),
+        constraint: Arc::new(affinity::node_constraint(spec)),
+        ports: affinity::host_ports(spec).into(),
+        unsupported: unsupported(spec),
+        priority: spec.priority.unwrap_or(0),
+        labels: labels(pod.metadata.labels.as_ref()),
+        annotations: annotations(pod.metadata.annotations.as_ref()),
+        scheduling_group: spec.scheduling_group.as_ref().and_then(|g| text(g.pod_group_name.as_deref())),
+        controller: meta.controller,
+        active_deadline: spec.active_deadline_seconds,
+        scheduled_at: scheduled
+            .filter(|condition| condition.status == "True")
+            .and_then(|condition| seconds(condition.last_transition_time.as_ref())),
+        record: record(pod),
+        unscheduled: scheduled.filter(|condition| condition.status == "False").map(|condition| {
+            let part = |part: &Option<String>| part.as_deref().unwrap_or_default().into();
+            (part(&condition.reason), part(&condition.message))
+        }),
+        disruption: condition(conditions, "DisruptionTarget")
+            .filter(|condition| condition.status == "True")
+            .map(|condition| condition.reason.as_deref().unwrap_or_default().into()),
+        status_reason: text(status.and_then(|status| status.reason.as_deref())),
+    })
+}
+
+/// The names of the claims whose volumes the Pod mounts, in its namespace.
+pub fn claims(pod: &Pod) -> Vec<Text> {
+    let volumes = pod.spec.iter().filter_map(|spec| spec.volumes.as_ref()).flatten();
+    let claim = |volume: &core::Volume| {
+        if let Some(claim) = &volume.persistent_volume_claim {
+            return Some(claim.claim_name.as_str().into());
+        }
+        // The claim of a generic ephemeral volume is named after Pod and volume.
+        volume.ephemeral.as_ref()?;
+        Some(format!("{}-{}", pod.metadata.name.as_deref()?, volume.name).into())
+    };
+    volumes.filter_map(claim).collect()
+}
+
+fn text(value: Option<&str>) -> Option<Text> {
+    value.filter(|value| !value.is_empty()).map(Text::from)
+}
+
+fn condition<'a>(conditions: &'a [PodCondition], kind: &str) -> Option<&'a PodCondition> {
+    conditions.iter().find(|condition| condition.type_ == kind)
+}
+
+fn phase(phase: Option<&str>) -> Phase {
+    match phase {
+        None | Some("" | "Pending") => Phase::Pending,
+        Some("Running") => Phase::Running,
+        Some("Succeeded") => Phase::Succeeded,
+        Some("Failed") => Phase::Failed,
+        Some(_) => Phase::Unknown,
+    }
+}
+
+/// What we wrote with the binding; a record that someone else spoilt is none.
+fn record(pod: &Pod) -> Option<AllocationRecord> {
+    serde_json::from_str(pod.metadata.annotations.as_ref()?.get(ALLOCATION)?).ok()
+}
+
+fn unsupported(spec: &core::PodSpec) -> Vec<Unsupported> {
+    let mut found: Vec<Unsupported> = spec
+        .resource_claims
+        .iter()
+        .flatten()
+        .map(|claim| Unsupported::ResourceClaim(claim.name.as_str().into()))
+        .collect();
+    if let Some(affinity) = &spec.affinity {
+        let required = |terms: Option<&Vec<core::PodAffinityTerm>>| terms.is_some_and(|terms| !terms.is_empty());
+        let with = affinity.pod_affinity.as_ref();
+        if required(with.and_then(|a| a.required_during_scheduling_ignored_during_execution.as_ref())) {
+            found.push(Unsupported::PodAffinity);
+        }
+        let against = affinity.pod_anti_affinity.as_ref();
+        if required(against.and_then(|a| a.required_during_scheduling_ignored_during_execution.as_ref())) {
+            found.push(Unsupported::PodAntiAffinity);
+        }
+    }
+    let spread = spec.topology_spread_constraints.iter().flatten();
+    if spread.into_iter().any(|spread| spread.when_unsatisfiable != "ScheduleAnyway") {
+        found.push(Unsupported::HardSpread);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

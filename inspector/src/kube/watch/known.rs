@@ -1,0 +1,109 @@
+//! Which objects of one kind are known, so that what vanished while a watch was broken is noticed.
+
+use std::collections::BTreeMap;
+
+use fluxion_core::model::Text;
+
+/// An object that was there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Known {
+    pub(super) namespace: Text,
+    pub(super) name: Text,
+    pub(super) uid: Text,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct KnownObjects {
+    uids: BTreeMap<(Text, Text), Text>,
+    /// While a list comes in: what it has named so far.
+    listed: Option<BTreeMap<(Text, Text), Text>>,
+}
+
+impl KnownObjects {
+    /// A list begins.
+    pub(super) fn list_begins(&mut self) {
+        self.listed = Some(BTreeMap::new());
+    }
+
+    /// An object is there. Returns the one of its name that it took the place of, if that was another.
+    pub(super) fn there(&mut self, object: Known) -> Option<Known> {
+        let key = (object.namespace, object.name);
+        if let Some(listed) = &mut self.listed {
+            listed.insert(key.clone(), object.uid.clone());
+        }
+        let before = self.uids.insert(key.clone(), object.uid.clone())?;
+        (before != object.uid).then_some(Known { namespace: key.0, name: key.1, uid: before })
+    }
+
+    /// An object is gone. A late word about an earlier object of the name changes nothing.
+    pub(super) fn gone(&mut self, object: &Known) {
+        let key = (object.namespace.clone(), object.name.clone());
+        if self.uids.get(&key) == Some(&object.uid) {
+            self.uids.remove(&key);
+        }
+        if let Some(listed) = &mut self.listed {
+            listed.remove(&key);
+        }
+    }
+
+    /// The list is complete: what it did not name is gone.
+    pub(super) fn list_ends(&mut self) -> Vec<Known> {
+        let Some(listed) = self.listed.take() else { return Vec::new() };
+        let before = std::mem::replace(&mut self.uids, listed);
+        before
+            .into_iter()
+            .filter(|(key, _)| !self.uids.contains_key(key))
+            .map(|((namespace, name), uid)| Known { namespace, name, uid })
+            .collect()
+    }
+
+    /// Forgets everything, and says what that was.
+    pub(super) fn all_gone(&mut self) -> Vec<Known> {
+        self.list_begins();
+        self.list_ends()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str, uid: &str) -> Known {
+        Known { namespace: "a".into(), name: name.into(), uid: uid.into() }
+    }
+
+    #[test]
+    fn what_a_new_list_does_not_name_is_gone() {
+        let mut known = KnownObjects::default();
+        known.list_begins();
+        for name in ["x", "y", "z"] {
+            assert_eq!(known.there(object(name, name)), None);
+        }
+        assert_eq!(known.list_ends(), []);
+        known.list_begins();
+        known.there(object("y", "y"));
+        // Made again under its name while the watch was broken.
+        assert_eq!(known.there(object("z", "z2")), Some(object("z", "z")));
+        assert_eq!(known.list_ends(), [object("x", "x")]);
+        assert_eq!(known.all_gone(), [object("y", "y"), object("z", "z2")]);
+    }
+
+    #[test]
+    fn a_late_word_about_an_earlier_object_is_ignored() {
+        let mut known = KnownObjects::default();
+        known.there(object("x", "old"));
+        assert_eq!(known.there(object("x", "new")), Some(object("x", "old")));
+        known.gone(&object("x", "old"));
+        assert_eq!(known.all_gone(), [object("x", "new")]);
+    }
+
+    #[test]
+    fn a_list_that_begins_anew_counts_from_the_start() {
+        let mut known = KnownObjects::default();
+        known.list_begins();
+        known.there(object("x", "x"));
+        known.list_begins();
+        assert_eq!(known.list_ends(), [object("x", "x")]);
+    }
+}

@@ -1,0 +1,86 @@
+//! Kinds that may not be installed: followed when they appear, forgotten when they go.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fluxion_core::event::Event;
+use futures::Stream;
+use kube::runtime::watcher::{self, Event as WatchEvent};
+use kube::{Client, Resource};
+use tokio::sync::watch as signal;
+use tokio::task::JoinSet;
+
+use crate::kube::translate::Unreadable;
+use crate::logs::Seldom;
+
+use super::follow::{Ended, Follow};
+use super::known::{Known, KnownObjects};
+
+/// How often the API server is asked what it serves.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// The `group/version`s that are served; `None` until the API server has said so.
+pub(super) type Served = Option<Arc<BTreeSet<String>>>;
+
+/// Asks again and again which groups there are.
+pub(super) fn discover(client: Client, tasks: &mut JoinSet<()>) -> signal::Receiver<Served> {
+    let (sender, receiver) = signal::channel(Served::default());
+    tasks.spawn(async move {
+        let seldom = Seldom::new(Duration::from_secs(60));
+        loop {
+            match client.list_api_groups().await {
+                Ok(list) => {
+                    let versions = list.groups.into_iter().flat_map(|group| group.versions);
+                    let served: BTreeSet<_> = versions.map(|version| version.group_version).collect();
+                    // Said each time, changed or not: a kind of a group that is there may have come since.
+                    sender.send_replace(Some(Arc::new(served)));
+                }
+                Err(error) => {
+                    if let Some(left_out) = seldom.now() {
+                        tracing::warn!(%error, left_out, "the API server does not say what it serves");
+                    }
+                }
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    });
+    receiver
+}
+
+/// Follows a kind for as long as it is served, over and over.
+pub(super) async fn follow<K, S, T, G>(
+    follow: Follow,
+    mut served: signal::Receiver<Served>,
+    api_version: &'static str,
+    watch: impl Fn() -> S + Send,
+    mut translate: T,
+    mut gone: G,
+) where
+    K: Resource + 'static,
+    S: Stream<Item = watcher::Result<WatchEvent<K>>> + Send,
+    T: FnMut(&K) -> Result<Vec<Event>, Unreadable> + Send,
+    G: FnMut(&Known) -> Vec<Event> + Send,
+{
+    let mut known = KnownObjects::default();
+    loop {
+        let there = match &*served.borrow_and_update() {
+            None => None,
+            Some(groups) => Some(groups.contains(api_version)),
+        };
+        if there == Some(true) {
+            let ended = follow.until_ended(watch(), &mut known, true, &mut translate, &mut gone).await;
+            if ended == Ended::NotServed {
+                for object in known.all_gone() {
+                    follow.send(gone(&object));
+                }
+            }
+        }
+        if there.is_some() {
+            follow.initial.done();
+        }
+        if served.changed().await.is_err() {
+            return;
+        }
+    }
+}

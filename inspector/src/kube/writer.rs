@@ -1,0 +1,200 @@
+//! Carries out what the engine wants of the API server.
+//!
+//! Effects about one object keep their order; otherwise a fixed number of them are under way at once, bindings
+//! first. Every binding is answered to the engine. What we don't lead in any more is not carried out.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fluxion_core::event::{BindOutcome, Effect, Event};
+use kube::Client;
+use tokio::sync::{Notify, mpsc, watch as signal};
+use tokio::task::JoinSet;
+
+use crate::engine::EngineHandle;
+use crate::logs::Seldom;
+use crate::metrics::{Kind, Metrics, Outcome};
+
+mod api;
+mod bind;
+mod condition;
+mod delete;
+mod group;
+mod lanes;
+mod note;
+
+use api::WriteError;
+use lanes::{Lanes, Work};
+use note::Notes;
+
+/// Writes under way at once. More only makes each one wait longer.
+const IN_FLIGHT: usize = 24;
+/// How long a shutdown waits for writes that are under way.
+const LAST_WRITES: Duration = Duration::from_secs(5);
+
+/// What the workers share.
+struct Shared {
+    client: Client,
+    engine: EngineHandle,
+    metrics: Arc<Metrics>,
+    lanes: Mutex<Lanes>,
+    wake: Notify,
+    leading: signal::Receiver<bool>,
+    notes: Notes,
+    failures: Seldom,
+}
+
+/// The running workers.
+pub struct Writer {
+    shared: Arc<Shared>,
+    tasks: JoinSet<()>,
+}
+
+impl Writer {
+    /// Starts taking effects; they are carried out while `leading` is true. `instance` names us in Events.
+    pub fn start(
+        client: Client,
+        engine: EngineHandle,
+        metrics: Arc<Metrics>,
+        effects: mpsc::Receiver<Vec<Effect>>,
+        leading: signal::Receiver<bool>,
+        instance: String,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            client,
+            engine,
+            metrics,
+            lanes: Mutex::default(),
+            wake: Notify::new(),
+            leading,
+            notes: Notes::new(instance),
+            failures: Seldom::new(Duration::from_secs(5)),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(take_in(Arc::clone(&shared), effects));
+        for _ in 0..IN_FLIGHT {
+            tasks.spawn(work(Arc::clone(&shared)));
+        }
+        Self { shared, tasks }
+    }
+
+    /// Ends the workers after what they have under way.
+    pub async fn stop(mut self) {
+        let until = Instant::now() + LAST_WRITES;
+        while self.shared.lock().busy() > 0 && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.tasks.shutdown().await;
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A binding that was not tried: the engine asks for it again when we lead again.
+    fn not_leading(&self, effect: Effect) {
+        if let Effect::Bind { pod, .. } = effect {
+            let outcome = BindOutcome::Transient("another inspector leads".into());
+            self.engine.send(Event::Bound { pod: pod.uid, outcome });
+        }
+    }
+
+    async fn carry_out(&self, work: Work) {
+        let (kind, done) = match work.effect {
+            Effect::Bind { pod, node, record } => {
+                let outcome = bind::bind(&self.client, &pod, &node, &record).await;
+                self.metrics.binds.get_or_create(&Outcome { outcome: bind::word(&outcome) }).inc();
+                self.metrics.bind_seconds.observe(work.since.elapsed().as_secs_f64());
+                if outcome != BindOutcome::Done && let Some(left_out) = self.failures.now() {
+                    tracing::warn!(namespace = %pod.namespace, pod = %pod.name, %node, ?outcome, left_out,
+                        "a binding did not come through");
+                }
+                self.engine.send(Event::Bound { pod: pod.uid, outcome });
+                return;
+            }
+            Effect::Unscheduled { pod, reason, message } => {
+                let known = self.engine.snapshot();
+                let was_false = known.state.pod(&pod.uid).is_some_and(|known| known.unscheduled.is_some());
+                ("condition", condition::unscheduled(&self.client, &pod, reason, &message, was_false).await)
+            }
+            Effect::GroupScheduled { group, scheduled, reason, message } => {
+                ("group", group::scheduled(&self.client, &group, scheduled, reason, &message).await)
+            }
+            Effect::Note { regarding, warning, reason, action, note } => {
+                ("event", self.notes.write(&self.client, &regarding, warning, reason, action, &note).await)
+            }
+            Effect::DeletePod { pod, why } => {
+                tracing::info!(namespace = %pod.namespace, pod = %pod.name, why, "deleting a Pod");
+                ("delete", delete::pod(&self.client, &pod).await)
+            }
+            Effect::Journal(_) => return,
+        };
+        self.count(kind, done);
+    }
+
+    fn count(&self, kind: &'static str, done: Result<(), WriteError>) {
+        match done {
+            // The object is gone: what was to be said about it is said by that.
+            Ok(()) | Err(WriteError::Gone) => {
+                self.metrics.writes.get_or_create(&Kind { kind }).inc();
+            }
+            Err(error) => {
+                self.metrics.write_failures.get_or_create(&Kind { kind }).inc();
+                if let Some(left_out) = self.failures.now() {
+                    tracing::warn!(kind, %error, left_out, "a write to the API server was given up");
+                }
+            }
+        }
+    }
+}
+
+/// Puts effects into their lanes; never waits for the API server, so the engine never waits for it either.
+async fn take_in(shared: Arc<Shared>, mut effects: mpsc::Receiver<Vec<Effect>>) {
+    while let Some(batch) = effects.recv().await {
+        let mut dropped = 0;
+        {
+            let mut lanes = shared.lock();
+            for effect in batch {
+                if let Effect::Journal(entry) = &effect {
+                    tracing::debug!(job = entry.job, state = entry.state, reason = entry.reason, "job");
+                } else if !lanes.push(effect) {
+                    dropped += 1;
+                }
+            }
+            shared.metrics.effects_waiting.set(i64::try_from(lanes.len()).unwrap_or(i64::MAX));
+        }
+        shared.metrics.events_dropped.inc_by(dropped);
+        shared.wake.notify_one();
+    }
+}
+
+async fn work(shared: Arc<Shared>) {
+    loop {
+        let (next, more) = {
+            let mut lanes = shared.lock();
+            let next = lanes.pop();
+            shared.metrics.effects_waiting.set(i64::try_from(lanes.len()).unwrap_or(i64::MAX));
+            (next, lanes.ready())
+        };
+        if more {
+            // One permit wakes one worker, and that one wakes the next.
+            shared.wake.notify_one();
+        }
+        let Some(work) = next else {
+            shared.wake.notified().await;
+            continue;
+        };
+        let lane = work.lane.clone();
+        if *shared.leading.borrow() {
+            shared.carry_out(work).await;
+        } else {
+            shared.not_leading(work.effect);
+        }
+        shared.lock().done(&lane);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! Requests to the API server: how often they are tried, and what their failures mean.
+
+use std::time::Duration;
+
+use kube::Client;
+use serde_json::Value;
+
+/// A request that takes longer than this is given up (it may still have come through).
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// Waits between tries of one write.
+const WAITS: [Duration; 3] = [Duration::from_millis(100), Duration::from_millis(500), Duration::from_secs(2)];
+
+/// How a write failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteError {
+    /// The object is not there, or not the one that was meant.
+    #[error("the object is gone")]
+    Gone,
+    /// 409.
+    #[error("{0}")]
+    Conflict(String),
+    /// Any other refusal for good.
+    #[error("{0}")]
+    Refused(String),
+    /// Server away, slow, overloaded; tried several times.
+    #[error("{0}")]
+    Transient(String),
+}
+
+/// A write: method, path (with query), content type and body.
+pub(super) struct Write {
+    pub(super) method: &'static str,
+    pub(super) path: String,
+    pub(super) content_type: &'static str,
+    pub(super) body: Vec<u8>,
+}
+
+impl Write {
+    pub(super) fn json(method: &'static str, path: String, body: &Value) -> Self {
+        Self { method, path, content_type: "application/json", body: body.to_string().into_bytes() }
+    }
+
+    pub(super) fn patch(path: String, content_type: &'static str, body: &Value) -> Self {
+        Self { method: "PATCH", path, content_type, body: body.to_string().into_bytes() }
+    }
+
+    /// Sends it, again after failures that pass.
+    pub(super) async fn send(&self, client: &Client) -> Result<Value, WriteError> {
+        let mut waits = WAITS.into_iter();
+        loop {
+            match self.once(client).await {
+                Err(WriteError::Transient(why)) => match waits.next() {
+                    Some(wait) => tokio::time::sleep(wait).await,
+                    None => return Err(WriteError::Transient(why)),
+                },
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn once(&self, client: &Client) -> Result<Value, WriteError> {
+        let request = http::Request::builder()
+            .method(self.method)
+            .uri(&self.path)
+            .header(http::header::CONTENT_TYPE, self.content_type)
+            .header(http::header::ACCEPT, "application/json")
+            .body(self.body.clone())
+            .map_err(|error| WriteError::Refused(error.to_string()))?;
+        match tokio::time::timeout(TIMEOUT, client.request::<Value>(request)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(classify(error)),
+            Err(_) => Err(WriteError::Transient(format!("no answer within {} s", TIMEOUT.as_secs()))),
+        }
+    }
+}
+
+/// What a failure means for whoever wanted the write.
+fn classify(error: kube::Error) -> WriteError {
+    let kube::Error::Api(status) = error else {
+        return WriteError::Transient(error.to_string());
+    };
+    match status.code {
+        404 | 410 => WriteError::Gone,
+        409 => WriteError::Conflict(status.message),
+        // Tokens rotate and roles are being edited: asked again, these come through.
+        401 | 408 | 429 | 500..=599 => WriteError::Transient(status.message),
+        _ => WriteError::Refused(status.message),
+    }
+}
+
+/// A name as part of a path: names of the API server need no escape, but nothing else may become part of a path.
+pub(super) fn segment(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
+    name.chars().filter(|c| plain(*c)).collect()
+}

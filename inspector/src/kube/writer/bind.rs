@@ -1,0 +1,80 @@
+//! Bindings: a Pod gets its node, fenced by its uid, and its allocation record in the same write.
+
+use fluxion_core::event::BindOutcome;
+use fluxion_core::model::{AllocationRecord, ObjectRef};
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::kube::translate::ALLOCATION;
+
+use super::api::{Write, WriteError, segment};
+
+/// Binds, and finds out what came of it.
+pub(super) async fn bind(
+    client: &Client,
+    pod: &ObjectRef,
+    node: &str,
+    record: &AllocationRecord,
+) -> BindOutcome {
+    let record = match serde_json::to_string(record) {
+        Ok(record) => record,
+        Err(error) => return BindOutcome::Refused(format!("the allocation record: {error}").into()),
+    };
+    let body = json!({
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": &*pod.name, "namespace": &*pod.namespace, "uid": &*pod.uid,
+            "annotations": {ALLOCATION: record}},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    });
+    match Write::json("POST", format!("{}/binding", path(pod)), &body).send(client).await {
+        Ok(_) => BindOutcome::Done,
+        Err(WriteError::Gone) => BindOutcome::Gone("it does not exist any more".into()),
+        // All conflicts differ only in their text: the Pod itself says what is the case.
+        Err(WriteError::Conflict(why)) => look(client, pod, node, &why).await,
+        Err(WriteError::Refused(why)) => BindOutcome::Refused(why.into()),
+        Err(WriteError::Transient(why)) => BindOutcome::Transient(why.into()),
+    }
+}
+
+/// How outcomes are counted.
+pub(super) fn word(outcome: &BindOutcome) -> &'static str {
+    match outcome {
+        BindOutcome::Done => "done",
+        BindOutcome::Gone(_) => "gone",
+        BindOutcome::Elsewhere(_) => "elsewhere",
+        BindOutcome::Transient(_) => "transient",
+        BindOutcome::Refused(_) => "refused",
+    }
+}
+
+pub(super) fn path(pod: &ObjectRef) -> String {
+    format!("/api/v1/namespaces/{}/pods/{}", segment(&pod.namespace), segment(&pod.name))
+}
+
+/// Reads the Pod after a conflict.
+async fn look(client: &Client, pod: &ObjectRef, node: &str, why: &str) -> BindOutcome {
+    let read = Write { method: "GET", path: path(pod), content_type: "application/json", body: Vec::new() };
+    match read.send(client).await {
+        Ok(found) => judge(&found, &pod.uid, node, why),
+        Err(WriteError::Gone) => BindOutcome::Gone("it does not exist any more".into()),
+        Err(WriteError::Conflict(why) | WriteError::Refused(why) | WriteError::Transient(why)) => {
+            BindOutcome::Transient(why.into())
+        }
+    }
+}
+
+/// What a Pod that would not be bound says of itself.
+fn judge(found: &Value, uid: &str, node: &str, why: &str) -> BindOutcome {
+    let at = |path: &str| found.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());
+    if at("/metadata/uid") != Some(uid) {
+        return BindOutcome::Gone("another Pod has its name".into());
+    }
+    match at("/spec/nodeName") {
+        Some(on) if on == node => BindOutcome::Done,
+        Some(on) => BindOutcome::Elsewhere(on.into()),
+        None if at("/metadata/deletionTimestamp").is_some() => BindOutcome::Gone("it is being deleted".into()),
+        None if found.pointer("/spec/schedulingGates/0").is_some() => BindOutcome::Refused(why.into()),
+        None => BindOutcome::Transient(why.into()),
+    }
+}

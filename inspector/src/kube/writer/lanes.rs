@@ -1,0 +1,211 @@
+//! What waits to be written: a lane for each object, in which order is kept, and bindings before all else.
+//!
+//! Bounded: an effect with the same key replaces the earlier one, and Events beyond a limit are refused.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
+
+use fluxion_core::event::Effect;
+use fluxion_core::model::Text;
+
+/// So many Kubernetes Events may wait; more are dropped.
+const NOTES_MAX: usize = 10_000;
+/// Each so many-th pick takes what is not a binding, so that a flood of bindings does not keep it waiting for ever.
+const TURN_OF_OTHERS: u32 = 8;
+
+/// One effect on its way.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) lane: Text,
+    pub(super) effect: Effect,
+    /// When it was first wanted.
+    pub(super) since: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    waiting: VecDeque<Work>,
+    busy: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    lanes: HashMap<Text, Lane>,
+    /// Lanes whose first effect may start, by urgency.
+    bindings: VecDeque<Text>,
+    others: VecDeque<Text>,
+    waiting: usize,
+    notes: usize,
+    busy: usize,
+    picks: u32,
+}
+
+impl Lanes {
+    /// Takes an effect in; false when it was dropped.
+    pub(super) fn push(&mut self, effect: Effect) -> bool {
+        let Some(about) = about(&effect) else { return true };
+        let is_note = matches!(effect, Effect::Note { .. });
+        let key = effect.key();
+        let lane = self.lanes.entry(about.clone()).or_default();
+        if let Some(earlier) = lane.waiting.iter_mut().find(|work| work.effect.key() == key) {
+            earlier.effect = effect;
+            return true;
+        }
+        if is_note && self.notes >= NOTES_MAX {
+            return false;
+        }
+        self.notes += usize::from(is_note);
+        self.waiting += 1;
+        lane.waiting.push_back(Work { lane: about.clone(), effect, since: Instant::now() });
+        if lane.waiting.len() == 1 && !lane.busy {
+            self.line_up(about);
+        }
+        true
+    }
+
+    /// The next effect to carry out; its lane rests until [`Self::done`].
+    pub(super) fn pop(&mut self) -> Option<Work> {
+        self.picks = self.picks.wrapping_add(1);
+        let (first, second) = if self.picks % TURN_OF_OTHERS == 0 {
+            (&mut self.others, &mut self.bindings)
+        } else {
+            (&mut self.bindings, &mut self.others)
+        };
+        let name = first.pop_front().or_else(|| second.pop_front())?;
+        let lane = self.lanes.get_mut(&name)?;
+        let work = lane.waiting.pop_front()?;
+        lane.busy = true;
+        self.busy += 1;
+        self.waiting -= 1;
+        self.notes -= usize::from(matches!(work.effect, Effect::Note { .. }));
+        Some(work)
+    }
+
+    /// The effect of that lane has been carried out.
+    pub(super) fn done(&mut self, name: &Text) {
+        self.busy = self.busy.saturating_sub(1);
+        let Some(lane) = self.lanes.get_mut(name) else { return };
+        lane.busy = false;
+        if lane.waiting.is_empty() {
+            self.lanes.remove(name);
+        } else {
+            self.line_up(name.clone());
+        }
+    }
+
+    /// Whether [`Self::pop`] would give something.
+    pub(super) fn ready(&self) -> bool {
+        !(self.bindings.is_empty() && self.others.is_empty())
+    }
+
+    /// Effects that wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Effects that are being carried out.
+    pub(super) fn busy(&self) -> usize {
+        self.busy
+    }
+
+    fn line_up(&mut self, name: Text) {
+        let first = self.lanes.get(&name).and_then(|lane| lane.waiting.front());
+        match first.map(|work| &work.effect) {
+            Some(Effect::Bind { .. }) => self.bindings.push_back(name),
+            Some(_) => self.others.push_back(name),
+            None => {}
+        }
+    }
+}
+
+/// The object whose lane it is; none for what is not written to the API server.
+fn about(effect: &Effect) -> Option<Text> {
+    match effect {
+        Effect::Bind { pod, .. } | Effect::Unscheduled { pod, .. } | Effect::DeletePod { pod, .. } => {
+            Some(pod.uid.clone())
+        }
+        Effect::GroupScheduled { group, .. } => Some(group.uid.clone()),
+        Effect::Note { regarding, .. } => Some(regarding.uid.clone()),
+        Effect::Journal(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fluxion_core::model::{AllocationRecord, ObjectRef};
+
+    use super::*;
+
+    fn object(uid: &str) -> ObjectRef {
+        let (namespace, kind, api_version) = ("a".into(), "Pod".into(), "v1".into());
+        ObjectRef { namespace, kind, api_version, name: uid.into(), uid: uid.into() }
+    }
+
+    fn bind(uid: &str) -> Effect {
+        let record = AllocationRecord { job: "pod.x".into(), start: 0, planned_end: None, size: 1 };
+        Effect::Bind { pod: object(uid), node: "n1".into(), record }
+    }
+
+    fn note(uid: &str, note: &str) -> Effect {
+        let (reason, action, note) = ("R", "A", note.to_owned());
+        Effect::Note { regarding: object(uid), warning: false, reason, action, note }
+    }
+
+    fn unscheduled(uid: &str, message: &str) -> Effect {
+        Effect::Unscheduled { pod: object(uid), reason: "R", message: message.to_owned() }
+    }
+
+    #[test]
+    fn bindings_go_first_and_an_object_keeps_its_order() {
+        let mut lanes = Lanes::default();
+        for effect in [note("a", "1"), bind("a"), unscheduled("b", "x"), bind("c")] {
+            assert!(lanes.push(effect));
+        }
+        let mut order = Vec::new();
+        while let Some(work) = lanes.pop() {
+            order.push(work.effect.key());
+            lanes.done(&work.lane);
+        }
+        assert_eq!(order, ["bind/c", "note/a/R/1", "bind/a", "unscheduled/b"]);
+        assert!(lanes.lanes.is_empty() && lanes.len() == 0 && lanes.busy() == 0);
+    }
+
+    #[test]
+    fn one_effect_of_an_object_is_under_way_at_a_time_and_the_latest_wish_replaces() {
+        let mut lanes = Lanes::default();
+        lanes.push(unscheduled("a", "first"));
+        let under_way = lanes.pop().unwrap();
+        lanes.push(unscheduled("a", "second"));
+        lanes.push(unscheduled("a", "third"));
+        assert!(lanes.pop().is_none() && !lanes.ready());
+        lanes.done(&under_way.lane);
+        assert_eq!(lanes.pop().unwrap().effect, unscheduled("a", "third"));
+        assert_eq!(lanes.len(), 0);
+    }
+
+    #[test]
+    fn others_get_their_turn_in_a_flood_of_bindings() {
+        let mut lanes = Lanes::default();
+        lanes.push(note("n", "1"));
+        for number in 0..20 {
+            lanes.push(bind(&number.to_string()));
+        }
+        let first: Vec<_> = (0..8).map(|_| lanes.pop().unwrap().effect.key()).collect();
+        assert!(first.contains(&"note/n/R/1".to_owned()), "{first:?}");
+    }
+
+    #[test]
+    fn too_many_events_are_dropped_and_nothing_else_is() {
+        let mut lanes = Lanes::default();
+        for number in 0..NOTES_MAX {
+            assert!(lanes.push(note("a", &number.to_string())) || number > NOTES_MAX);
+            if number == 50 {
+                break;
+            }
+        }
+        lanes.notes = NOTES_MAX;
+        assert!(!lanes.push(note("b", "one too many")));
+        assert!(lanes.push(bind("b")));
+    }
+}

@@ -1,0 +1,118 @@
+//! What the API server answers, and what the engine hears of it.
+
+use std::collections::VecDeque;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use fluxion_core::model::{AllocationRecord, ObjectRef};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Answers prepared for bindings and for reads of the Pod, in order; and what was sent.
+#[derive(Default)]
+struct Server {
+    bindings: VecDeque<(u16, &'static str)>,
+    pod: Option<Value>,
+    sent: Vec<(Method, String, Value)>,
+}
+
+type Shared = Arc<Mutex<Server>>;
+
+fn status(code: u16, message: &str) -> Response {
+    let body = json!({"kind": "Status", "apiVersion": "v1", "status": if code < 300 { "Success" } else { "Failure" },
+        "code": code, "message": message, "reason": "Because"});
+    (StatusCode::from_u16(code).unwrap(), axum::Json(body)).into_response()
+}
+
+async fn answer(State(server): State<Shared>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    let mut server = server.lock().unwrap();
+    let path = parts.uri.path().to_owned();
+    let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+    server.sent.push((parts.method.clone(), path.clone(), body));
+    if path.ends_with("/binding") {
+        let (code, message) = server.bindings.pop_front().unwrap_or((201, ""));
+        return status(code, message);
+    }
+    match (&parts.method, &server.pod) {
+        (&Method::GET, Some(pod)) => axum::Json(pod.clone()).into_response(),
+        (&Method::GET, None) => status(404, "not found"),
+        _ => status(200, ""),
+    }
+}
+
+fn client(server: &Shared) -> Client {
+    Client::new(Router::new().fallback(answer).with_state(Arc::clone(server)), "default")
+}
+
+fn pod() -> ObjectRef {
+    let (namespace, kind, api_version) = ("a".into(), "Pod".into(), "v1".into());
+    ObjectRef { namespace, kind, api_version, name: "p".into(), uid: "u1".into() }
+}
+
+async fn bind_with(bindings: &[(u16, &'static str)], found: Option<Value>) -> (BindOutcome, Shared) {
+    let server = Server { bindings: bindings.iter().copied().collect(), pod: found, sent: Vec::new() };
+    let server: Shared = Arc::new(Mutex::new(server));
+    let record = AllocationRecord { job: "job.x".into(), start: 1, planned_end: Some(61), size: 2 };
+    (bind::bind(&client(&server), &pod(), "n1", &record).await, server)
+}
+
+fn on(node: &str, uid: &str) -> Option<Value> {
+    Some(json!({"metadata": {"name": "p", "uid": uid}, "spec": {"nodeName": node}}))
+}
+
+#[tokio::test]
+async fn a_binding_names_the_uid_and_carries_the_record() {
+    let (outcome, server) = bind_with(&[(201, "")], None).await;
+    assert_eq!(outcome, BindOutcome::Done);
+    let (method, path, body) = server.lock().unwrap().sent[0].clone();
+    assert_eq!((method, path.as_str()), (Method::POST, "/api/v1/namespaces/a/pods/p/binding"));
+    assert_eq!((&body["metadata"]["uid"], &body["target"]["name"]), (&json!("u1"), &json!("n1")));
+    let record = body["metadata"]["annotations"]["fluxion.flux-framework.org/allocation"].as_str().unwrap();
+    assert_eq!(record, r#"{"job":"job.x","start":1,"plannedEnd":61,"size":2}"#);
+}
+
+#[tokio::test]
+async fn on_a_conflict_the_pod_itself_says_what_is_the_case() {
+    let conflict = [(409, "conflict")];
+    let outcome = async |found| bind_with(&conflict, found).await.0;
+    assert_eq!(outcome(on("n1", "u1")).await, BindOutcome::Done);
+    assert_eq!(outcome(on("n2", "u1")).await, BindOutcome::Elsewhere("n2".into()));
+    assert!(matches!(outcome(on("n1", "u2")).await, BindOutcome::Gone(_)));
+    assert!(matches!(outcome(None).await, BindOutcome::Gone(_)));
+    let deleting = json!({"metadata": {"uid": "u1", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    assert!(matches!(outcome(Some(deleting)).await, BindOutcome::Gone(_)));
+    let gated = json!({"metadata": {"uid": "u1"}, "spec": {"schedulingGates": [{"name": "g"}]}});
+    assert!(matches!(outcome(Some(gated)).await, BindOutcome::Refused(_)));
+    assert!(matches!(outcome(Some(json!({"metadata": {"uid": "u1"}}))).await, BindOutcome::Transient(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_passes_is_tried_again_and_what_does_not_is_not() {
+    let (outcome, server) = bind_with(&[(500, "x"), (429, "x"), (201, "")], None).await;
+    assert_eq!((outcome, server.lock().unwrap().sent.len()), (BindOutcome::Done, 3));
+    let (outcome, server) = bind_with(&[(503, "down"); 9], None).await;
+    assert_eq!((outcome, server.lock().unwrap().sent.len()), (BindOutcome::Transient("down".into()), 4));
+    let (outcome, server) = bind_with(&[(403, "forbidden")], None).await;
+    assert_eq!((outcome, server.lock().unwrap().sent.len()), (BindOutcome::Refused("forbidden".into()), 1));
+    assert!(matches!(bind_with(&[(404, "")], None).await.0, BindOutcome::Gone(_)));
+}
+
+#[tokio::test]
+async fn conditions_and_deletions_are_fenced_by_uid() {
+    let server = Shared::default();
+    let client = client(&server);
+    condition::unscheduled(&client, &pod(), "FluxionQueued", "text", true).await.unwrap();
+    condition::unscheduled(&client, &pod(), "Unschedulable", "text", false).await.unwrap();
+    delete::pod(&client, &pod()).await.unwrap();
+    let sent = server.lock().unwrap();
+    let conditions = |n: usize| &sent.sent[n].2["status"]["conditions"][0];
+    assert_eq!((&sent.sent[0].0, sent.sent[0].1.as_str()), (&Method::PATCH, "/api/v1/namespaces/a/pods/p/status"));
+    assert_eq!((&sent.sent[0].2["metadata"]["uid"], &conditions(0)["reason"]), (&json!("u1"), &json!("FluxionQueued")));
+    assert!(conditions(0)["lastTransitionTime"].is_null() && conditions(1)["lastTransitionTime"].is_string());
+    assert_eq!((&sent.sent[2].0, &sent.sent[2].2["preconditions"]["uid"]), (&Method::DELETE, &json!("u1")));
+}
