@@ -63,7 +63,9 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     writer.stop().await;
     match tokio::time::timeout(LAST_WORD, lease.release()).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "the Lease was not given back: another inspector has to wait for it"),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the Lease was not given back: another inspector has to wait for it")
+        }
         Err(_) => tracing::warn!("the Lease was not given back: the API server does not answer"),
     }
     engine.stop();
@@ -93,8 +95,7 @@ async fn lead_when_synced(
 /// Waits for a signal, and says which it was.
 async fn asked_to_end() -> std::io::Result<&'static str> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(tokio::select! {
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",

@@ -110,6 +110,7 @@ impl Loop {
                     return;
                 }
             }
+            dirty |= self.publisher.role_changed();
             let wanted = asked > *self.answered.borrow();
             if (dirty && (wanted || self.publisher.due(PUBLISH_EVERY))) || self.publisher.due(HEARTBEAT) {
                 self.publisher.publish(&self.state, (self.clock)(), dirty);

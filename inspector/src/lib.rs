@@ -5,6 +5,7 @@
 
 pub mod cli;
 pub mod cluster;
+pub mod engine;
 pub mod kube;
 pub mod logs;
 pub mod metrics;

@@ -98,6 +98,11 @@ impl Publisher {
         self.role.clone()
     }
 
+    /// Whether the last snapshot says something else of our role than is true now.
+    pub(super) fn role_changed(&self) -> bool {
+        self.role.get() != self.current.load().role
+    }
+
     /// Whether the last snapshot is at least that old.
     pub(super) fn due(&self, every: Duration) -> bool {
         self.last.elapsed() >= every
@@ -111,12 +116,17 @@ impl Publisher {
     /// Makes `state` what readers see. Unchanged, it keeps its sequence and only its age is new.
     pub(super) fn publish(&mut self, state: &State, now: i64, changed: bool) {
         let role = self.role.get();
-        let changed = changed || role != self.current.load().role;
+        let changed = changed || self.role_changed();
         if changed {
             self.sequence += 1;
         }
         let observed_at = now.div_euclid(1000);
-        self.current.store(Arc::new(Published { state: state.clone(), sequence: self.sequence, observed_at, role }));
+        self.current.store(Arc::new(Published {
+            state: state.clone(),
+            sequence: self.sequence,
+            observed_at,
+            role,
+        }));
         self.last = Instant::now();
         if changed {
             self.changes.send_replace(self.sequence);

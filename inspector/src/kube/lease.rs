@@ -48,7 +48,9 @@ impl Lease {
             match tokio::time::timeout(third, self.attempt()).await {
                 Ok(Ok(true)) => renewed = Some(began),
                 Ok(Ok(false)) => renewed = None,
-                Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "the Lease can't be had or renewed"),
+                Ok(Err(error)) => {
+                    tracing::warn!(lease = self.name, %error, "the Lease can't be had or renewed")
+                }
                 Err(_) => tracing::warn!(lease = self.name, "no answer about the Lease"),
             }
             let leads = renewed.is_some_and(|at| at.elapsed() < third * 2);

@@ -104,7 +104,8 @@ impl Starting {
         let pods = watcher(Api::<Pod>::all(self.client.clone()), watcher::Config::default());
         self.tasks.spawn(volumes::follow_pods(follow, pods, Arc::clone(&volumes)));
         let follow = self.follow("PersistentVolumeClaim");
-        let claims = watcher(Api::<PersistentVolumeClaim>::all(self.client.clone()), watcher::Config::default());
+        let claims =
+            watcher(Api::<PersistentVolumeClaim>::all(self.client.clone()), watcher::Config::default());
         self.tasks.spawn(volumes::follow_claims(follow, claims, volumes));
     }
 
@@ -126,7 +127,7 @@ impl Starting {
         owners!("ReplicaSet", ReplicaSet, owner::replica_set);
         owners!("Deployment", Deployment, owner::deployment);
         let follow = self.follow("CronJob");
-        let crons = kube::runtime::metadata_watcher(Api::<CronJob>::all(self.client.clone()), config);
+        let crons = watcher(Api::<PartialObjectMeta<CronJob>>::all(self.client.clone()), config);
         self.tasks.spawn(follow.run(
             crons,
             |object: &PartialObjectMeta<CronJob>| {
@@ -148,7 +149,7 @@ impl Starting {
             |object: &PodGroup| group::native(object).map(|spec| vec![Event::Group(Box::new(spec))]),
             |gone| vec![Event::GroupGone(gone.uid.clone())],
         ));
-        let (client, resource) = (self.client.clone(), resource(SIGS_GROUPS));
+        let (client, resource) = (self.client.clone(), api_resource(SIGS_GROUPS));
         let follow = self.follow("PodGroup.scheduling.x-k8s.io");
         self.tasks.spawn(optional::follow(
             follow,
@@ -159,13 +160,13 @@ impl Starting {
             |gone| vec![Event::GroupGone(gone.uid.clone())],
         ));
         for (api_version, kind, plural) in OTHER_OWNERS {
-            let (client, resource) = (self.client.clone(), resource((api_version, kind, plural)));
+            let (client, resource) = (self.client.clone(), api_resource((api_version, kind, plural)));
             let follow = self.follow(kind);
             self.tasks.spawn(optional::follow(
                 follow,
                 self.served.clone(),
                 api_version,
-                move || kube::runtime::metadata_watcher(dynamic(&client, &resource), watcher::Config::default()),
+                move || watcher(partial(&client, &resource), watcher::Config::default()),
                 move |object: &PartialObjectMeta<DynamicObject>| {
                     let spec = owner::owner(&object.metadata, api_version, kind, OwnerDetail::Other)?;
                     Ok(vec![Event::Owner(Box::new(spec))])
@@ -176,7 +177,7 @@ impl Starting {
     }
 }
 
-fn resource((api_version, kind, plural): (&str, &str, &str)) -> ApiResource {
+fn api_resource((api_version, kind, plural): (&str, &str, &str)) -> ApiResource {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     ApiResource {
         group: group.to_owned(),
@@ -185,6 +186,10 @@ fn resource((api_version, kind, plural): (&str, &str, &str)) -> ApiResource {
         kind: kind.to_owned(),
         plural: plural.to_owned(),
     }
+}
+
+fn partial(client: &Client, resource: &ApiResource) -> Api<PartialObjectMeta<DynamicObject>> {
+    Api::all_with(client.clone(), resource)
 }
 
 fn dynamic(client: &Client, resource: &ApiResource) -> Api<DynamicObject> {

@@ -107,7 +107,9 @@ impl Shared {
                 let outcome = bind::bind(&self.client, &pod, &node, &record).await;
                 self.metrics.binds.get_or_create(&Outcome { outcome: bind::word(&outcome) }).inc();
                 self.metrics.bind_seconds.observe(work.since.elapsed().as_secs_f64());
-                if outcome != BindOutcome::Done && let Some(left_out) = self.failures.now() {
+                if outcome != BindOutcome::Done
+                    && let Some(left_out) = self.failures.now()
+                {
                     tracing::warn!(namespace = %pod.namespace, pod = %pod.name, %node, ?outcome, left_out,
                         "a binding did not come through");
                 }
@@ -139,6 +141,9 @@ impl Shared {
             // The object is gone: what was to be said about it is said by that.
             Ok(()) | Err(WriteError::Gone) => {
                 self.metrics.writes.get_or_create(&Kind { kind }).inc();
+            }
+            Err(WriteError::Dropped) => {
+                self.metrics.events_dropped.inc();
             }
             Err(error) => {
                 self.metrics.write_failures.get_or_create(&Kind { kind }).inc();

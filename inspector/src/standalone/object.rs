@@ -186,7 +186,9 @@ fn quantities_as_text(value: &mut Value, depth: u32) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields {
-                if let (true, Value::Object(quantities)) = (QUANTITY_MAPS.contains(&key.as_str()), &mut *field) {
+                if let (true, Value::Object(quantities)) =
+                    (QUANTITY_MAPS.contains(&key.as_str()), &mut *field)
+                {
                     for quantity in quantities.values_mut() {
                         if let Value::Number(number) = quantity {
                             *quantity = Value::String(number.to_string());
@@ -234,9 +236,14 @@ mod tests {
     #[test]
     fn both_pod_groups_are_taken_and_others_are_not() {
         let group = |api_version: &str| {
-            Object::from_value(json!({"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": "g"}}))
+            Object::from_value(
+                json!({"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": "g"}}),
+            )
         };
-        assert_eq!(group("scheduling.x-k8s.io/v1alpha1").unwrap().api_version(), "scheduling.x-k8s.io/v1alpha1");
+        assert_eq!(
+            group("scheduling.x-k8s.io/v1alpha1").unwrap().api_version(),
+            "scheduling.x-k8s.io/v1alpha1"
+        );
         assert_eq!(group("scheduling.k8s.io/v1beta1").unwrap().kind(), "PodGroup");
         assert_eq!(
             group("scheduling.volcano.sh/v1beta1"),

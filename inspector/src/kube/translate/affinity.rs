@@ -86,8 +86,12 @@ pub(super) fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
         .iter()
         .flatten()
         .filter(|container| container.restart_policy.as_deref() == Some("Always"));
-    let mut ports: Vec<HostPort> =
-        spec.containers.iter().chain(sidecars).flat_map(|container| container_ports(container, on_host)).collect();
+    let mut ports: Vec<HostPort> = spec
+        .containers
+        .iter()
+        .chain(sidecars)
+        .flat_map(|container| container_ports(container, on_host))
+        .collect();
     ports.sort();
     ports.dedup();
     ports

@@ -38,7 +38,9 @@ pub fn translate(node: &Node) -> Result<NodeSpec, Unreadable> {
         ready: ready.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True"),
         deleting: meta.deleting,
         capacity: offered(status.and_then(|status| status.capacity.as_ref())),
-        allocatable: offered(status.and_then(|status| status.allocatable.as_ref().or(status.capacity.as_ref()))),
+        allocatable: offered(
+            status.and_then(|status| status.allocatable.as_ref().or(status.capacity.as_ref())),
+        ),
     })
 }
 

@@ -34,7 +34,8 @@ pub fn owner(
 pub fn job(job: &Job) -> Result<OwnerSpec, Unreadable> {
     let (spec, status) = (job.spec.as_ref(), job.status.as_ref());
     let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let holds = |kind: &str| conditions.iter().find(|c: &&JobCondition| c.type_ == kind && c.status == "True");
+    let holds =
+        |kind: &str| conditions.iter().find(|c: &&JobCondition| c.type_ == kind && c.status == "True");
     let policy = spec.and_then(|spec| spec.scheduling.as_ref()?.scheduling_policy.as_ref());
     let detail = OwnerDetail::Job {
         parallelism: spec.and_then(|spec| spec.parallelism).map_or(1, i64::from),
@@ -52,23 +53,22 @@ pub fn job(job: &Job) -> Result<OwnerSpec, Unreadable> {
 
 /// A StatefulSet.
 pub fn stateful_set(set: &StatefulSet) -> Result<OwnerSpec, Unreadable> {
-    let spec = set.spec.as_ref();
     let detail = OwnerDetail::StatefulSet {
-        replicas: spec.and_then(|spec| spec.replicas).map_or(1, i64::from),
-        ordered: spec.and_then(|spec| spec.pod_management_policy.as_deref()) != Some("Parallel"),
+        replicas: set.spec.replicas.map_or(1, i64::from),
+        ordered: set.spec.pod_management_policy.as_deref() != Some("Parallel"),
     };
     owner(&set.metadata, "apps/v1", "StatefulSet", detail)
 }
 
 /// A ReplicaSet.
 pub fn replica_set(set: &ReplicaSet) -> Result<OwnerSpec, Unreadable> {
-    let replicas = set.spec.as_ref().and_then(|spec| spec.replicas).map_or(1, i64::from);
+    let replicas = set.spec.replicas.map_or(1, i64::from);
     owner(&set.metadata, "apps/v1", "ReplicaSet", OwnerDetail::Replicas { replicas })
 }
 
 /// A Deployment.
 pub fn deployment(deployment: &Deployment) -> Result<OwnerSpec, Unreadable> {
-    let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).map_or(1, i64::from);
+    let replicas = deployment.spec.replicas.map_or(1, i64::from);
     owner(&deployment.metadata, "apps/v1", "Deployment", OwnerDetail::Replicas { replicas })
 }
 
@@ -107,7 +107,9 @@ mod tests {
 
     #[test]
     fn a_stateful_set_is_ordered_unless_it_says_parallel() {
-        for (policy, ordered) in [(json!(null), true), (json!("OrderedReady"), true), (json!("Parallel"), false)] {
+        for (policy, ordered) in
+            [(json!(null), true), (json!("OrderedReady"), true), (json!("Parallel"), false)]
+        {
             let set: StatefulSet = serde_json::from_value(json!({
                 "metadata": {"name": "s", "namespace": "a", "uid": "u"},
                 "spec": {"replicas": 2, "podManagementPolicy": policy, "selector": {}, "template": {}}

@@ -97,7 +97,8 @@ fn unsupported(spec: &core::PodSpec) -> Vec<Unsupported> {
         .map(|claim| Unsupported::ResourceClaim(claim.name.as_str().into()))
         .collect();
     if let Some(affinity) = &spec.affinity {
-        let required = |terms: Option<&Vec<core::PodAffinityTerm>>| terms.is_some_and(|terms| !terms.is_empty());
+        let required =
+            |terms: Option<&Vec<core::PodAffinityTerm>>| terms.is_some_and(|terms| !terms.is_empty());
         let with = affinity.pod_affinity.as_ref();
         if required(with.and_then(|a| a.required_during_scheduling_ignored_during_execution.as_ref())) {
             found.push(Unsupported::PodAffinity);

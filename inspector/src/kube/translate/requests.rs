@@ -10,7 +10,8 @@ type Quantities = BTreeMap<String, Quantity>;
 
 /// What the Pod needs, or why that can't be said.
 pub(super) fn needs(spec: &PodSpec, status: Option<&PodStatus>) -> Result<ResourceList, InvalidRequest> {
-    let statuses = |list: fn(&PodStatus) -> Option<&Vec<ContainerStatus>>| status.and_then(list).map_or(&[][..], |l| l);
+    let statuses =
+        |list: fn(&PodStatus) -> Option<&Vec<ContainerStatus>>| status.and_then(list).map_or(&[][..], |l| l);
     let (running, started) =
         (statuses(|s| s.container_statuses.as_ref()), statuses(|s| s.init_container_statuses.as_ref()));
     let ask = |containers: &[Container], statuses: &[ContainerStatus]| -> Result<Vec<_>, InvalidRequest> {
@@ -28,7 +29,10 @@ pub(super) fn needs(spec: &PodSpec, status: Option<&PodStatus>) -> Result<Resour
     })
 }
 
-fn container_ask(container: &Container, statuses: &[ContainerStatus]) -> Result<ContainerAsk, InvalidRequest> {
+fn container_ask(
+    container: &Container,
+    statuses: &[ContainerStatus],
+) -> Result<ContainerAsk, InvalidRequest> {
     let status = statuses.iter().find(|status| status.name == container.name);
     let name = Some(container.name.as_str());
     let allocated = status.and_then(|status| status.allocated_resources.as_ref());
@@ -43,7 +47,10 @@ fn container_ask(container: &Container, statuses: &[ContainerStatus]) -> Result<
 }
 
 /// Requests, and limits where there is no request (the API server fills that in; a file need not have seen it).
-fn asked(resources: Option<&ResourceRequirements>, container: Option<&str>) -> Result<Requests, InvalidRequest> {
+fn asked(
+    resources: Option<&ResourceRequirements>,
+    container: Option<&str>,
+) -> Result<Requests, InvalidRequest> {
     let Some(resources) = resources else { return Ok(Requests::new()) };
     let mut asked = amounts(resources.limits.as_ref(), container)?;
     asked.extend(amounts(resources.requests.as_ref(), container)?);

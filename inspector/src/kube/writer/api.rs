@@ -16,6 +16,9 @@ pub(super) enum WriteError {
     /// The object is not there, or not the one that was meant.
     #[error("the object is gone")]
     Gone,
+    /// Not sent, so as not to flood.
+    #[error("too many Events about one object")]
+    Dropped,
     /// 409.
     #[error("{0}")]
     Conflict(String),

@@ -34,6 +34,7 @@ pub(super) async fn bind(
         Err(WriteError::Conflict(why)) => look(client, pod, node, &why).await,
         Err(WriteError::Refused(why)) => BindOutcome::Refused(why.into()),
         Err(WriteError::Transient(why)) => BindOutcome::Transient(why.into()),
+        Err(WriteError::Dropped) => BindOutcome::Transient("it was not sent".into()),
     }
 }
 
@@ -58,9 +59,8 @@ async fn look(client: &Client, pod: &ObjectRef, node: &str, why: &str) -> BindOu
     match read.send(client).await {
         Ok(found) => judge(&found, &pod.uid, node, why),
         Err(WriteError::Gone) => BindOutcome::Gone("it does not exist any more".into()),
-        Err(WriteError::Conflict(why) | WriteError::Refused(why) | WriteError::Transient(why)) => {
-            BindOutcome::Transient(why.into())
-        }
+        // What it is now is not known: it is asked for again.
+        Err(_) => BindOutcome::Transient(why.into()),
     }
 }
 
@@ -73,7 +73,9 @@ fn judge(found: &Value, uid: &str, node: &str, why: &str) -> BindOutcome {
     match at("/spec/nodeName") {
         Some(on) if on == node => BindOutcome::Done,
         Some(on) => BindOutcome::Elsewhere(on.into()),
-        None if at("/metadata/deletionTimestamp").is_some() => BindOutcome::Gone("it is being deleted".into()),
+        None if at("/metadata/deletionTimestamp").is_some() => {
+            BindOutcome::Gone("it is being deleted".into())
+        }
         None if found.pointer("/spec/schedulingGates/0").is_some() => BindOutcome::Refused(why.into()),
         None => BindOutcome::Transient(why.into()),
     }

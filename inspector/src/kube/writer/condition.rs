@@ -16,9 +16,11 @@ pub(super) async fn unscheduled(
     message: &str,
     was_false: bool,
 ) -> Result<(), WriteError> {
-    let mut condition = json!({"type": "PodScheduled", "status": "False", "reason": reason, "message": message});
+    let mut condition =
+        json!({"type": "PodScheduled", "status": "False", "reason": reason, "message": message});
     if !was_false {
-        condition["lastTransitionTime"] = json!(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        condition["lastTransitionTime"] =
+            json!(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
     }
     let patch = json!({"metadata": {"uid": &*pod.uid}, "status": {"conditions": [condition]}});
     let path = format!("{}/status", bind::path(pod));

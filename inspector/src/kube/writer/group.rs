@@ -53,7 +53,8 @@ pub(super) async fn scheduled(
 
 /// The status of a scheduling.k8s.io group with the condition in it; `None` when there is nothing to write.
 fn native(found: &Value, scheduled: bool, reason: &str, message: &str) -> Option<Value> {
-    let mut conditions = found.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut conditions =
+        found.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
     let of_ours = |condition: &Value| condition["type"] == INITIALLY_SCHEDULED;
     let before = conditions.iter().position(of_ours).map(|place| conditions.remove(place));
     let status = if scheduled { "True" } else { "False" };
@@ -69,7 +70,8 @@ fn native(found: &Value, scheduled: bool, reason: &str, message: &str) -> Option
             time = before["lastTransitionTime"].clone();
         }
     }
-    conditions.push(json!({"type": INITIALLY_SCHEDULED, "status": status, "reason": reason, "message": message,
+    conditions
+        .push(json!({"type": INITIALLY_SCHEDULED, "status": status, "reason": reason, "message": message,
         "lastTransitionTime": time}));
     Some(json!({"conditions": conditions}))
 }
@@ -85,7 +87,9 @@ fn sigs(found: &Value, scheduled: bool) -> Option<Value> {
         return Some(json!({"phase": "Pending"}));
     }
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    Some(json!({"phase": "Scheduled", "scheduled": found.pointer("/spec/minMember"), "scheduleStartTime": now}))
+    Some(
+        json!({"phase": "Scheduled", "scheduled": found.pointer("/spec/minMember"), "scheduleStartTime": now}),
+    )
 }
 
 #[cfg(test)]

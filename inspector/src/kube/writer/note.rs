@@ -73,7 +73,7 @@ impl Notes {
         let now = jiff::Timestamp::now();
         let verdict = self.lock().judge(&said, Instant::now());
         match verdict {
-            Verdict::TooMuch => Err(WriteError::Refused("too many Events about one object".to_owned())),
+            Verdict::TooMuch => Err(WriteError::Dropped),
             Verdict::Again { path, count } => {
                 let patch = json!({"series": {"count": count, "lastObservedTime": micro(now)}});
                 Write::patch(path, "application/strategic-merge-patch+json", &patch).send(client).await?;

@@ -91,7 +91,7 @@ async fn on_a_conflict_the_pod_itself_says_what_is_the_case() {
     assert!(matches!(outcome(Some(json!({"metadata": {"uid": "u1"}}))).await, BindOutcome::Transient(_)));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn what_passes_is_tried_again_and_what_does_not_is_not() {
     let (outcome, server) = bind_with(&[(500, "x"), (429, "x"), (201, "")], None).await;
     assert_eq!((outcome, server.lock().unwrap().sent.len()), (BindOutcome::Done, 3));
@@ -111,8 +111,14 @@ async fn conditions_and_deletions_are_fenced_by_uid() {
     delete::pod(&client, &pod()).await.unwrap();
     let sent = server.lock().unwrap();
     let conditions = |n: usize| &sent.sent[n].2["status"]["conditions"][0];
-    assert_eq!((&sent.sent[0].0, sent.sent[0].1.as_str()), (&Method::PATCH, "/api/v1/namespaces/a/pods/p/status"));
-    assert_eq!((&sent.sent[0].2["metadata"]["uid"], &conditions(0)["reason"]), (&json!("u1"), &json!("FluxionQueued")));
+    assert_eq!(
+        (&sent.sent[0].0, sent.sent[0].1.as_str()),
+        (&Method::PATCH, "/api/v1/namespaces/a/pods/p/status")
+    );
+    assert_eq!(
+        (&sent.sent[0].2["metadata"]["uid"], &conditions(0)["reason"]),
+        (&json!("u1"), &json!("FluxionQueued"))
+    );
     assert!(conditions(0)["lastTransitionTime"].is_null() && conditions(1)["lastTransitionTime"].is_string());
     assert_eq!((&sent.sent[2].0, &sent.sent[2].2["preconditions"]["uid"]), (&Method::DELETE, &json!("u1")));
 }

@@ -18,7 +18,10 @@ fn container(requests: Value) -> Value {
 #[test]
 fn a_pod_that_says_little_is_a_pending_one_of_the_default_scheduler() {
     let spec = translate(&pod(json!({"containers": []}), json!({}))).unwrap();
-    assert_eq!((spec.scheduler_name.as_ref(), spec.phase, spec.created), ("default-scheduler", Phase::Pending, 1_767_225_600));
+    assert_eq!(
+        (spec.scheduler_name.as_ref(), spec.phase, spec.created),
+        ("default-scheduler", Phase::Pending, 1_767_225_600)
+    );
     assert_eq!(spec.needs.unwrap().to_string(), "pods 1");
     assert!(spec.unsupported.is_empty() && spec.node.is_none());
 }
@@ -36,23 +39,31 @@ fn limits_stand_in_for_requests_and_bad_quantities_are_named() {
 fn a_resize_in_progress_holds_the_larger_size() {
     let status = json!({"containerStatuses": [{"name": "c", "image": "", "imageID": "", "ready": true, "restartCount": 0,
         "allocatedResources": {"cpu": "4"}, "resources": {"requests": {"cpu": "4"}}}]});
-    let spec = translate(&pod(json!({"containers": container(json!({"cpu": "1"}))}), status.clone())).unwrap();
+    let spec =
+        translate(&pod(json!({"containers": container(json!({"cpu": "1"}))}), status.clone())).unwrap();
     assert_eq!(spec.needs.unwrap().to_string(), "cpu 4, pods 1");
     let mut infeasible = status;
-    infeasible["conditions"] = json!([{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]);
+    infeasible["conditions"] =
+        json!([{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]);
     let spec = translate(&pod(json!({"containers": container(json!({"cpu": "40"}))}), infeasible)).unwrap();
     assert_eq!(spec.needs.unwrap().to_string(), "cpu 4, pods 1");
 }
 
 #[test]
 fn the_record_comes_back_and_a_spoilt_one_is_none() {
-    let mut bound = pod(json!({"containers": [], "nodeName": "n1"}), json!({"phase": "Running", "conditions": [
-        {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:01:00Z"}]}));
+    let mut bound = pod(
+        json!({"containers": [], "nodeName": "n1"}),
+        json!({"phase": "Running", "conditions": [
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:01:00Z"}]}),
+    );
     let record = AllocationRecord { job: "job.lammps".into(), start: 5, planned_end: None, size: 3 };
     let annotation = |text: String| Some([(ALLOCATION.to_owned(), text)].into());
     bound.metadata.annotations = annotation(serde_json::to_string(&record).unwrap());
     let spec = translate(&bound).unwrap();
-    assert_eq!((spec.record, spec.scheduled_at, spec.annotations.len()), (Some(record), Some(1_767_225_660), 0));
+    assert_eq!(
+        (spec.record, spec.scheduled_at, spec.annotations.len()),
+        (Some(record), Some(1_767_225_660), 0)
+    );
     bound.metadata.annotations = annotation("{".to_owned());
     assert_eq!(translate(&bound).unwrap().record, None);
 }

@@ -1,0 +1,99 @@
+use std::sync::atomic::AtomicI64;
+
+use serde_json::json;
+
+use super::*;
+use crate::kube::translate::pod;
+
+/// An engine whose clock stands still at what the test says.
+fn start(now: i64) -> (EngineHandle, mpsc::Receiver<Vec<Effect>>, Arc<AtomicI64>) {
+    let time = Arc::new(AtomicI64::new(now));
+    let clock = Arc::clone(&time);
+    let engine = Engine {
+        state: State::new(fluxion_core::state::Settings::default()),
+        role: Role::Standalone,
+        clock: Arc::new(move || clock.load(Ordering::Relaxed)),
+        metrics: Arc::new(Metrics::new()),
+    };
+    let (handle, effects) = engine.start().unwrap();
+    (handle, effects, time)
+}
+
+fn pod(uid: &str) -> Event {
+    let object = json!({"metadata": {"name": uid, "namespace": "a", "uid": uid}, "spec": {"containers": []}});
+    Event::Pod(Box::new(pod::translate(&serde_json::from_value(object).unwrap()).unwrap()))
+}
+
+#[tokio::test]
+async fn a_fresh_snapshot_knows_what_was_sent_before() {
+    let (engine, _effects, _) = start(1_000);
+    for round in 0..50 {
+        let uid = format!("p{round}");
+        engine.send(pod(&uid));
+        let snapshot = engine.fresh().await.unwrap();
+        assert!(snapshot.state.pod(&uid).is_some(), "{uid}");
+    }
+    engine.stop();
+}
+
+#[tokio::test]
+async fn the_sequence_starts_with_the_time_and_only_grows() {
+    let (engine, _effects, _) = start(1_700_000_000_000);
+    let first = engine.snapshot().sequence;
+    assert_eq!(first, 1_700_000_000_000_u64 << 20);
+    let mut changes = engine.changed();
+    engine.send(pod("p"));
+    changes.changed().await.unwrap();
+    let second = *changes.borrow_and_update();
+    assert!(second > first && engine.snapshot().sequence >= second);
+    engine.stop();
+}
+
+#[tokio::test]
+async fn an_idle_engine_says_that_nothing_has_changed() {
+    let (engine, _effects, time) = start(1_000);
+    let before = engine.fresh().await.unwrap();
+    time.store(900_000, Ordering::Relaxed);
+    let waited = Instant::now();
+    while engine.snapshot().observed_at != 900 {
+        assert!(waited.elapsed() < Duration::from_secs(30), "no sign of life");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(engine.snapshot().sequence, before.sequence);
+    engine.stop();
+}
+
+#[tokio::test]
+async fn many_changes_are_few_snapshots() {
+    let (engine, _effects, _) = start(1_000);
+    let first = engine.snapshot().sequence;
+    let began = Instant::now();
+    for round in 0..200 {
+        engine.send(pod(&format!("p{round}")));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    engine.fresh().await.unwrap();
+    let allowed = began.elapsed().as_millis() / PUBLISH_EVERY.as_millis() + 2;
+    assert!(u128::from(engine.snapshot().sequence - first) <= allowed);
+    engine.stop();
+}
+
+#[tokio::test]
+async fn a_change_of_role_is_published() {
+    let (engine, _effects, _) = start(1_000);
+    engine.set_role(Role::Follower);
+    let mut changes = engine.changed();
+    changes.changed().await.unwrap();
+    assert_eq!(engine.snapshot().role, Role::Follower);
+    engine.stop();
+}
+
+#[tokio::test]
+async fn a_stopped_engine_has_taken_what_was_sent_and_gives_no_more() {
+    let (engine, mut effects, _) = start(1_000);
+    engine.send(pod("p"));
+    engine.stop();
+    assert_eq!(effects.recv().await, None);
+    assert!(engine.snapshot().state.pod("p").is_some());
+    assert_eq!(engine.fresh().await.unwrap_err(), Stopped);
+}
