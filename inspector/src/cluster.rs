@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fluxion_core::event::Event;
-use fluxion_core::state::State;
+use fluxion_core::state::{Settings, State};
 use tokio::sync::watch as signal;
 
 use crate::cli::ClusterOptions;
-use crate::config;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
 use crate::kube::connect::connect;
 use crate::kube::lease::Lease;
@@ -26,7 +25,10 @@ const LAST_WORD: Duration = Duration::from_secs(3);
 /// Runs until it is told to end (SIGTERM, Ctrl-C).
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let common = &options.common;
-    let settings = config::load(common.config.as_deref(), &common.scheduler_names)?;
+    let mut settings = Settings::default();
+    if !common.scheduler_names.is_empty() {
+        settings.scheduler_names = common.scheduler_names.iter().map(|name| name.as_str().into()).collect();
+    }
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
     let listener = tokio::net::TcpListener::bind(common.listen)
         .await

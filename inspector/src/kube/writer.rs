@@ -127,9 +127,9 @@ impl Shared {
             Effect::Note { regarding, warning, reason, action, note } => {
                 ("event", self.notes.write(&self.client, &regarding, warning, reason, action, &note).await)
             }
-            Effect::DeletePod { pod, why } => {
-                tracing::info!(namespace = %pod.namespace, pod = %pod.name, why, "deleting a Pod");
-                ("delete", delete::pod(&self.client, &pod).await)
+            Effect::Delete { object, why } => {
+                tracing::info!(namespace = %object.namespace, kind = %object.kind, name = %object.name, why, "deleting");
+                ("delete", delete::object(&self.client, &object).await)
             }
             Effect::Journal(_) => return,
         };

@@ -1,18 +1,50 @@
-//! Deleting a Pod, and no other of its name.
+//! Deleting an object, and no other of its name.
 
 use fluxion_core::model::ObjectRef;
 use kube::Client;
 use serde_json::json;
 
-use super::api::{Write, WriteError};
-use super::bind;
+use super::api::{Write, WriteError, segment};
 
-pub(super) async fn pod(client: &Client, pod: &ObjectRef) -> Result<(), WriteError> {
-    let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": &*pod.uid}});
-    match Write::json("DELETE", bind::path(pod), &options).send(client).await {
+pub(super) async fn object(client: &Client, object: &ObjectRef) -> Result<(), WriteError> {
+    let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+        "preconditions": {"uid": &*object.uid}});
+    match Write::json("DELETE", path(object), &options).send(client).await {
         Ok(_) => Ok(()),
         // The only conflict there can be: the uid is another one's.
         Err(WriteError::Conflict(_)) => Err(WriteError::Gone),
         Err(error) => Err(error),
+    }
+}
+
+fn path(object: &ObjectRef) -> String {
+    let root = if object.api_version.contains('/') { "apis" } else { "api" };
+    let api_version: Vec<_> = object.api_version.split('/').map(segment).collect();
+    format!(
+        "/{root}/{}/namespaces/{}/{}/{}",
+        api_version.join("/"),
+        segment(&object.namespace),
+        plural(&object.kind),
+        segment(&object.name)
+    )
+}
+
+/// The resource of a kind. Every kind of owner that is watched has a regular plural.
+fn plural(kind: &str) -> String {
+    format!("{}s", segment(kind).to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_core_and_other_kinds() {
+        let at = |api_version: &str, kind: &str| {
+            let (namespace, name, uid) = ("a".into(), "x".into(), "u".into());
+            path(&ObjectRef { namespace, kind: kind.into(), api_version: api_version.into(), name, uid })
+        };
+        assert_eq!(at("v1", "Pod"), "/api/v1/namespaces/a/pods/x");
+        assert_eq!(at("batch/v1", "Job"), "/apis/batch/v1/namespaces/a/jobs/x");
     }
 }

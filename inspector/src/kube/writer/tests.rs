@@ -108,7 +108,7 @@ async fn conditions_and_deletions_are_fenced_by_uid() {
     let client = client(&server);
     condition::unscheduled(&client, &pod(), "FluxionQueued", "text", true).await.unwrap();
     condition::unscheduled(&client, &pod(), "Unschedulable", "text", false).await.unwrap();
-    delete::pod(&client, &pod()).await.unwrap();
+    delete::object(&client, &pod()).await.unwrap();
     let sent = server.lock().unwrap();
     let conditions = |n: usize| &sent.sent[n].2["status"]["conditions"][0];
     assert_eq!(
