@@ -149,6 +149,39 @@ fn the_gang_of_a_job_is_what_can_still_run_at_once() {
 }
 
 #[test]
+fn a_retry_of_a_labelled_gang_of_a_job_joins_alone() {
+    let mut world = two_nodes();
+    let controller = world.job_object("mpi", 3, 3, false);
+    let member = |controller: &fluxion_core::model::ControllerRef| {
+        let controller = controller.clone();
+        move |pod: &mut fluxion_core::model::PodSpec| {
+            in_group("mpi", "3")(pod);
+            pod.controller = Some(controller);
+        }
+    };
+    for index in 0..3 {
+        world.pod_with(&format!("mpi-{index}"), "cpu=1000", member(&controller));
+    }
+    assert_eq!(world.line("group.mpi"), "Running 3/3");
+    world.end_pod("mpi-0", Phase::Succeeded);
+    world.end_pod("mpi-1", Phase::Succeeded);
+    world.end_pod("mpi-2", Phase::Failed);
+    world.change_owner("mpi", |owner| {
+        let OwnerDetail::Job { succeeded, .. } = &mut owner.detail else { panic!("a Job") };
+        *succeeded = 2;
+    });
+    for restarted in [false, true] {
+        if restarted {
+            world.end_pod("mpi-retry-0", Phase::Failed);
+            world.restart();
+        }
+        let name = format!("mpi-retry-{}", u8::from(restarted));
+        world.pod_with(&name, "cpu=1000", member(&controller));
+        assert_eq!(world.bound(&name), 1, "{}", world.told("group.mpi"));
+    }
+}
+
+#[test]
 fn pods_of_a_job_that_is_no_gang_go_alone() {
     let mut world = two_nodes();
     let controller = world.job_object("many", 3, 3, false);

@@ -148,7 +148,7 @@ fn no_gang_in_part(world: &World) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn any_life_keeps_the_books_right(acts in prop::collection::vec(acts(), 1..80)) {

@@ -78,7 +78,8 @@ impl State {
     fn evaluate(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         let roster = self.roster(&job);
-        let started = job.started_at.is_some() || roster.members.bound > 0 || roster.in_flight > 0;
+        let none_left = roster.live == 0 && job.started_at.is_some();
+        let started = none_left || roster.members.bound > 0 || roster.in_flight > 0 || roster.continuing;
         let request = if started { None } else { self.first_request(&roster).map(Arc::new) };
         let (state, reason) = self.decide(&job, &roster, started);
         let changed_request =
@@ -101,7 +102,9 @@ impl State {
         if started {
             job.checked = Some(graph);
         }
-        if job.started_at.is_none() && started {
+        if !started {
+            job.started_at = None;
+        } else if job.started_at.is_none() {
             job.started_at = Some(now);
         }
         job.degraded = state == JobState::Running
@@ -281,15 +284,11 @@ impl State {
     }
 }
 
-/// A started gang lets members in one by one as soon as those assigned, waiting and done reach its minimum.
+/// A started gang lets members in one by one as soon as those assigned and waiting reach its minimum.
 pub(super) fn may_join(roster: &Roster) -> bool {
     let waiting = u32::try_from(roster.waiting.len()).unwrap_or(u32::MAX);
-    let there = roster
-        .assigned
-        .saturating_add(roster.in_flight)
-        .saturating_add(waiting)
-        .saturating_add(roster.members.ended);
-    roster.members.wanted.is_some_and(|wanted| there >= wanted)
+    let there = roster.assigned.saturating_add(roster.in_flight).saturating_add(waiting);
+    roster.members.wanted.is_some() && there >= roster.join_min
 }
 
 fn disrupted(why: &str) -> String {

@@ -25,6 +25,10 @@ pub(super) struct Roster {
     pub live: u32,
     pub deleting: u32,
     pub succeeded: u32,
+    /// A controller goes on with members after others of its have run: retries and later completions.
+    pub continuing: bool,
+    /// What has to be there, assigned or waiting, before a started gang lets more members in.
+    pub join_min: u32,
     pub failed: u32,
     /// What keeps the job from starting, whatever is free.
     pub problem: Option<(ReasonClass, String)>,
@@ -55,6 +59,8 @@ impl State {
             live: 0,
             deleting: 0,
             succeeded: 0,
+            continuing: false,
+            join_min: u32::MAX,
             failed: 0,
             problem: None,
             duration: None,
@@ -75,6 +81,7 @@ impl State {
             self.count(&mut roster, pod);
         }
         self.wanted(job, &pods, &mut roster);
+        self.continuation(job, &pods, &mut roster);
         self.settings_of(job, &pods, &mut roster);
         roster
     }
@@ -184,6 +191,25 @@ impl State {
             }
             roster.problem = pod_problem(pod);
         }
+    }
+
+    /// Whether the gang goes on after members ended, and how many it can still have: both follow from what the
+    /// API server holds, so that a restart says the same.
+    fn continuation(&self, job: &Job, pods: &[Arc<PodSpec>], roster: &mut Roster) {
+        let open = pods.iter().filter(|pod| !pod.phase.ended());
+        let live: BTreeSet<Option<&Text>> =
+            open.map(|pod| pod.controller.as_ref().map(|controller| &controller.uid)).collect();
+        let siblings = live.iter().flatten().filter_map(|uid| self.pods_of_owner.get(*uid)).flatten();
+        roster.continuing = siblings.filter_map(|uid| self.pods.get(uid)).any(|pod| {
+            let same = self.memberships.get(&pod.uid).is_some_and(|membership| membership.key == job.group);
+            same && pod.phase.ended() && pod.node.is_some()
+        });
+        let left = live.iter().try_fold(0_u32, |sum, controller| {
+            let left = self.owner_needs((*controller)?).ok()?;
+            Some(sum.saturating_add(left))
+        });
+        let wanted = roster.members.wanted.unwrap_or(u32::MAX);
+        roster.join_min = left.map_or(wanted, |left| left.min(wanted));
     }
 
     /// Queue, priority, time limits and topology, from the Pods and the objects above them.
