@@ -24,9 +24,8 @@ pub struct Quirks {
     /// A slot found through a level nobody asked for is not reachable for booking, and the match
     /// fails after it succeeded. Off: the levels in between are marked as shared.
     pub unreachable_slots: bool,
-    /// A failing operation may report an error number that an earlier step, or command, left behind.
-    /// Off: every operation starts with none, and a request that reserves nothing for itself is
-    /// refused as invalid.
+    /// A request that reserves nothing for itself fails with whatever error number an earlier step of
+    /// the match left behind. Off: it is refused as invalid.
     pub stale_errno: bool,
     /// A vertex that is down when loaded counts as minus one usable node, a status set on a subtree
     /// counts all nodes below it whatever their own state, and attached or removed nodes are not

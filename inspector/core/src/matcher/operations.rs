@@ -85,9 +85,7 @@ impl Engine {
     ) -> Result<Found, Failure> {
         self.scratch.preorder = 0;
         self.scratch.postorder = 0;
-        if !self.quirks.stale_errno {
-            self.scratch.errno = Errno::Unset;
-        }
+        self.scratch.errno = Errno::Unset;
         let result = self.try_match(operation, spec, job, now, sink);
         if let Err(failure) = &result {
             self.scratch.errno = failure.errno;
@@ -119,7 +117,7 @@ impl Engine {
         }
         self.enough_nodes(operation, &asking)?;
         let at = self.find_time(operation, &asking)?;
-        if at >= LIFETIME || at < 0 {
+        if !(0..LIFETIME).contains(&at) {
             let errno = if at == LIFETIME { Errno::Ebusy } else { Errno::Einval };
             return Err(Failure::new(errno, ""));
         }
