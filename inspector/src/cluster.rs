@@ -9,9 +9,11 @@ use anyhow::Context as _;
 use fluxion_core::event::Event;
 use fluxion_core::state::{Settings, State};
 use tokio::sync::watch as signal;
+use tokio_util::sync::CancellationToken;
 
 use crate::cli::ClusterOptions;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
+use crate::http::{self, HttpSettings};
 use crate::kube::connect::connect;
 use crate::kube::lease::Lease;
 use crate::kube::watch::Watches;
@@ -30,9 +32,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         settings.scheduler_names = common.scheduler_names.iter().map(|name| name.as_str().into()).collect();
     }
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
-    let listener = tokio::net::TcpListener::bind(common.listen)
-        .await
-        .with_context(|| format!("--listen {}: is another server there?", common.listen))?;
+    let listener = http::listen(common.listen).await.context("--listen")?;
     let connection = connect(options.kubeconfig.clone(), options.context.clone()).await?;
     let (client, metrics) = (connection.client, Arc::new(Metrics::new()));
 
@@ -53,6 +53,11 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         Writer::start(client, engine.clone(), Arc::clone(&metrics), effects, leading.clone(), identity);
     let said = state_dir.announce(listener.local_addr()?, &connection.url)?;
     tracing::info!(url = said.url, state_dir = %state_dir.path().display(), "listening");
+    let stopping = CancellationToken::new();
+    // Objects are deleted by those who cancel, with their own credentials.
+    let settings = HttpSettings { token: said.token, cancels: false };
+    let api = http::App::new(engine.clone(), settings, Arc::clone(&metrics), stopping.clone());
+    let serving = tokio::spawn(http::serve(listener, api));
 
     tokio::select! {
         () = lease.run(&lead) => {}
@@ -69,6 +74,12 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
             tracing::warn!(%error, "the Lease was not given back: another inspector has to wait for it")
         }
         Err(_) => tracing::warn!("the Lease was not given back: the API server does not answer"),
+    }
+    stopping.cancel();
+    match tokio::time::timeout(LAST_WORD, serving).await {
+        Ok(Ok(Ok(()))) | Err(_) => {}
+        Ok(Ok(Err(error))) => tracing::warn!(%error, "the HTTP API ended with an error"),
+        Ok(Err(error)) => tracing::warn!(%error, "the HTTP API ended with an error"),
     }
     engine.stop();
     Ok(())

@@ -6,8 +6,10 @@
 pub mod cli;
 pub mod cluster;
 pub mod engine;
+pub mod http;
 pub mod kube;
 pub mod logs;
 pub mod metrics;
 pub mod standalone;
 pub mod state_dir;
+pub mod view;

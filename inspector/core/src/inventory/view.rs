@@ -88,6 +88,18 @@ impl Inventory {
         self.order.iter().map(|id| self.name(*id))
     }
 
+    /// Two inventories that are both alive give a node the same stamp only if [`Self::node`] shows the same in
+    /// both: what changes lies elsewhere in memory. Equal nodes may still have different stamps.
+    pub fn node_stamp(&self, name: &str) -> Option<u64> {
+        let id = self.id(name)?;
+        let places = [
+            Arc::as_ptr(self.book(id)?).addr(),
+            self.reserved_on(id).as_ptr().addr(),
+            Arc::as_ptr(&self.levels).addr(),
+        ];
+        Some(places.into_iter().fold(0, |stamp: u64, place| stamp.rotate_left(21) ^ place as u64))
+    }
+
     fn most_reserved(&self, id: u32, book: &Book) -> ResourceList {
         let entries = self.reserved_on(id);
         let mut most: BTreeMap<KindId, u128> = BTreeMap::new();

@@ -1,0 +1,75 @@
+//! Answers: JSON that says which snapshot it was taken from.
+
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use fluxion_api::ListMeta;
+use serde::Serialize;
+
+use super::refusal::Refusal;
+use crate::engine::{Published, Role};
+use crate::view::text;
+
+/// Which snapshot an answer was taken from, and whose.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub version: u64,
+    /// When the snapshot was last known to be what there is; epoch seconds.
+    pub observed_at: i64,
+    pub role: Role,
+}
+
+impl Moment {
+    pub(super) fn of(published: &Published) -> Self {
+        Self { version: published.sequence, observed_at: published.observed_at, role: published.role }
+    }
+
+    pub(super) fn list_meta(&self) -> ListMeta {
+        ListMeta {
+            resource_version: self.version.to_string(),
+            observed_at: text::time(self.observed_at),
+            role: self.role.as_str().to_owned(),
+            ..ListMeta::default()
+        }
+    }
+
+    /// Says the same in headers, for answers without list metadata.
+    fn mark(&self, response: &mut Response) {
+        let mut set = |name: &'static str, value: &str| {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                response.headers_mut().insert(name, value);
+            }
+        };
+        set("fluxion-resource-version", &self.version.to_string());
+        set("fluxion-observed-at", &text::time(self.observed_at));
+        set("fluxion-role", self.role.as_str());
+    }
+}
+
+/// An object as JSON.
+pub(super) fn json<T: Serialize>(object: &T, moment: &Moment) -> Response {
+    typed(object, moment, "application/json")
+}
+
+/// The same under another content type.
+pub(super) fn typed<T: Serialize>(object: &T, moment: &Moment, content_type: &'static str) -> Response {
+    match serde_json::to_vec(object) {
+        Ok(body) => {
+            let mut response = ([(header::CONTENT_TYPE, content_type)], body).into_response();
+            moment.mark(&mut response);
+            response
+        }
+        Err(error) => {
+            // Our own types: only a bug gets here.
+            tracing::error!(%error, "an answer could not be written");
+            Refusal::Internal.into_response()
+        }
+    }
+}
+
+/// Computes an answer where it holds up no other request.
+pub(super) async fn computed(work: impl FnOnce() -> Response + Send + 'static) -> Result<Response, Refusal> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        tracing::error!(%error, "an answer could not be computed");
+        Refusal::Internal
+    })
+}

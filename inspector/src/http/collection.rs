@@ -1,0 +1,165 @@
+//! Lists, watches and single objects of any resource.
+
+use std::marker::PhantomData;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::response::Response;
+use fluxion_api::meta::List;
+use fluxion_api::API_VERSION;
+use fluxion_core::model::Text;
+
+use super::answer::{self, Moment};
+use super::App;
+use super::auth::Asker;
+use super::index::{Key, Served};
+use super::page::Continue;
+use super::query::ListQuery;
+use super::refusal::Refusal;
+use super::resource::Resource;
+use super::selector::Selector;
+use super::watch::{self, Start, WatchOptions};
+use crate::view::{Lens, Viewer};
+
+/// Which objects of a resource are meant.
+#[derive(Clone, Debug)]
+pub(super) struct Filter<R: Resource> {
+    namespace: Option<Text>,
+    labels: Selector,
+    fields: Selector,
+    resource: PhantomData<fn() -> R>,
+}
+
+impl<R: Resource> Filter<R> {
+    fn new(namespace: Option<Text>, query: &ListQuery) -> Result<Self, Refusal> {
+        Ok(Self {
+            namespace,
+            labels: Selector::labels(&query.label_selector)?,
+            fields: Selector::fields(&query.field_selector, R::FIELDS)?,
+            resource: PhantomData,
+        })
+    }
+
+    /// What can be told without looking at the object: its namespace, and whether that may be seen.
+    pub(super) fn takes_key(&self, key: &Key, viewer: &Viewer) -> bool {
+        self.namespace.as_ref().is_none_or(|namespace| *namespace == key.namespace)
+            && (key.namespace.is_empty() || viewer.sees(&key.namespace))
+    }
+
+    /// Whether the selectors take the object.
+    pub(super) fn takes(&self, object: &R::Object) -> bool {
+        self.labels.accepts_labels(&R::meta(object).labels)
+            && self.fields.accepts(|field| R::field(object, field))
+    }
+
+    fn is_everything(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+}
+
+/// Answers a list, or a watch when that is asked for.
+pub(super) async fn list<R: Resource>(
+    app: App,
+    asker: Asker,
+    namespace: Option<Text>,
+    query: ListQuery,
+) -> Result<Response, Refusal> {
+    let filter = Filter::<R>::new(namespace, &query)?;
+    let newest = app.ready()?;
+    if query.watch {
+        let permit = app.watch_permit()?;
+        let start = match query.resource_version {
+            Some(version) if version > 0 && !query.initial_events => Start::After(version),
+            _ => Start::Everything,
+        };
+        let options = WatchOptions {
+            start,
+            mark_initial: query.initial_events,
+            bookmarks: query.bookmarks,
+            ends: query.timeout_seconds.map(|seconds| tokio::time::Instant::now() + Duration::from_secs(seconds)),
+        };
+        return Ok(watch::respond(app, asker.viewer, filter, options, permit));
+    }
+    let served = match &query.continue_ {
+        Some(token) => app.pages.at(Instant::now(), token.version)?,
+        None => app.index.at(Arc::clone(&newest)).await?,
+    };
+    let moment = Moment { version: served.version, ..Moment::of(&newest) };
+    let pages = Arc::clone(&app.pages);
+    answer::computed(move || {
+        let (list, more) = page(&served, &asker.viewer, &filter, &query, &moment);
+        if more {
+            pages.keep(Instant::now(), &served);
+        }
+        answer::json(&list, &moment)
+    })
+    .await
+}
+
+/// One page, and whether there are more.
+fn page<R: Resource>(
+    served: &Served,
+    viewer: &Viewer,
+    filter: &Filter<R>,
+    query: &ListQuery,
+    moment: &Moment,
+) -> (List<R::Object>, bool) {
+    let lens = Lens::new(&served.published.state, viewer);
+    let limit = match query.limit {
+        0 => usize::MAX,
+        limit => usize::try_from(limit).unwrap_or(usize::MAX),
+    };
+    let from = query.continue_.as_ref().map_or(Bound::Unbounded, |token| Bound::Excluded(token.last.clone()));
+    let mut items = Vec::new();
+    let mut last = None;
+    let mut metadata = moment.list_meta();
+    let mut rest = R::table(served)
+        .rows
+        .range((from, Bound::Unbounded))
+        .filter(|(key, _)| filter.takes_key(key, viewer))
+        .peekable();
+    while items.len() < limit {
+        let Some((key, row)) = rest.next() else { break };
+        let Some(mut object) = R::render(&lens, &row.id).filter(|object| filter.takes(object)) else { continue };
+        R::meta_mut(&mut object).resource_version = row.version.to_string();
+        items.push(object);
+        last = Some(key);
+    }
+    let more = rest.peek().is_some();
+    if let (true, Some(last)) = (more, last) {
+        metadata.continue_ = Continue { version: served.version, last: last.clone() }.to_string();
+        // With selectors nobody has counted yet; without, it is known.
+        metadata.remaining_item_count = filter.is_everything().then(|| rest.count() as u64);
+    }
+    let kind = format!("{}List", R::KIND);
+    (List { api_version: API_VERSION.to_owned(), kind, metadata, items }, more)
+}
+
+/// Answers one object.
+pub(super) async fn get<R: Resource>(app: App, asker: Asker, namespace: Text, name: &str) -> Result<Response, Refusal> {
+    let newest = app.ready()?;
+    let served = app.index.at(Arc::clone(&newest)).await?;
+    let moment = Moment { version: served.version, ..Moment::of(&newest) };
+    let object = find::<R>(&served, &asker.viewer, namespace, name)?;
+    Ok(answer::json(&object, &moment))
+}
+
+/// One object with its resource version, as this viewer may see it.
+pub(super) fn find<R: Resource>(
+    served: &Served,
+    viewer: &Viewer,
+    namespace: Text,
+    name: &str,
+) -> Result<R::Object, Refusal> {
+    let not_found = || Refusal::NotFound(R::PLURAL, name.to_owned());
+    if !namespace.is_empty() && !viewer.sees(&namespace) {
+        return Err(not_found());
+    }
+    let key = Key { namespace, name: name.into() };
+    let row = R::table(served).rows.get(&key).ok_or_else(not_found)?;
+    let lens = Lens::new(&served.published.state, viewer);
+    let mut object = R::render(&lens, &row.id).ok_or_else(not_found)?;
+    R::meta_mut(&mut object).resource_version = row.version.to_string();
+    Ok(object)
+}

@@ -1,0 +1,191 @@
+//! What there is: discovery in the old and in the aggregated form, and the server's version.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::Json;
+use fluxion_api::{API_VERSION, GROUP, VERSION};
+use serde_json::{Value, json};
+
+/// Aggregated discovery, as kube-apiserver asks for it and compares it: parameters included.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// One resource of the API.
+struct Described {
+    plural: &'static str,
+    singular: &'static str,
+    kind: &'static str,
+    short: &'static [&'static str],
+    namespaced: bool,
+    verbs: &'static [&'static str],
+    /// Name, kind of the answer, verb.
+    subresources: &'static [(&'static str, &'static str, &'static str)],
+}
+
+const LISTED: &[&str] = &["get", "list", "watch"];
+const READ: &[&str] = &["get", "list"];
+
+// There is no `delete`: with it the cluster's garbage collector and namespace controller would watch these
+// objects, and delete them by themselves.
+const RESOURCES: &[Described] = &[
+    Described {
+        plural: "fluxionjobs",
+        singular: "fluxionjob",
+        kind: "FluxionJob",
+        short: &["fj"],
+        namespaced: true,
+        verbs: LISTED,
+        subresources: &[("cancel", "CancelAnswer", "create"), ("explain", "FluxionExplanation", "get")],
+    },
+    Described {
+        plural: "fluxionnodes",
+        singular: "fluxionnode",
+        kind: "FluxionNode",
+        short: &["fn"],
+        namespaced: false,
+        verbs: LISTED,
+        subresources: &[],
+    },
+    Described {
+        plural: "fluxionqueues",
+        singular: "fluxionqueue",
+        kind: "FluxionQueue",
+        short: &["fq"],
+        namespaced: false,
+        verbs: LISTED,
+        subresources: &[],
+    },
+    Described {
+        plural: "fluxiongraphs",
+        singular: "fluxiongraph",
+        kind: "FluxionGraph",
+        short: &[],
+        namespaced: false,
+        verbs: READ,
+        subresources: &[],
+    },
+    Described {
+        plural: "fluxiontimelines",
+        singular: "fluxiontimeline",
+        kind: "FluxionTimeline",
+        short: &[],
+        namespaced: false,
+        verbs: READ,
+        subresources: &[],
+    },
+    Described {
+        plural: "fluxionaudits",
+        singular: "fluxionaudit",
+        kind: "FluxionAudit",
+        short: &[],
+        namespaced: false,
+        verbs: READ,
+        subresources: &[],
+    },
+];
+
+/// `/apis`: the groups, in the form that is asked for.
+pub(super) async fn groups(headers: HeaderMap) -> Response {
+    let mut response = if wants_aggregated(&headers) {
+        ([(header::CONTENT_TYPE, AGGREGATED)], aggregated().to_string()).into_response()
+    } else {
+        Json(json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": [api_group()] })).into_response()
+    };
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+/// `/apis/GROUP`.
+pub(super) async fn group() -> Json<Value> {
+    let mut group = api_group();
+    group["kind"] = json!("APIGroup");
+    group["apiVersion"] = json!("v1");
+    Json(group)
+}
+
+/// `/apis/GROUP/VERSION`: the resources.
+pub(super) async fn resources() -> Json<Value> {
+    let mut list = Vec::new();
+    for resource in RESOURCES {
+        list.push(json!({
+            "name": resource.plural,
+            "singularName": resource.singular,
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": resource.verbs,
+            "shortNames": resource.short,
+            "categories": ["fluxion"],
+        }));
+        for (name, kind, verb) in resource.subresources {
+            list.push(json!({
+                "name": format!("{}/{name}", resource.plural),
+                "singularName": "",
+                "namespaced": resource.namespaced,
+                "kind": kind,
+                "verbs": [verb],
+            }));
+        }
+    }
+    Json(json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": API_VERSION, "resources": list }))
+}
+
+/// `/version`, with the members that Kubernetes' clients read.
+pub(super) async fn version() -> Json<Value> {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut parts = version.split('.');
+    Json(json!({
+        "major": parts.next(),
+        "minor": parts.next(),
+        "gitVersion": format!("v{version}"),
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "",
+        "goVersion": "",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        "name": env!("CARGO_PKG_NAME"),
+    }))
+}
+
+fn api_group() -> Value {
+    let version = json!({ "groupVersion": API_VERSION, "version": VERSION });
+    json!({ "name": GROUP, "versions": [version], "preferredVersion": version })
+}
+
+fn aggregated() -> Value {
+    let response_kind = |kind: &str| json!({ "group": GROUP, "version": VERSION, "kind": kind });
+    let resources = RESOURCES.iter().map(|resource| {
+        let subresources = resource.subresources.iter().map(|(name, kind, verb)| {
+            json!({ "subresource": name, "responseKind": response_kind(kind), "verbs": [verb] })
+        });
+        json!({
+            "resource": resource.plural,
+            "responseKind": response_kind(resource.kind),
+            "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+            "singularResource": resource.singular,
+            "verbs": resource.verbs,
+            "shortNames": resource.short,
+            "categories": ["fluxion"],
+            "subresources": subresources.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": [{
+            "metadata": { "name": GROUP, "creationTimestamp": null },
+            "versions": [{ "version": VERSION, "resources": resources.collect::<Vec<_>>(), "freshness": "Current" }],
+        }],
+    })
+}
+
+/// Whether one of the accepted types is aggregated discovery; its parameters come in any order.
+fn wants_aggregated(headers: &HeaderMap) -> bool {
+    let wanted = ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"];
+    headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).any(|accept| {
+        accept.split(',').any(|one| {
+            let parts: Vec<&str> = one.split(';').map(str::trim).collect();
+            parts.first() == Some(&"application/json") && wanted.iter().all(|part| parts.contains(part))
+        })
+    })
+}

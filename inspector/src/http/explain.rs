@@ -1,0 +1,41 @@
+//! `fluxionjobs/explain`: why a job is where it is.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::App;
+use super::answer::{self, Moment};
+use super::auth::Asker;
+use super::collection::find;
+use super::jobs::Jobs;
+use super::path::Names;
+use super::refusal::Refusal;
+use super::resource::Resource;
+use crate::view::{Lens, explain};
+
+/// Explains one job.
+pub(super) async fn get(
+    State(app): State<App>,
+    Extension(asker): Extension<Asker>,
+    Names((namespace, name)): Names<(String, String)>,
+) -> Result<Response, Refusal> {
+    let newest = app.ready()?;
+    let served = app.index.at(Arc::clone(&newest)).await?;
+    let moment = Moment { version: served.version, ..Moment::of(&newest) };
+    let object = find::<Jobs>(&served, &asker.viewer, namespace.as_str().into(), &name)?;
+    answer::computed(move || {
+        let state = &served.published.state;
+        let Some(job) = state.job_named(&namespace, &name) else {
+            return axum::response::IntoResponse::into_response(Refusal::NotFound(Jobs::PLURAL, name));
+        };
+        let lens = Lens::new(state, &asker.viewer);
+        let mut explanation = explain::explain(&lens, job, object);
+        explanation.metadata.resource_version = moment.version.to_string();
+        explanation.observed_at = crate::view::text::time(moment.observed_at);
+        answer::json(&explanation, &moment)
+    })
+    .await
+}

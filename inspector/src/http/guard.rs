@@ -1,0 +1,86 @@
+//! What keeps one bad request from harming the others: time limits, caught panics, answers for what there is
+//! not.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::{Method, Uri};
+use axum::middleware::Next;
+use axum::response::Response;
+use futures::FutureExt;
+use http_body::Body;
+use tower_http::compression::predicate::Predicate;
+
+use super::refusal::Refusal;
+use super::watch::Streamed;
+
+/// No answer takes longer to begin; kube-apiserver gives up after 60 s.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Smaller answers are sent as they are.
+const WORTH_COMPRESSING: u64 = 8 * 1024;
+
+/// Ends what takes too long and catches what panics.
+pub(super) async fn bounded(request: Request, next: Next) -> Result<Response, Refusal> {
+    within(LIMIT, request, next).await
+}
+
+/// As [`bounded`], with another limit.
+pub(super) async fn within(limit: Duration, request: Request, next: Next) -> Result<Response, Refusal> {
+    let what = format!("{} {}", request.method(), request.uri().path());
+    let work = AssertUnwindSafe(next.run(request)).catch_unwind();
+    match tokio::time::timeout(limit, work).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(panic)) => {
+            tracing::error!(request = what, panic = said(&*panic), "a request made the server panic");
+            Err(Refusal::Internal)
+        }
+        Err(_) => {
+            tracing::warn!(request = what, "a request took too long");
+            Err(Refusal::Timeout(limit.as_secs()))
+        }
+    }
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
+}
+
+/// Compresses large answers, but no watch: its events must not wait for each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compressible;
+
+impl Predicate for Compressible {
+    fn should_compress<B: Body>(&self, response: &axum::http::Response<B>) -> bool {
+        response.extensions().get::<Streamed>().is_none()
+            && response.body().size_hint().lower() >= WORTH_COMPRESSING
+    }
+}
+
+/// 404.
+pub(super) async fn no_such_path() -> Refusal {
+    Refusal::NoSuchPath
+}
+
+/// 405, with what to do instead.
+pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> Refusal {
+    let path = uri.path();
+    if path.contains("/fluxionjobs") {
+        if path.ends_with("/cancel") {
+            return Refusal::MethodNotAllowed(
+                "POST",
+                format!("{method} is not allowed here: POST cancels; use `kubectl fluxion cancel JOB`"),
+            );
+        }
+        return Refusal::MethodNotAllowed(
+            "GET, HEAD",
+            format!(
+                "{method} is not allowed: a FluxionJob shows Pods that exist elsewhere; to end it use \
+                 `kubectl fluxion cancel JOB`, to change it change the object its Pods come from"
+            ),
+        );
+    }
+    Refusal::MethodNotAllowed("GET, HEAD", format!("{method} is not allowed here: this can only be read"))
+}

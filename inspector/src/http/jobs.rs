@@ -1,0 +1,128 @@
+//! `fluxionjobs`: lists, watches, single jobs.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use fluxion_api::{FluxionJob, ObjectMeta};
+use fluxion_core::model::Text;
+use fluxion_core::state::{Job, JobId};
+
+use super::App;
+use super::auth::Asker;
+use super::collection;
+use super::index::{Key, Served, Table};
+use super::path::Names;
+use super::query::ListQuery;
+use super::refusal::Refusal;
+use super::resource::Resource;
+use crate::view::{Lens, job};
+
+/// The resource.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Jobs;
+
+impl Resource for Jobs {
+    type Object = FluxionJob;
+    type Id = JobId;
+
+    const KIND: &'static str = "FluxionJob";
+    const PLURAL: &'static str = "fluxionjobs";
+    const FIELDS: &'static [&'static str] = &[
+        "metadata.name",
+        "metadata.namespace",
+        "status.state",
+        "spec.queue",
+        "spec.group.kind",
+        "spec.group.name",
+        "node",
+    ];
+
+    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, JobId, Option<u64>)> {
+        let rows = lens.state.jobs().map(|job| {
+            let name = lens.state.object_name(job);
+            (Key { namespace: job.key.namespace.clone(), name: name.into() }, job.key.uid.clone(), job.id, stamp(lens, job))
+        });
+        rows.collect()
+    }
+
+    fn render(lens: &Lens<'_>, id: &JobId) -> Option<FluxionJob> {
+        lens.state.job(*id).map(|found| job::job(lens, found))
+    }
+
+    fn field<'a>(object: &'a FluxionJob, field: &str) -> Vec<&'a str> {
+        match field {
+            "metadata.name" => vec![&object.metadata.name],
+            "metadata.namespace" => object.metadata.namespace.as_deref().into_iter().collect(),
+            "status.state" => vec![&object.status.state],
+            "spec.queue" => vec![&object.spec.queue],
+            "spec.group.kind" => vec![&object.spec.group.kind],
+            "spec.group.name" => vec![&object.spec.group.name],
+            // Where it is, or will be.
+            "node" => {
+                let on = object.status.allocation.iter().flat_map(|allocation| &allocation.nodes);
+                let planned = object.status.reservation.iter().flat_map(|reservation| &reservation.nodes);
+                on.map(|node| node.name.as_str()).chain(planned.map(String::as_str)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn meta(object: &FluxionJob) -> &ObjectMeta {
+        &object.metadata
+    }
+
+    fn meta_mut(object: &mut FluxionJob) -> &mut ObjectMeta {
+        &mut object.metadata
+    }
+
+    fn redact(object: &mut FluxionJob) {
+        object.status.position = None;
+        object.status.waits_for.clear();
+    }
+
+    fn table(served: &Served) -> &Table<Self> {
+        &served.jobs
+    }
+}
+
+/// Whatever changes about a job makes it another object in memory. What it shows of others (its place in the
+/// queue, the ends of those it waits for) goes into the stamp beside that.
+fn stamp(lens: &Lens<'_>, job: &Job) -> Option<u64> {
+    let address = |job: &Job| std::ptr::from_ref(job).addr() as u64;
+    let mut hasher = DefaultHasher::new();
+    (address(job), lens.position(job.id)).hash(&mut hasher);
+    for other in job.waits_for.iter().filter_map(|id| lens.state.job(*id)) {
+        address(other).hash(&mut hasher);
+    }
+    Some(hasher.finish())
+}
+
+/// All namespaces.
+pub(super) async fn list_all(
+    State(app): State<App>,
+    Extension(asker): Extension<Asker>,
+    query: ListQuery,
+) -> Result<Response, Refusal> {
+    collection::list::<Jobs>(app, asker, None, query).await
+}
+
+/// One namespace.
+pub(super) async fn list(
+    State(app): State<App>,
+    Extension(asker): Extension<Asker>,
+    Names(namespace): Names<String>,
+    query: ListQuery,
+) -> Result<Response, Refusal> {
+    collection::list::<Jobs>(app, asker, Some(namespace.into()), query).await
+}
+
+/// One job.
+pub(super) async fn get(
+    State(app): State<App>,
+    Extension(asker): Extension<Asker>,
+    Names((namespace, name)): Names<(String, String)>,
+) -> Result<Response, Refusal> {
+    collection::get::<Jobs>(app, asker, namespace.into(), &name).await
+}

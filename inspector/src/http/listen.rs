@@ -1,0 +1,164 @@
+//! Where the API listens: on loopback only, with a limit on connections, and dropping whoever stops reading.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep};
+
+use super::{App, router};
+
+/// So many connections at once; others wait to be accepted.
+const CONNECTIONS: usize = 1024;
+/// Who takes nothing for this long while there is something to be written is dropped.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// Why there is no listener.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    #[error("{0} can be reached from other machines: listen on 127.0.0.1 or [::1]")]
+    NotLoopback(SocketAddr),
+    #[error("can't listen on {address}: {source}; choose another with --listen (port 0 takes a free one)")]
+    Io { address: SocketAddr, source: io::Error },
+}
+
+/// Binds a loopback address; port 0 takes a free one.
+pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    if !address.ip().is_loopback() {
+        return Err(ListenError::NotLoopback(address));
+    }
+    TcpListener::bind(address).await.map_err(|source| ListenError::Io { address, source })
+}
+
+/// Serves until the app is told to stop, then ends watches and lets running requests finish.
+pub async fn serve(listener: TcpListener, app: App) -> io::Result<()> {
+    let stopping = app.stopping.clone();
+    let listener = Patient { listener, free: Arc::new(Semaphore::new(CONNECTIONS)), patience: STALLED };
+    axum::serve(listener, router(app)).with_graceful_shutdown(stopping.cancelled_owned()).await
+}
+
+struct Patient {
+    listener: TcpListener,
+    free: Arc<Semaphore>,
+    patience: Duration,
+}
+
+impl Listener for Patient {
+    type Io = Connection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Connection, SocketAddr) {
+        // The semaphore is never closed; were it, the connection would be served without being counted.
+        let permit = Arc::clone(&self.free).acquire_owned().await.ok();
+        let (stream, address) = Listener::accept(&mut self.listener).await;
+        (Connection { stream, stalled: None, patience: self.patience, _permit: permit }, address)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that fails when its peer takes nothing for as long as its patience lasts.
+struct Connection {
+    stream: TcpStream,
+    /// Runs while something waits to be written.
+    stalled: Option<Pin<Box<Sleep>>>,
+    patience: Duration,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Connection {
+    fn watched<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let patience = self.patience;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        ready!(stalled.as_mut().poll(context));
+        tracing::info!("dropped a client that stopped reading");
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watched(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.watched(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn other_machines_are_not_listened_to() {
+        for bad in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+            assert!(matches!(listen(bad.parse().unwrap()).await, Err(ListenError::NotLoopback(_))), "{bad}");
+        }
+        let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let taken = listener.local_addr().unwrap();
+        assert!(matches!(listen(taken).await, Err(ListenError::Io { .. })));
+    }
+
+    #[tokio::test]
+    async fn who_stops_reading_is_dropped() {
+        use tokio::io::AsyncWriteExt;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut patient = Patient {
+            listener,
+            free: Arc::new(Semaphore::new(1)),
+            patience: Duration::from_millis(50),
+        };
+        let _client = TcpStream::connect(address).await.unwrap();
+        let (mut connection, _) = patient.accept().await;
+        let chunk = vec![0_u8; 1 << 20];
+        let error = loop {
+            if let Err(error) = connection.write_all(&chunk).await {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,77 @@
+//! Pages of a list: the token that names where the next one begins, and the moments that unfinished lists
+//! still need. A later page shows the same moment as the first one.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::index::{Key, Served};
+use super::refusal::Refusal;
+
+/// So many moments are kept for lists that are not read to their end.
+const KEPT: usize = 16;
+/// And for so long.
+const KEPT_FOR: Duration = Duration::from_mins(5);
+
+/// Where the next page begins: after `last`, at the moment with this resource version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Continue {
+    pub version: u64,
+    pub last: Key,
+}
+
+impl fmt::Display for Continue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}/{}", self.version, self.last.namespace, self.last.name)
+    }
+}
+
+impl FromStr for Continue {
+    type Err = Refusal;
+
+    fn from_str(token: &str) -> Result<Self, Refusal> {
+        let parts = || {
+            let (version, rest) = token.split_once(':')?;
+            let (namespace, name) = rest.split_once('/')?;
+            let last = Key { namespace: namespace.into(), name: name.into() };
+            Some(Self { version: version.parse().ok()?, last })
+        };
+        parts().filter(|_| token.len() < 1024).ok_or_else(|| {
+            Refusal::BadRequest("continue: not a token of this server: hand back what the last page said".to_owned())
+        })
+    }
+}
+
+/// Moments that lists with more pages were begun at.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    begun: Mutex<VecDeque<(Instant, Arc<Served>)>>,
+}
+
+impl Pages {
+    /// Keeps a moment, because a page of it was handed out that is not the last.
+    pub(super) fn keep(&self, now: Instant, served: &Arc<Served>) {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.retain(|(since, kept)| {
+            kept.version != served.version && now.saturating_duration_since(*since) < KEPT_FOR
+        });
+        while begun.len() >= KEPT {
+            begun.pop_front();
+        }
+        begun.push_back((now, Arc::clone(served)));
+    }
+
+    /// The moment that a token names.
+    pub(super) fn at(&self, now: Instant, version: u64) -> Result<Arc<Served>, Refusal> {
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun
+            .iter()
+            .find(|(since, kept)| kept.version == version && now.saturating_duration_since(*since) < KEPT_FOR)
+            .map(|(_, served)| Arc::clone(served))
+            .ok_or_else(|| {
+                Refusal::Expired("continue: this list was begun too long ago: start again without continue".to_owned())
+            })
+    }
+}

@@ -1,0 +1,28 @@
+//! The names in a path.
+
+use axum::extract::{FromRequestParts, Path, rejection::PathRejection};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use super::refusal::Refusal;
+
+/// The decoded names in a path. They are looked up and nothing else, so any text may come.
+#[derive(Clone, Debug)]
+pub(super) struct Names<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Names<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(names)) => Ok(Self(names)),
+            Err(PathRejection::FailedToDeserializePathParams(_)) => {
+                Err(Refusal::BadRequest("the path holds a name that is no UTF-8 text".to_owned()))
+            }
+            Err(error) => {
+                tracing::error!(%error, "a route takes other names than its path has");
+                Err(Refusal::Internal)
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The query of a list or watch, as Kubernetes clients send it. Unknown keys are ignored, as kube-apiserver
+//! does; a known key with a value that can't be is refused.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use super::page::Continue;
+use super::refusal::Refusal;
+
+/// Longer queries are refused.
+const MAX_BYTES: usize = 32 * 1024;
+/// A watch is ended after this at the latest when the asker named a time: one day.
+const MAX_WATCH_SECONDS: u64 = 86_400;
+
+/// The keys and values of a query, decoded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        if text.len() > MAX_BYTES {
+            return Err(Refusal::BadRequest(format!("the query is longer than {MAX_BYTES} bytes")));
+        }
+        Ok(Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect()))
+    }
+
+    /// The first value of a key.
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a switch is on; `KEY`, `KEY=1` and `KEY=true` all switch on.
+    pub(super) fn flag(&self, key: &str) -> Result<bool, Refusal> {
+        match self.get(key) {
+            None | Some("false" | "0" | "False" | "FALSE" | "f" | "F") => Ok(false),
+            Some("" | "true" | "1" | "True" | "TRUE" | "t" | "T") => Ok(true),
+            Some(_) => Err(Refusal::BadRequest(format!("{key}: must be true or false"))),
+        }
+    }
+
+    /// Whether nothing shall be changed: `dryRun=All`.
+    pub(super) fn dry_run(&self) -> Result<bool, Refusal> {
+        let mut values = self.0.iter().filter(|(name, _)| name == "dryRun").peekable();
+        let asked = values.peek().is_some();
+        if values.all(|(_, value)| value == "All") {
+            Ok(asked)
+        } else {
+            Err(Refusal::BadRequest("dryRun: the only value is All".to_owned()))
+        }
+    }
+
+    fn number(&self, key: &str) -> Result<u64, Refusal> {
+        match self.get(key) {
+            None | Some("") => Ok(0),
+            Some(text) => text
+                .parse()
+                .map_err(|_| Refusal::BadRequest(format!("{key}: must be a whole number, 0 or more"))),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Query {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        Self::parse(parts.uri.query().unwrap_or_default())
+    }
+}
+
+/// What a list or a watch is asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ListQuery {
+    /// 0: no limit.
+    pub limit: u64,
+    pub continue_: Option<Continue>,
+    /// Not parsed yet: which fields there are depends on the resource.
+    pub label_selector: String,
+    pub field_selector: String,
+    pub watch: bool,
+    /// `None` when not said.
+    pub resource_version: Option<u64>,
+    pub initial_events: bool,
+    pub bookmarks: bool,
+    pub timeout_seconds: Option<u64>,
+}
+
+impl TryFrom<&Query> for ListQuery {
+    type Error = Refusal;
+
+    fn try_from(query: &Query) -> Result<Self, Refusal> {
+        let text = |key: &str| query.get(key).unwrap_or_default().to_owned();
+        let watch = query.flag("watch")?;
+        let initial_events = query.flag("sendInitialEvents")?;
+        if initial_events && !watch {
+            return Err(Refusal::BadRequest("sendInitialEvents: only for a watch (watch=true)".to_owned()));
+        }
+        let resource_version = match query.get("resourceVersion") {
+            None | Some("") => None,
+            Some(_) => Some(query.number("resourceVersion")?),
+        };
+        let seconds = query.number("timeoutSeconds")?;
+        let continue_ = match query.get("continue") {
+            None | Some("") => None,
+            Some(token) => Some(token.parse()?),
+        };
+        Ok(Self {
+            limit: query.number("limit")?,
+            continue_,
+            label_selector: text("labelSelector"),
+            field_selector: text("fieldSelector"),
+            watch,
+            resource_version,
+            initial_events,
+            bookmarks: query.flag("allowWatchBookmarks")?,
+            timeout_seconds: (seconds > 0).then(|| seconds.min(MAX_WATCH_SECONDS)),
+        })
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for ListQuery {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let query = Query::from_request_parts(parts, state).await?;
+        Self::try_from(&query)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(text: &str) -> Result<ListQuery, Refusal> {
+        ListQuery::try_from(&Query::parse(text)?)
+    }
+
+    #[test]
+    fn what_kubectl_sends_is_understood() {
+        let query = list("limit=500&fieldSelector=metadata.name%3Djob.a&resourceVersion=0&watch=true&allowWatchBookmarks=true&timeoutSeconds=300&unknown=1").unwrap();
+        assert_eq!((query.limit, query.resource_version, query.watch, query.bookmarks), (500, Some(0), true, true));
+        assert_eq!(query.field_selector, "metadata.name=job.a");
+        assert_eq!(query.timeout_seconds, Some(300));
+    }
+
+    #[test]
+    fn impossible_values_are_refused() {
+        for bad in [
+            "limit=-1",
+            "limit=1e9",
+            "limit=99999999999999999999999",
+            "watch=maybe",
+            "resourceVersion=abc",
+            "resourceVersion=-5",
+            "sendInitialEvents=true",
+            "continue=%00%ff",
+            "timeoutSeconds=-1",
+        ] {
+            assert!(matches!(list(bad), Err(Refusal::BadRequest(_))), "{bad}");
+        }
+        assert!(list(&"x=1&".repeat(20_000)).is_err());
+        assert_eq!(list("limit=1000000000").unwrap().limit, 1_000_000_000);
+        assert_eq!(list("%zz=%&&==&limit").unwrap().limit, 0);
+    }
+
+    #[test]
+    fn a_dry_run_is_all_or_refused() {
+        let dry = |text: &str| Query::parse(text).unwrap().dry_run();
+        assert_eq!(dry(""), Ok(false));
+        assert_eq!(dry("dryRun=All"), Ok(true));
+        for bad in ["dryRun=", "dryRun=all", "dryRun=None", "dryRun=All&dryRun=x"] {
+            assert!(dry(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Errors as they are answered: Kubernetes `Status` objects, each with a stable reason.
+//!
+//! What went wrong inside is logged, never told: a [`Refusal`] only carries texts written for the asker.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use fluxion_api::Status;
+
+/// Why a request is not answered with what it asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("{0}")]
+    BadRequest(String),
+    #[error("this server wants the bearer token of the server.json it was started with")]
+    Unauthorized,
+    #[error("{0}")]
+    Forbidden(String),
+    /// Resource and name.
+    #[error("{0} \"{1}\" not found")]
+    NotFound(&'static str, String),
+    #[error("there is nothing at this path: the resources are listed at /apis/{api}", api = fluxion_api::API_VERSION)]
+    NoSuchPath,
+    /// The methods that are allowed, and what to do instead.
+    #[error("{1}")]
+    MethodNotAllowed(&'static str, String),
+    #[error("{0}")]
+    Conflict(String),
+    #[error("{0}")]
+    Expired(String),
+    #[error("the body is larger than 64 KiB")]
+    TooLarge,
+    #[error("{0} watches are open already: end one, or try again later")]
+    TooMany(usize),
+    #[error("the answer took longer than {0} s: ask for less (limit=, a selector), or try again later")]
+    Timeout(u64),
+    #[error("{0}: try again in a moment")]
+    Unavailable(&'static str),
+    /// The cause is in the server's log.
+    #[error("the server failed on this request; its log says why")]
+    Internal,
+}
+
+impl Refusal {
+    /// The HTTP status and the reason word that go with it.
+    pub fn code(&self) -> (StatusCode, &'static str) {
+        match self {
+            Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "BadRequest"),
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "Unauthorized"),
+            Self::Forbidden(_) => (StatusCode::FORBIDDEN, "Forbidden"),
+            Self::NotFound(..) | Self::NoSuchPath => (StatusCode::NOT_FOUND, "NotFound"),
+            Self::MethodNotAllowed(..) => (StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed"),
+            Self::Conflict(_) => (StatusCode::CONFLICT, "Conflict"),
+            Self::Expired(_) => (StatusCode::GONE, "Expired"),
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge"),
+            Self::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
+            Self::Timeout(_) => (StatusCode::GATEWAY_TIMEOUT, "Timeout"),
+            Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
+            Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
+        }
+    }
+
+    /// The same as an object, as a watch sends it in an `ERROR` event.
+    pub fn status(&self) -> Status {
+        let (code, reason) = self.code();
+        Status::failure(code.as_u16(), reason, self.to_string())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.code().0, Json(self.status())).into_response();
+        let headers = response.headers_mut();
+        match self {
+            Self::Unauthorized => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::MethodNotAllowed(allowed, _) => {
+                headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
+            }
+            Self::Unavailable(_) | Self::TooMany(_) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        response
+    }
+}

@@ -1,0 +1,44 @@
+//! What lists, watches and single objects have in common: one trait, implemented by each resource's
+//! controller.
+
+use std::fmt::Debug;
+
+use fluxion_api::ObjectMeta;
+use fluxion_core::model::Text;
+use serde::Serialize;
+
+use super::index::{Key, Served, Table};
+use crate::view::Lens;
+
+/// A resource with objects that can be listed and watched.
+pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
+    type Object: Serialize + PartialEq + Clone + Debug + Send + Sync;
+    /// Finds an object in the state.
+    type Id: Clone + Debug + Send + Sync;
+
+    const KIND: &'static str;
+    /// As it stands in the path.
+    const PLURAL: &'static str;
+    /// The fields that can be selected by.
+    const FIELDS: &'static [&'static str];
+
+    /// Key, uid, id and stamp of every object. Two states that are both alive give an object the same stamp
+    /// only if it is the same in both; without a stamp it is rendered and compared.
+    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, Self::Id, Option<u64>)>;
+
+    /// One object as the lens' viewer may see it, without a resource version.
+    fn render(lens: &Lens<'_>, id: &Self::Id) -> Option<Self::Object>;
+
+    /// The values of one of [`Self::FIELDS`].
+    fn field<'a>(object: &'a Self::Object, field: &str) -> Vec<&'a str>;
+
+    fn meta(object: &Self::Object) -> &ObjectMeta;
+
+    fn meta_mut(object: &mut Self::Object) -> &mut ObjectMeta;
+
+    /// Leaves of an object that was rendered for the administrator what everyone may know who may know that
+    /// it was there.
+    fn redact(object: &mut Self::Object);
+
+    fn table(served: &Served) -> &Table<Self>;
+}

@@ -1,0 +1,151 @@
+//! `/metrics`: counts of requests, and what can be read off the latest snapshot.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::{Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+
+use super::App;
+use crate::engine::EngineHandle;
+use crate::metrics::Metrics;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    resource: &'static str,
+    verb: &'static str,
+    code: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct JobLabels {
+    queue: String,
+    state: &'static str,
+}
+
+/// What is counted about requests, and gauges that are set when they are asked for.
+pub(super) struct Requests {
+    engine: EngineHandle,
+    total: Family<RequestLabels, Counter>,
+    seconds: Histogram,
+    jobs: Family<JobLabels, Gauge>,
+    nodes: Gauge,
+    snapshot: Gauge,
+    waiting_events: Gauge,
+}
+
+impl Requests {
+    /// Puts these among the other metrics.
+    pub(super) fn register(metrics: &Metrics, engine: EngineHandle) -> Self {
+        let requests = Self {
+            engine,
+            total: Family::default(),
+            // 100 µs to about 50 s.
+            seconds: Histogram::new(exponential_buckets(0.0001, 2.0, 20)),
+            jobs: Family::default(),
+            nodes: Gauge::default(),
+            snapshot: Gauge::default(),
+            waiting_events: Gauge::default(),
+        };
+        metrics.register(|registry| {
+            registry.register("http_requests", "Requests by resource, verb and code", requests.total.clone());
+            registry.register(
+                "http_request_seconds",
+                "Time until an answer began",
+                requests.seconds.clone(),
+            );
+            registry.register("jobs", "Jobs by queue and state", requests.jobs.clone());
+            registry.register("nodes", "Nodes in the graph", requests.nodes.clone());
+            registry.register(
+                "snapshot_timestamp_seconds",
+                "When the snapshot that is served was last known to be current",
+                requests.snapshot.clone(),
+            );
+            registry.register("inbox_events", "Events that wait for the engine", requests.waiting_events.clone());
+        });
+        requests
+    }
+
+    fn refresh(&self) {
+        let published = self.engine.snapshot();
+        let mut counts: BTreeMap<(&str, &'static str), i64> = BTreeMap::new();
+        for job in published.state.jobs() {
+            *counts.entry((&job.queue, job.state.as_str())).or_default() += 1;
+        }
+        self.jobs.clear();
+        for ((queue, state), count) in counts {
+            self.jobs.get_or_create(&JobLabels { queue: queue.to_owned(), state }).set(count);
+        }
+        self.nodes.set(i64::try_from(published.state.inventory().node_count()).unwrap_or(i64::MAX));
+        self.snapshot.set(published.observed_at);
+        self.waiting_events.set(i64::try_from(self.engine.waiting()).unwrap_or(i64::MAX));
+    }
+}
+
+/// Counts a request.
+pub(super) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
+    let (resource, verb) = kind_of(request.method(), request.uri().path(), request.uri().query());
+    let began = Instant::now();
+    let response = next.run(request).await;
+    app.requests.seconds.observe(began.elapsed().as_secs_f64());
+    let labels = RequestLabels { resource, verb, code: response.status().as_u16() };
+    app.requests.total.get_or_create(&labels).inc();
+    response
+}
+
+/// Which resource and verb, from a fixed set: labels must not grow with what is asked.
+fn kind_of(method: &Method, path: &str, query: Option<&str>) -> (&'static str, &'static str) {
+    const RESOURCES: [&str; 6] = [
+        "fluxionjobs",
+        "fluxionnodes",
+        "fluxionqueues",
+        "fluxiongraphs",
+        "fluxiontimelines",
+        "fluxionaudits",
+    ];
+    let parts: Vec<&str> = path.split('/').collect();
+    let found = RESOURCES.iter().find_map(|name| Some((*name, parts.iter().position(|part| part == name)?)));
+    let Some((resource, at)) = found else { return ("other", if method == Method::GET { "get" } else { "other" }) };
+    let watch = query.is_some_and(|query| query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch")));
+    let verb = match (method, parts.get(at + 1), parts.get(at + 2).copied()) {
+        (&Method::GET, None, _) if watch => "watch",
+        (&Method::GET, None, _) => "list",
+        (&Method::GET, Some(_), None) => "get",
+        (&Method::GET, Some(_), Some("explain")) => "explain",
+        (&Method::POST, Some(_), Some("cancel")) => "cancel",
+        _ => "other",
+    };
+    (resource, verb)
+}
+
+/// `/metrics`.
+pub(super) async fn metrics(State(app): State<App>) -> Response {
+    app.requests.refresh();
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, content_type)], app.metrics.encode()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_told_apart_by_a_fixed_set_of_words() {
+        let base = "/apis/fluxion.flux-framework.org/v1alpha1";
+        let kind = |method: Method, path: &str, query| kind_of(&method, &format!("{base}{path}"), query);
+        assert_eq!(kind(Method::GET, "/fluxionjobs", Some("limit=5")), ("fluxionjobs", "list"));
+        assert_eq!(kind(Method::GET, "/fluxionjobs", Some("watch=true")), ("fluxionjobs", "watch"));
+        assert_eq!(kind(Method::GET, "/namespaces/a/fluxionjobs/job.b", None), ("fluxionjobs", "get"));
+        assert_eq!(kind(Method::GET, "/namespaces/a/fluxionjobs/b/explain", None), ("fluxionjobs", "explain"));
+        assert_eq!(kind(Method::POST, "/namespaces/a/fluxionjobs/b/cancel", None), ("fluxionjobs", "cancel"));
+        assert_eq!(kind(Method::DELETE, "/fluxionnodes/n", None), ("fluxionnodes", "other"));
+        assert_eq!(kind_of(&Method::GET, "/healthz", None), ("other", "get"));
+    }
+}

@@ -1,0 +1,180 @@
+//! The API as a client sees it, on a running engine with a clock of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, StatusCode};
+use axum::response::Response;
+use fluxion_core::event::{Effect, Event};
+use fluxion_core::inventory::NodeSpec;
+use fluxion_core::model::{Marks, Phase, PodSpec, Text};
+use fluxion_core::resources::ResourceList;
+use fluxion_core::state::{Settings, State};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use super::{App, HttpSettings, router};
+use crate::engine::{Engine, EngineHandle, Role};
+use crate::metrics::Metrics;
+
+mod cancels;
+mod hostile;
+mod lists;
+mod open;
+mod watches;
+
+/// 2026-01-01T00:00:00Z.
+const START: i64 = 1_767_225_600;
+const BASE: &str = "/apis/fluxion.flux-framework.org/v1alpha1";
+
+struct Server {
+    router: Router,
+    engine: EngineHandle,
+    clock: Arc<AtomicI64>,
+    effects: mpsc::Receiver<Vec<Effect>>,
+    stopping: CancellationToken,
+}
+
+impl Server {
+    /// With an engine that has not seen the cluster yet.
+    fn unready(cancels: bool) -> Self {
+        let clock = Arc::new(AtomicI64::new(START * 1000));
+        let metrics = Arc::new(Metrics::new());
+        let engine = Engine {
+            state: State::new(Settings::default()),
+            role: if cancels { Role::Standalone } else { Role::Leader },
+            clock: {
+                let clock = Arc::clone(&clock);
+                Arc::new(move || clock.load(Ordering::SeqCst))
+            },
+            metrics: Arc::clone(&metrics),
+        };
+        let (engine, effects) = engine.start().unwrap();
+        let stopping = CancellationToken::new();
+        let settings = HttpSettings { token: "secret".to_owned(), cancels };
+        let app = App::new(engine.clone(), settings, metrics, stopping.clone());
+        Self { router: router(app), engine, clock, effects, stopping }
+    }
+
+    /// With two nodes of 4 cpus.
+    async fn started(cancels: bool) -> Self {
+        let server = Self::unready(cancels);
+        server.tell([node("n1", 4), node("n2", 4), Event::Synced]).await;
+        server
+    }
+
+    /// Sends events and waits until a snapshot knows them.
+    async fn tell(&self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            self.engine.send(event);
+        }
+        self.engine.fresh().await.unwrap();
+    }
+
+    /// Moves the clock.
+    fn pass(&self, seconds: i64) {
+        self.clock.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+
+    async fn send(&self, request: Request<Body>) -> Response {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    async fn get(&self, path: &str) -> (StatusCode, Value) {
+        read(self.send(request(Method::GET, path)).await).await
+    }
+
+    async fn post(&self, path: &str, body: &str) -> (StatusCode, Value) {
+        let mut request = request(Method::POST, path);
+        *request.body_mut() = Body::from(body.to_owned());
+        read(self.send(request).await).await
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.engine.stop();
+    }
+}
+
+/// With the right token and host.
+fn request(method: Method, path: &str) -> Request<Body> {
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("{BASE}/{path}") };
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "127.0.0.1:8181")
+        .header("authorization", "Bearer secret")
+        .body(Body::empty())
+        .unwrap()
+}
+
+async fn read(response: Response) -> (StatusCode, Value) {
+    let status = response.status();
+    let body = to_bytes(response.into_body(), 1 << 24).await.unwrap();
+    (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
+}
+
+fn resources(pairs: &[(&str, u64)]) -> ResourceList {
+    pairs.iter().map(|(name, amount)| (Text::from(*name), *amount)).collect()
+}
+
+fn node(name: &str, cpus: u64) -> Event {
+    let has = resources(&[("cpu", cpus * 1000), ("memory", 8 << 30), ("pods", 110)]);
+    Event::Node(Box::new(NodeSpec {
+        name: name.into(),
+        uid: format!("uid-{name}").into(),
+        ready: true,
+        capacity: has.clone(),
+        allocatable: has,
+        ..NodeSpec::default()
+    }))
+}
+
+/// A Pod of one cpu, alone in its group.
+fn pod(namespace: &str, name: &str) -> PodSpec {
+    PodSpec {
+        uid: format!("uid-{namespace}-{name}").into(),
+        namespace: namespace.into(),
+        name: name.into(),
+        scheduler_name: "fluxion".into(),
+        created: START,
+        deleting: false,
+        phase: Phase::Pending,
+        node: None,
+        nominated: None,
+        gates: Vec::new(),
+        needs: Ok(Arc::new(resources(&[("cpu", 1000), ("pods", 1)]))),
+        constraint: Arc::default(),
+        ports: Arc::from([]),
+        unsupported: Vec::new(),
+        priority: 0,
+        labels: Marks::new(),
+        annotations: Marks::new(),
+        scheduling_group: None,
+        controller: None,
+        active_deadline: None,
+        scheduled_at: None,
+        record: None,
+        unscheduled: None,
+        disruption: None,
+        status_reason: None,
+    }
+}
+
+/// The members of a gang of `size` made by labels, each of so many cpus, with a time limit.
+fn gang(namespace: &str, name: &str, size: u32, cpus: u64, seconds: i64) -> Vec<Event> {
+    let member = |index: u32| {
+        let mut pod = pod(namespace, &format!("{name}-{index}"));
+        pod.labels.insert("fluxion.flux-framework.org/group".into(), name.into());
+        pod.labels.insert("fluxion.flux-framework.org/group-size".into(), size.to_string().into());
+        pod.needs = Ok(Arc::new(resources(&[("cpu", cpus * 1000), ("pods", 1)])));
+        pod.active_deadline = Some(seconds);
+        Event::Pod(Box::new(pod))
+    };
+    (0..size).map(member).collect()
+}

@@ -1,0 +1,97 @@
+//! What answers without data, without a token, and to whom.
+
+use super::*;
+
+#[tokio::test]
+async fn health_is_open_and_readiness_follows_the_engine() {
+    let server = Server::unready(true);
+    let open = |path: &str| {
+        let request = Request::builder().uri(path).header("host", "localhost").body(Body::empty()).unwrap();
+        server.send(request)
+    };
+    assert_eq!(open("/healthz").await.status(), StatusCode::OK);
+    assert_eq!(open("/livez").await.status(), StatusCode::OK);
+    assert_eq!(open("/readyz").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    server.tell([Event::Synced]).await;
+    assert_eq!(open("/readyz").await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn data_waits_for_the_engine_and_discovery_does_not() {
+    let server = Server::unready(true);
+    for path in [
+        "fluxionjobs",
+        "fluxionjobs?watch=true",
+        "namespaces/a/fluxionjobs/job.x",
+        "namespaces/a/fluxionjobs/job.x/explain",
+        "fluxionnodes",
+        "fluxionqueues/default",
+        "fluxiongraphs/live",
+        "fluxionaudits",
+    ] {
+        let response = server.send(request(Method::GET, path)).await;
+        assert_eq!(response.headers()["retry-after"], "1", "{path}");
+        let (status, body) = read(response).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{path}");
+        assert_eq!(body["reason"], "ServiceUnavailable");
+    }
+    assert_eq!(server.post("namespaces/a/fluxionjobs/x/cancel", "{}").await.0, StatusCode::SERVICE_UNAVAILABLE);
+    for path in ["/apis", "/apis/fluxion.flux-framework.org", BASE, "/version", "/metrics"] {
+        assert_eq!(server.get(path).await.0, StatusCode::OK, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn discovery_in_both_forms() {
+    let server = Server::unready(true);
+    insta::assert_json_snapshot!("discovery_resources", server.get(BASE).await.1);
+    let mut aggregated = request(Method::GET, "/apis");
+    let accept = "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io, application/json";
+    aggregated.headers_mut().insert("accept", accept.parse().unwrap());
+    let response = server.send(aggregated).await;
+    assert_eq!(
+        response.headers()["content-type"],
+        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    );
+    insta::assert_json_snapshot!("discovery_aggregated", read(response).await.1);
+    let (_, plain) = server.get("/apis").await;
+    assert_eq!(plain["kind"], "APIGroupList");
+}
+
+#[tokio::test]
+async fn only_the_token_opens_the_rest() {
+    let server = Server::started(true).await;
+    for value in ["", "Bearer ", "Bearer wrong", "Basic c2VjcmV0", "secret"] {
+        for path in ["/apis", "/metrics", "/nowhere", &format!("{BASE}/fluxionjobs")] {
+            let mut request = request(Method::GET, path);
+            request.headers_mut().insert("authorization", value.parse().unwrap());
+            let response = server.send(request).await;
+            assert_eq!(response.headers()["www-authenticate"], "Bearer");
+            let (status, body) = read(response).await;
+            assert_eq!((status, &body["reason"]), (StatusCode::UNAUTHORIZED, &"Unauthorized".into()), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_that_a_web_page_chose_are_refused() {
+    let server = Server::started(true).await;
+    for host in ["evil.example", "evil.example:8181", "127.0.0.1.evil.example"] {
+        let mut request = request(Method::GET, "/healthz");
+        request.headers_mut().insert("host", host.parse().unwrap());
+        assert_eq!(server.send(request).await.status(), StatusCode::FORBIDDEN, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn metrics_count_requests_and_show_the_snapshot() {
+    let server = Server::started(true).await;
+    server.get("fluxionjobs").await;
+    server.get("nowhere").await;
+    let response = server.send(request(Method::GET, "/metrics")).await;
+    let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    assert!(text.contains(r#"fluxion_http_requests_total{resource="fluxionjobs",verb="list",code="200"} 1"#), "{text}");
+    assert!(text.contains(r#"fluxion_http_requests_total{resource="other",verb="get",code="404"} 1"#), "{text}");
+    assert!(text.contains("fluxion_nodes 2"), "{text}");
+}

@@ -1,0 +1,307 @@
+//! Watches: one JSON event a line, for as long as the client reads.
+//!
+//! A watch is pulled by its connection. Between two pulls it holds its place (a version) and nothing else, so
+//! a client that reads slowly gets the latest state of what changed instead of every step, one that falls
+//! behind the log gets an `ERROR` event with code 410, and neither slows down anyone else. Who stops reading
+//! altogether is dropped by the connection ([`super::listen`]).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use fluxion_api::API_VERSION;
+use futures::stream;
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::Instant;
+
+use super::App;
+use super::collection::Filter;
+use super::index::{Change, Key, Served, Table};
+use super::refusal::Refusal;
+use super::resource::Resource;
+use crate::view::{Lens, Viewer};
+
+/// At most so many events are written at once.
+const CHUNK: usize = 128;
+/// Changes are looked at no more often than this.
+const PACE: Duration = Duration::from_millis(50);
+/// A bookmark at least this often, so that a client can tell an idle watch from a dead one.
+const BOOKMARK: Duration = Duration::from_secs(10);
+
+/// Marks an answer that is written bit by bit: it must not be held back by compression.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Streamed;
+
+/// What a watch starts with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Everything there is, as `ADDED`.
+    Everything,
+    /// What changed after this version.
+    After(u64),
+}
+
+/// How a watch was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct WatchOptions {
+    pub start: Start,
+    /// Say with a bookmark when the initial events are through.
+    pub mark_initial: bool,
+    pub bookmarks: bool,
+    /// End it then.
+    pub ends: Option<Instant>,
+}
+
+/// What is still to be written of one look at the state.
+struct Pending<R: Resource> {
+    served: Arc<Served>,
+    events: VecDeque<Pick<R>>,
+}
+
+/// What is written when its turn comes.
+enum Pick<R: Resource> {
+    /// It was there when the watch began.
+    There(Key),
+    /// The first and the latest change that this client has not seen yet.
+    Changed(Arc<Change<R>>, Arc<Change<R>>),
+    InitialEnd,
+}
+
+struct Watch<R: Resource> {
+    app: App,
+    changes: watch::Receiver<u64>,
+    viewer: Viewer,
+    filter: Filter<R>,
+    options: WatchOptions,
+    pending: Option<Pending<R>>,
+    bookmark_at: Instant,
+    done: bool,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Answers a watch.
+pub(super) fn respond<R: Resource>(
+    app: App,
+    viewer: Viewer,
+    filter: Filter<R>,
+    options: WatchOptions,
+    permit: OwnedSemaphorePermit,
+) -> Response {
+    let changes = app.engine.changed();
+    let bookmark_at = Instant::now() + BOOKMARK;
+    let watch =
+        Watch { app, changes, viewer, filter, options, pending: None, bookmark_at, done: false, _permit: permit };
+    let body = Body::from_stream(stream::unfold(watch, |mut watch| async {
+        let chunk = watch.pull().await?;
+        Some((Ok::<_, Infallible>(chunk), watch))
+    }));
+    let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
+    response.extensions_mut().insert(Streamed);
+    response
+}
+
+impl<R: Resource> Watch<R> {
+    /// The next lines; `None` at the end.
+    async fn pull(&mut self) -> Option<Bytes> {
+        loop {
+            if self.done {
+                return None;
+            }
+            if let Some(lines) = self.write_pending() {
+                return Some(lines);
+            }
+            match self.look().await {
+                Ok(()) => {}
+                Err(refusal) => {
+                    self.done = true;
+                    return Some(line("ERROR", &refusal.status()));
+                }
+            }
+            if self.pending.as_ref().is_some_and(|pending| !pending.events.is_empty()) {
+                continue;
+            }
+            if let Some(bookmark) = self.wait().await {
+                return Some(bookmark);
+            }
+        }
+    }
+
+    /// Finds out what changed since the last look.
+    async fn look(&mut self) -> Result<(), Refusal> {
+        self.changes.borrow_and_update();
+        let served = self.app.index.at(self.app.engine.snapshot()).await?;
+        let table = R::table(&served);
+        let mut events = match self.options.start {
+            Start::Everything => {
+                let keys = table.rows.keys().filter(|key| self.filter.takes_key(key, &self.viewer));
+                keys.map(|key| Pick::There(key.clone())).collect()
+            }
+            Start::After(version) if version < table.floor || version > served.version => {
+                return Err(Refusal::Expired(format!(
+                    "resourceVersion: {version} is too old: list again and watch from there"
+                )));
+            }
+            Start::After(version) => changes(table, version, &self.filter, &self.viewer),
+        };
+        if self.options.mark_initial {
+            events.push_back(Pick::InitialEnd);
+            self.options.mark_initial = false;
+        }
+        self.options.start = Start::After(served.version);
+        self.pending = Some(Pending { served, events });
+        Ok(())
+    }
+
+    /// Up to [`CHUNK`] of the events that were found.
+    fn write_pending(&mut self) -> Option<Bytes> {
+        let pending = self.pending.as_mut()?;
+        let lens = Lens::new(&pending.served.published.state, &self.viewer);
+        let writer = Writer { table: R::table(&pending.served), lens: &lens, filter: &self.filter };
+        let mut lines = Vec::new();
+        for pick in pending.events.drain(..pending.events.len().min(CHUNK)) {
+            match pick {
+                Pick::There(key) => {
+                    if let Some(object) = writer.now(&key) {
+                        write_line(&mut lines, "ADDED", &object);
+                    }
+                }
+                Pick::Changed(first, last) => writer.write(&mut lines, &first, &last),
+                Pick::InitialEnd => {
+                    write_line(&mut lines, "BOOKMARK", &bookmark::<R>(pending.served.version, true));
+                }
+            }
+        }
+        if pending.events.is_empty() {
+            self.pending = None;
+        }
+        (!lines.is_empty()).then(|| lines.into())
+    }
+
+    /// Until something changed; a bookmark when it is time for one.
+    async fn wait(&mut self) -> Option<Bytes> {
+        self.pending = None;
+        let bookmark_at = if self.options.bookmarks { Some(self.bookmark_at) } else { None };
+        let until = [bookmark_at, self.options.ends].into_iter().flatten().min();
+        let timer = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = self.changes.changed() => {
+                // Without an engine there will be no more changes: the server is going down.
+                self.done = changed.is_err();
+                tokio::time::sleep(PACE).await;
+                None
+            }
+            () = self.app.stopping.cancelled() => {
+                self.done = true;
+                None
+            }
+            () = timer => {
+                let now = Instant::now();
+                self.done = self.options.ends.is_some_and(|ends| ends <= now);
+                let Start::After(version) = self.options.start else { return None };
+                if self.done || !self.options.bookmarks {
+                    return None;
+                }
+                self.bookmark_at = now + BOOKMARK;
+                Some(line("BOOKMARK", &bookmark::<R>(version, false)))
+            }
+        }
+    }
+}
+
+/// The changes that take a client from `version` to now, one for each object, by version.
+fn changes<R: Resource>(
+    table: &Table<R>,
+    version: u64,
+    filter: &Filter<R>,
+    viewer: &Viewer,
+) -> VecDeque<Pick<R>> {
+    let mut by_key: BTreeMap<&Key, (&Arc<Change<R>>, &Arc<Change<R>>)> = BTreeMap::new();
+    let begin = table.log.partition_point(|change| change.version <= version);
+    for change in table.log.range(begin..).filter(|change| filter.takes_key(&change.key, viewer)) {
+        by_key.entry(&change.key).and_modify(|(_, last)| *last = change).or_insert((change, change));
+    }
+    let mut found: Vec<_> = by_key.into_values().collect();
+    found.sort_by_key(|(_, last)| last.version);
+    found.into_iter().map(|(first, last)| Pick::Changed(Arc::clone(first), Arc::clone(last))).collect()
+}
+
+/// Turns changes into events for one client.
+struct Writer<'a, R: Resource> {
+    table: &'a Table<R>,
+    lens: &'a Lens<'a>,
+    filter: &'a Filter<R>,
+}
+
+impl<R: Resource> Writer<'_, R> {
+    /// The object as it is now, if this client's selectors take it.
+    fn now(&self, key: &Key) -> Option<R::Object> {
+        let row = self.table.rows.get(key)?;
+        let mut object = R::render(self.lens, &row.id)?;
+        R::meta_mut(&mut object).resource_version = row.version.to_string();
+        self.filter.takes(&object).then_some(object)
+    }
+
+    fn write(&self, lines: &mut Vec<u8>, first: &Change<R>, last: &Change<R>) {
+        let known = first.before.as_ref().filter(|object| self.filter.takes(object));
+        let now = self.now(&last.key);
+        let same = match (known, &now) {
+            (Some(known), Some(now)) => R::meta(known).uid == R::meta(now).uid,
+            _ => false,
+        };
+        if let Some(known) = known.filter(|_| !same) {
+            // Gone, replaced by another of its name, or selected no more: the same to this client.
+            let mut object = last.before.as_ref().unwrap_or(known).clone();
+            if !self.lens.viewer.sees_everything() {
+                R::redact(&mut object);
+            }
+            R::meta_mut(&mut object).resource_version = last.version.to_string();
+            write_line(lines, "DELETED", &object);
+        }
+        if let Some(now) = now {
+            write_line(lines, if same { "MODIFIED" } else { "ADDED" }, &now);
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    #[serde(rename = "type")]
+    type_: &'a str,
+    object: &'a T,
+}
+
+fn write_line<T: Serialize>(lines: &mut Vec<u8>, type_: &str, object: &T) {
+    let start = lines.len();
+    if let Err(error) = serde_json::to_writer(&mut *lines, &Line { type_, object }) {
+        // Our own types: only a bug gets here, and half a line must not get out.
+        tracing::error!(%error, "an event could not be written");
+        lines.truncate(start);
+        return;
+    }
+    lines.push(b'\n');
+}
+
+fn line<T: Serialize>(type_: &str, object: &T) -> Bytes {
+    let mut lines = Vec::new();
+    write_line(&mut lines, type_, object);
+    lines.into()
+}
+
+fn bookmark<R: Resource>(version: u64, initial_end: bool) -> serde_json::Value {
+    let mut metadata = json!({ "resourceVersion": version.to_string(), "creationTimestamp": null });
+    if initial_end {
+        metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
+    }
+    json!({ "apiVersion": API_VERSION, "kind": R::KIND, "metadata": metadata })
+}

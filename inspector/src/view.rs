@@ -1,0 +1,74 @@
+//! From the engine's state to the objects that users see: pure functions.
+//!
+//! Everything that depends on who is asking is decided here, by a [`Viewer`]; who that is, and how the
+//! objects travel, is not known here.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use fluxion_core::model::Text;
+use fluxion_core::state::{JobId, State};
+
+pub mod audit;
+pub mod cancel;
+pub mod explain;
+pub mod graph;
+pub mod job;
+pub mod node;
+pub mod queue;
+pub mod text;
+pub mod timeline;
+
+/// The name of documents of which there is one.
+pub const LIVE: &str = "live";
+
+/// What the one who asks may see. Nodes and queues are everyone's; what runs in a namespace is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Viewer(Option<BTreeSet<Text>>);
+
+impl Viewer {
+    /// The administrator.
+    pub fn everything() -> Self {
+        Self(None)
+    }
+
+    /// Who may see these namespaces and learns nothing about others.
+    pub fn namespaces(namespaces: impl IntoIterator<Item = Text>) -> Self {
+        Self(Some(namespaces.into_iter().collect()))
+    }
+
+    pub fn sees(&self, namespace: &str) -> bool {
+        self.0.as_ref().is_none_or(|namespaces| namespaces.contains(namespace))
+    }
+
+    pub fn sees_everything(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// A state as one viewer sees it; what is needed for many objects is computed once.
+pub struct Lens<'a> {
+    pub state: &'a State,
+    pub viewer: &'a Viewer,
+    positions: OnceCell<BTreeMap<JobId, u32>>,
+}
+
+impl<'a> Lens<'a> {
+    pub fn new(state: &'a State, viewer: &'a Viewer) -> Self {
+        Self { state, viewer, positions: OnceCell::new() }
+    }
+
+    /// 1-based place of a job among the pending ones of its queue that the viewer may see.
+    pub fn position(&self, job: JobId) -> Option<u32> {
+        let positions = self.positions.get_or_init(|| {
+            let mut positions = BTreeMap::new();
+            for queue in self.state.queues() {
+                let seen = self.state.pending(&queue.name).into_iter();
+                let seen = seen.filter(|job| self.viewer.sees(&job.key.namespace));
+                positions.extend(seen.map(|job| job.id).zip(1..));
+            }
+            positions
+        });
+        positions.get(&job).copied()
+    }
+}

@@ -1,0 +1,106 @@
+//! What cancelling a job means: which objects go, and what that gives back.
+
+use fluxion_api::{API_VERSION, CancelAnswer, CancelOutcome, CancelTarget, ObjectMeta};
+use fluxion_core::model::ObjectRef;
+use fluxion_core::state::{CancelPlan, Job, State};
+
+use super::job::full_name;
+use super::text::quantities;
+
+/// What has to be deleted for the job to end and stay ended.
+pub fn targets(state: &State, job: &Job) -> Vec<CancelTarget> {
+    state.cancel_plan(job).targets.iter().map(target).collect()
+}
+
+fn target(object: &ObjectRef) -> CancelTarget {
+    CancelTarget {
+        api_version: object.api_version.to_string(),
+        kind: object.kind.to_string(),
+        resource: plural(&object.kind),
+        namespace: object.namespace.to_string(),
+        name: object.name.to_string(),
+        uid: object.uid.to_string(),
+        propagation_policy: "Background".to_owned(),
+    }
+}
+
+/// The plural of a kind as it stands in paths: what Kubernetes makes of a kind where nobody says otherwise.
+fn plural(kind: &str) -> String {
+    let kind = kind.to_lowercase();
+    if let Some(stem) = kind.strip_suffix('y')
+        && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])
+    {
+        return format!("{stem}ies");
+    }
+    if kind.ends_with(['s', 'x', 'z']) || kind.ends_with("ch") || kind.ends_with("sh") {
+        return format!("{kind}es");
+    }
+    format!("{kind}s")
+}
+
+/// How `kubectl` deletes a target; for people whose plugin isn't at hand.
+pub fn command(target: &CancelTarget) -> String {
+    let group = target.api_version.split_once('/').map(|(group, _)| format!(".{group}")).unwrap_or_default();
+    format!("kubectl delete {}{group} {} -n {}", target.resource, target.name, target.namespace)
+}
+
+/// The answer to a cancel with this outcome.
+pub fn answer(state: &State, job: &Job, plan: &CancelPlan, outcome: CancelOutcome) -> CancelAnswer {
+    let name = full_name(state, job);
+    let message = match outcome {
+        CancelOutcome::Cancelled => format!("{name} is cancelled"),
+        CancelOutcome::DryRun => format!("{name} would be cancelled; nothing was changed"),
+        CancelOutcome::AlreadyEnding => format!("{name} is ending already"),
+        CancelOutcome::AlreadyEnded => format!("{name} has ended already ({})", job.state.as_str()),
+    };
+    let ended = outcome == CancelOutcome::AlreadyEnded;
+    CancelAnswer {
+        api_version: API_VERSION.to_owned(),
+        kind: "CancelAnswer".to_owned(),
+        metadata: ObjectMeta {
+            name: state.object_name(job),
+            namespace: Some(job.key.namespace.to_string()),
+            uid: job.key.uid.to_string(),
+            ..ObjectMeta::default()
+        },
+        outcome,
+        message,
+        targets: if ended { Vec::new() } else { plan.targets.iter().map(target).collect() },
+        also_deletes: if ended { Vec::new() } else { plan.also_deletes.clone() },
+        frees: if ended { fluxion_api::job::Quantities::new() } else { quantities(&plan.frees) },
+        starts_next: Vec::new(),
+        pods: if ended { 0 } else { plan.pods },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plurals_of_kinds_that_own_pods() {
+        for (kind, expected) in [
+            ("Pod", "pods"),
+            ("Job", "jobs"),
+            ("LeaderWorkerSet", "leaderworkersets"),
+            ("JobSet", "jobsets"),
+            ("Policy", "policies"),
+            ("Gateway", "gateways"),
+            ("Ingress", "ingresses"),
+        ] {
+            assert_eq!(plural(kind), expected);
+        }
+    }
+
+    #[test]
+    fn a_command_names_the_group() {
+        let target = CancelTarget {
+            api_version: "batch/v1".to_owned(),
+            resource: "jobs".to_owned(),
+            namespace: "team".to_owned(),
+            name: "sim".to_owned(),
+            ..CancelTarget::default()
+        };
+        assert_eq!(command(&target), "kubectl delete jobs.batch sim -n team");
+    }
+}

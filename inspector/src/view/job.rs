@@ -1,0 +1,170 @@
+//! `FluxionJob`: a job as its users see it.
+
+use std::collections::BTreeMap;
+
+use fluxion_api::job::{
+    AllocatedNode, Allocation, FluxionJob, Group, HistoryEntry, JobSpec, JobStatus, Members, Reason,
+    Reservation, Shape, WaitsFor,
+};
+use fluxion_api::{API_VERSION, ObjectMeta};
+use fluxion_core::model::{PodSpec, Text};
+use fluxion_core::resources::ResourceList;
+use fluxion_core::state::{self, Job, State};
+
+use super::text::{quantities, time};
+use super::{Lens, cancel};
+
+/// Said instead of names that the viewer may not know.
+const ELSEWHERE: &str = "jobs in other namespaces";
+
+/// The job as the lens' viewer sees it.
+pub fn job(lens: &Lens<'_>, job: &Job) -> FluxionJob {
+    FluxionJob {
+        api_version: API_VERSION.to_owned(),
+        kind: "FluxionJob".to_owned(),
+        metadata: ObjectMeta {
+            name: lens.state.object_name(job),
+            namespace: Some(job.key.namespace.to_string()),
+            uid: job.key.uid.to_string(),
+            creation_timestamp: Some(time(job.created)),
+            labels: job.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
+            ..ObjectMeta::default()
+        },
+        spec: spec(lens.state, job),
+        status: status(lens, job),
+    }
+}
+
+/// `NAMESPACE/KIND/NAME`, and the uid's first characters where two jobs share that.
+pub fn full_name(state: &State, job: &Job) -> String {
+    format!("{}/{}", job.key.namespace, short_name(state, job))
+}
+
+/// `KIND/NAME`, and the uid's first characters where two jobs share that.
+pub fn short_name(state: &State, job: &Job) -> String {
+    let name = state.object_name(job);
+    // The kind may hold dots (its API group), so the name is what stands behind the whole of it.
+    match name.strip_prefix(&*job.key.kind).and_then(|rest| rest.strip_prefix('.')) {
+        Some(rest) => format!("{}/{rest}", job.key.kind),
+        None => name,
+    }
+}
+
+/// The members that hold something, by node and in order of names.
+pub fn placed(state: &State, job: &Job) -> BTreeMap<Text, Vec<String>> {
+    let mut nodes: BTreeMap<Text, Vec<String>> = BTreeMap::new();
+    for pod in live(state, job) {
+        if let Some(node) = state.node_of(pod) {
+            nodes.entry(node).or_default().push(pod.name.to_string());
+        }
+    }
+    for pods in nodes.values_mut() {
+        pods.sort();
+    }
+    nodes
+}
+
+/// The members that have not ended.
+fn live<'a>(state: &'a State, job: &'a Job) -> impl Iterator<Item = &'a PodSpec> {
+    job.pods.iter().filter_map(|uid| state.pod(uid)).filter(|pod| !pod.phase.ended())
+}
+
+fn spec(state: &State, job: &Job) -> JobSpec {
+    let (kind, api_group) = match &job.object {
+        Some(object) => {
+            let group = object.api_version.split_once('/').map_or("", |(group, _)| group);
+            (object.kind.to_string(), group.to_owned())
+        }
+        None => (job.key.kind.to_string(), String::new()),
+    };
+    let mut shapes: BTreeMap<&ResourceList, u32> = BTreeMap::new();
+    for pod in live(state, job) {
+        if let Ok(needs) = &pod.needs {
+            *shapes.entry(needs).or_default() += 1;
+        }
+    }
+    JobSpec {
+        queue: job.queue.to_string(),
+        priority: job.priority,
+        duration_seconds: job.duration,
+        group: Group {
+            kind,
+            name: job.key.name.to_string(),
+            api_group,
+            uid: job.object.as_ref().map(|object| object.uid.to_string()).unwrap_or_default(),
+            size: job.members.wanted,
+        },
+        shapes: shapes.into_iter().map(|(needs, count)| Shape { count, requests: quantities(needs) }).collect(),
+        topology: job.request.as_ref().and_then(|request| request.level.as_ref()).map(ToString::to_string),
+    }
+}
+
+fn status(lens: &Lens<'_>, job: &Job) -> JobStatus {
+    let placed = placed(lens.state, job);
+    let nodes = placed.into_iter().map(|(name, pods)| AllocatedNode { name: name.to_string(), pods });
+    let allocation = Allocation { nodes: nodes.collect() };
+    let reservation = job.reservation.as_ref();
+    JobStatus {
+        state: job.state.as_str().to_owned(),
+        state_since: time(job.state_since),
+        degraded: job.degraded,
+        members: members(&job.members),
+        request: quantities(&job.holds),
+        reason: job.reason.as_ref().map(reason),
+        position: lens.position(job.id),
+        started_at: job.started_at.map(time),
+        ended_at: job.ended_at.map(time),
+        planned_start: reservation.map(|reservation| time(reservation.start)),
+        planned_end: job.planned_end.or_else(|| reservation.and_then(|reservation| reservation.end)).map(time),
+        allocation: (!allocation.nodes.is_empty()).then_some(allocation),
+        reservation: reservation.map(|reservation| Reservation {
+            start: time(reservation.start),
+            end: reservation.end.map(time),
+            nodes: reservation.nodes.iter().map(ToString::to_string).collect(),
+        }),
+        waits_for: waits_for(lens, job),
+        cancel_targets: if job.state.ended() { Vec::new() } else { cancel::targets(lens.state, job) },
+        warnings: job.warnings.clone(),
+        history: job
+            .history
+            .iter()
+            .map(|entry| HistoryEntry {
+                time: time(entry.time),
+                state: entry.state.as_str().to_owned(),
+                reason: entry.reason.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn members(members: &state::Members) -> Members {
+    let state::Members { wanted, seen, gated, bound, running, ended } = *members;
+    Members { wanted, seen, gated, bound, running, ended }
+}
+
+/// A reason names nothing of other namespaces, so everyone may read it who may see the job.
+pub fn reason(reason: &state::Reason) -> Reason {
+    Reason {
+        class: reason.class.as_str().to_owned(),
+        text: reason.text.clone(),
+        details: reason.details.clone(),
+    }
+}
+
+/// The jobs it waits for; those the viewer may not see are one entry without a name or a time.
+fn waits_for(lens: &Lens<'_>, job: &Job) -> Vec<WaitsFor> {
+    let mut waits = Vec::new();
+    let mut elsewhere = false;
+    for other in job.waits_for.iter().filter_map(|id| lens.state.job(*id)) {
+        if !lens.viewer.sees(&other.key.namespace) {
+            elsewhere = true;
+            continue;
+        }
+        let name = if other.key.namespace == job.key.namespace { short_name } else { full_name };
+        waits.push(WaitsFor { job: name(lens.state, other), until: other.planned_end.map(time) });
+    }
+    if elsewhere {
+        waits.push(WaitsFor { job: ELSEWHERE.to_owned(), until: None });
+    }
+    waits
+}

@@ -1,0 +1,53 @@
+//! `FluxionNode`: what a node has, who holds it, and whether it takes new work.
+
+use std::collections::BTreeSet;
+
+use fluxion_api::node::NodeStatus;
+use fluxion_api::{API_VERSION, FluxionNode, ObjectMeta};
+use fluxion_core::inventory::NodeView;
+
+use super::job::full_name;
+use super::text::quantities;
+use super::Lens;
+
+/// The node as the lens' viewer sees it.
+pub fn node(lens: &Lens<'_>, view: &NodeView) -> FluxionNode {
+    let owned = |text: &std::sync::Arc<str>| text.to_string();
+    // What is kept for a nominated Pod is as good as taken, by others than us. Neither part exceeds what a
+    // u64 holds unless the books are broken, and then the larger part alone still tells.
+    let foreign = view.foreign.checked_add(&view.nominated).unwrap_or_else(|_| view.foreign.clone());
+    FluxionNode {
+        api_version: API_VERSION.to_owned(),
+        kind: "FluxionNode".to_owned(),
+        metadata: ObjectMeta {
+            name: view.spec.name.to_string(),
+            uid: view.spec.uid.to_string(),
+            labels: view.spec.labels.iter().map(|(key, value)| (owned(key), owned(value))).collect(),
+            ..ObjectMeta::default()
+        },
+        status: NodeStatus {
+            eligible: view.eligible,
+            reasons: view.reasons.iter().map(ToString::to_string).collect(),
+            levels: view.levels.iter().map(|(key, value)| (owned(key), owned(value))).collect(),
+            capacity: quantities(&view.spec.capacity),
+            allocatable: quantities(&view.spec.allocatable),
+            allocated: quantities(&view.allocated),
+            foreign: quantities(&foreign),
+            reserved: quantities(&view.reserved),
+            free: quantities(&view.free),
+            deficit: quantities(&view.deficit),
+            jobs: jobs(lens, view),
+        },
+    }
+}
+
+/// The jobs on it that the viewer may see, as `NAMESPACE/KIND/NAME`.
+fn jobs(lens: &Lens<'_>, view: &NodeView) -> Vec<String> {
+    let found = view.holders.iter().filter_map(|(pod, _)| lens.state.job_of_pod(pod));
+    let ids: BTreeSet<_> =
+        found.filter(|job| lens.viewer.sees(&job.key.namespace)).map(|job| job.id).collect();
+    let mut names: Vec<String> =
+        ids.into_iter().filter_map(|id| lens.state.job(id)).map(|job| full_name(lens.state, job)).collect();
+    names.sort();
+    names
+}

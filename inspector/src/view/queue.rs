@@ -1,0 +1,46 @@
+//! `FluxionQueue`: a queue's settings, its jobs by state, and what its last pass did.
+
+use std::collections::BTreeMap;
+
+use fluxion_api::queue::{Pass, QueueSpec, QueueStatus};
+use fluxion_api::{API_VERSION, FluxionQueue, ObjectMeta};
+use fluxion_core::queue::{QueueConfig, QueuePolicy};
+
+use super::Lens;
+use super::text::time;
+
+/// The queue as the lens' viewer sees it: jobs that may not be seen are not counted.
+pub fn queue(lens: &Lens<'_>, config: &QueueConfig) -> FluxionQueue {
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let mut jobs: BTreeMap<String, u32> = BTreeMap::new();
+    for job in lens.state.jobs().filter(|job| job.queue == config.name && lens.viewer.sees(&job.key.namespace)) {
+        *jobs.entry(job.state.as_str().to_owned()).or_default() += 1;
+    }
+    let pass = lens.state.last_pass(&config.name);
+    // What a pass did tells of all namespaces.
+    let (tried, started) = if lens.viewer.sees_everything() { (pass.tried, pass.started) } else { (0, 0) };
+    FluxionQueue {
+        api_version: API_VERSION.to_owned(),
+        kind: "FluxionQueue".to_owned(),
+        metadata: ObjectMeta { name: config.name.to_string(), ..ObjectMeta::default() },
+        spec: QueueSpec {
+            policy: policy(config.policy).to_owned(),
+            queue_depth: number(config.queue_depth),
+            reservation_depth: number(config.reservations()),
+            default_duration_seconds: config.default_duration,
+        },
+        status: QueueStatus {
+            jobs,
+            last_pass: Pass { at: (pass.at > 0).then(|| time(pass.at)), seconds: 0.0, tried, started },
+        },
+    }
+}
+
+fn policy(policy: QueuePolicy) -> &'static str {
+    match policy {
+        QueuePolicy::Fcfs => "fcfs",
+        QueuePolicy::Easy => "easy",
+        QueuePolicy::Conservative => "conservative",
+        QueuePolicy::Hybrid => "hybrid",
+    }
+}

@@ -1,0 +1,48 @@
+//! `FluxionTimeline`: who holds which nodes until when, and who will.
+
+use fluxion_api::graph::{FluxionTimeline, TimelineSpan};
+use fluxion_api::{API_VERSION, ObjectMeta};
+use fluxion_core::state::Job;
+
+use super::Lens;
+use super::job::{full_name, placed};
+use super::text::time;
+
+/// Allocations and reservations of the jobs that the lens' viewer may see, by start.
+pub fn timeline(lens: &Lens<'_>) -> FluxionTimeline {
+    let mut spans: Vec<(i64, TimelineSpan)> = Vec::new();
+    for job in lens.state.jobs().filter(|job| lens.viewer.sees(&job.key.namespace) && !job.state.ended()) {
+        spans.extend(allocation(lens, job));
+        if let Some(planned) = &job.reservation {
+            let span = TimelineSpan {
+                job: full_name(lens.state, job),
+                kind: "reservation".to_owned(),
+                start: time(planned.start),
+                end: planned.end.map(time),
+                nodes: planned.nodes.iter().map(ToString::to_string).collect(),
+            };
+            spans.push((planned.start, span));
+        }
+    }
+    spans.sort_by(|(start, span), (other_start, other)| (start, &span.job).cmp(&(other_start, &other.job)));
+    FluxionTimeline {
+        api_version: API_VERSION.to_owned(),
+        kind: "FluxionTimeline".to_owned(),
+        metadata: ObjectMeta { name: super::LIVE.to_owned(), ..ObjectMeta::default() },
+        spans: spans.into_iter().map(|(_, span)| span).collect(),
+    }
+}
+
+fn allocation(lens: &Lens<'_>, job: &Job) -> Option<(i64, TimelineSpan)> {
+    let nodes: Vec<String> = placed(lens.state, job).keys().map(ToString::to_string).collect();
+    // A job that is being bound holds its nodes already.
+    let start = job.started_at.unwrap_or(job.state_since);
+    let span = TimelineSpan {
+        job: full_name(lens.state, job),
+        kind: "allocation".to_owned(),
+        start: time(start),
+        end: job.planned_end.map(time),
+        nodes,
+    };
+    (!span.nodes.is_empty()).then_some((start, span))
+}
