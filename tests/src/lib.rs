@@ -10,11 +10,13 @@
 pub mod apply;
 pub mod cases;
 pub mod cluster;
+pub mod gang_watch;
 pub mod inspector;
 pub mod manifests;
 pub mod nodes;
 pub mod plugin;
 pub mod programs;
+pub mod stage;
 pub mod tools;
 pub mod wait;
 

@@ -7,11 +7,12 @@ use super::reasons;
 use crate::plugin::Ran;
 
 /// Outcome, and the exit code that is published for it.
+/// The dry run is first: it says what would be cancelled.
 const OUTCOMES: [(&str, i32); 6] = [
+    ("dry run", 0),
     ("cancelled", 0),
     ("already ending", 0),
     ("already ended", 0),
-    ("dry run", 0),
     ("not found", 3),
     ("denied", 4),
 ];
@@ -48,6 +49,7 @@ mod tests {
     #[test]
     fn words_and_exit_code_must_agree() {
         assert_eq!(outcome("job/a cancelled\n", Some(0)), Some("cancelled"));
+        assert_eq!(outcome("job/a would be cancelled (dry run)", Some(0)), Some("dry run"));
         assert_eq!(outcome("job/a not found\n", Some(3)), Some("not found"));
         assert_eq!(outcome("job/a not found\n", Some(0)), None);
         assert_eq!(outcome("Forbidden: nobody may not delete jobs", Some(4)), Some("denied"));

@@ -1,0 +1,94 @@
+//! Nodes come, go, are cordoned, and lose devices.
+
+use fluxion_tests::manifests::PodManifest;
+use fluxion_tests::nodes::{self, NodeSpec};
+use fluxion_tests::stage::{Stage, scheduled_condition};
+use serde_json::json;
+
+#[tokio::test]
+async fn an_impossible_job_says_so_at_once_and_runs_when_a_node_is_added() {
+    let stage = Stage::with_nodes(&[NodeSpec::new("n1")]).await.unwrap();
+    stage.create([PodManifest::new("big").request("cpu", "20").build()]).await.unwrap();
+    let job = stage.job_is("pod/big", "Unsatisfiable").await.unwrap();
+    let text = job.status.reason.unwrap().text;
+    assert!(text.contains("cpu"), "{text}");
+    assert!(job.status.reservation.is_none());
+    let condition = scheduled_condition(&stage.pod("big").await.unwrap()).unwrap_or_default();
+    assert!(condition.contains("Unschedulable"), "{condition}");
+    let explained = stage.plugin().unwrap().ask(&["explain", "pod/big"]).await.unwrap();
+    assert!(explained.contains("cpu"), "{explained}");
+
+    nodes::create(&stage.client, &[NodeSpec::new("n2").with("cpu", "32")]).await.unwrap();
+    assert_eq!(stage.pod_bound("big").await.unwrap(), "n2");
+}
+
+#[tokio::test]
+async fn a_cordoned_node_keeps_what_it_has_and_takes_nothing_new() {
+    let stage = Stage::with_nodes(&[NodeSpec::new("n1")]).await.unwrap();
+    stage.create([PodManifest::new("old").request("cpu", "1").build()]).await.unwrap();
+    stage.pod_bound("old").await.unwrap();
+    stage.patch_node("n1", None, &json!({ "spec": { "unschedulable": true } })).await.unwrap();
+    stage.node_becomes("n1", "cordoned", |node| !node.status.eligible).await.unwrap();
+    stage.create([PodManifest::new("new").request("cpu", "1").label("who", "new").build()]).await.unwrap();
+    stage.stay_unbound("who=new").await.unwrap();
+    let job = stage.job("pod/new").await.unwrap();
+    assert_eq!(job.status.state, "Pending", "a cordon is temporary: {:?}", job.status.reason);
+    let books = stage.inspector.node("n1").await.unwrap().status;
+    assert_eq!(books.allocated["cpu"], "1");
+    assert_eq!(stage.job("pod/old").await.unwrap().status.state, "Running");
+    stage.patch_node("n1", None, &json!({ "spec": { "unschedulable": null } })).await.unwrap();
+    assert_eq!(stage.pod_bound("new").await.unwrap(), "n1");
+}
+
+#[tokio::test]
+async fn a_deleted_node_takes_its_members_with_it() {
+    let stage = Stage::with_nodes(&[NodeSpec::new("n1"), NodeSpec::new("n2")]).await.unwrap();
+    let pod = PodManifest::new("member").request("cpu", "3").group("pair", 2);
+    stage.create([pod.named("a").build(), pod.named("b").build()]).await.unwrap();
+    stage.bound("fluxion.flux-framework.org/group=pair", 2).await.unwrap();
+    stage.job_is("group/pair", "Running").await.unwrap();
+    stage.cluster.kubectl(&["delete", "node", "n2"]).await.unwrap();
+    // The Pod garbage collector needs up to a minute to delete the Pod of a node that is gone.
+    fluxion_tests::wait::until("the node is gone from the graph", fluxion_tests::stage::SOON, || async {
+        if stage.inspector.node("n2").await.is_err() { Ok(()) } else { anyhow::bail!("it is known") }
+    })
+    .await
+    .unwrap();
+    stage
+        .job_becomes("group/pair", "degraded", |job| job.status.degraded || job.status.state != "Running")
+        .await
+        .unwrap();
+    // What is left is still right: the other member holds its share.
+    assert_eq!(stage.inspector.node("n1").await.unwrap().status.allocated["cpu"], "3");
+}
+
+/// The device plugin reports 0 GPUs while they are used: a deficit, no crash, nothing new, nothing freed.
+#[tokio::test]
+async fn lost_devices_are_a_deficit() {
+    let mut stage = Stage::with_nodes(&[NodeSpec::new("gpu-1").with("nvidia.com/gpu", "4")]).await.unwrap();
+    stage.create([PodManifest::new("uses").limit("nvidia.com/gpu", "4").build()]).await.unwrap();
+    stage.pod_bound("uses").await.unwrap();
+    let lost = json!({ "status": { "allocatable": { "nvidia.com/gpu": "0" } } });
+    stage.patch_node("gpu-1", Some("status"), &lost).await.unwrap();
+    let node = stage
+        .node_becomes("gpu-1", "in deficit", |node| {
+            node.status.deficit.get("nvidia.com/gpu").is_some_and(|gpus| gpus == "4")
+        })
+        .await
+        .unwrap();
+    assert_eq!(node.status.free["nvidia.com/gpu"], "0");
+    assert_eq!(node.status.allocated["nvidia.com/gpu"], "4");
+    stage
+        .create([PodManifest::new("wants").limit("nvidia.com/gpu", "1").label("who", "wants").build()])
+        .await
+        .unwrap();
+    stage.stay_unbound("who=wants").await.unwrap();
+    // The device plugin has them still in capacity: it is broken, not gone.
+    assert_eq!(stage.job("pod/wants").await.unwrap().status.state, "Pending");
+    stage.create([PodManifest::new("plain").request("cpu", "1").build()]).await.unwrap();
+    stage.pod_bound("plain").await.unwrap();
+    stage.inspector.healthy().unwrap();
+    let back = json!({ "status": { "allocatable": { "nvidia.com/gpu": "4" } } });
+    stage.patch_node("gpu-1", Some("status"), &back).await.unwrap();
+    stage.node_becomes("gpu-1", "whole again", |node| node.status.deficit.is_empty()).await.unwrap();
+}
