@@ -13,7 +13,7 @@ use crate::session::Session;
 
 /// Whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
+pub(crate) enum Flow {
     /// With the next line.
     Continue,
     /// No further.
@@ -114,7 +114,7 @@ const COMMANDS: [Command; 19] = [
 ];
 
 /// Runs one line. A line whose first word is no command is a comment.
-pub fn run_line(session: &mut Session<'_>, line: &str) -> Flow {
+pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Flow {
     let words = words(line);
     let Some(&first) = words.first() else { return Flow::Continue };
     let Some(command) = COMMANDS.iter().find(|command| command.name == first || command.short == first)

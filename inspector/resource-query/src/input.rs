@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 /// Reads the next line without its end; none at the end of the input. Broken UTF-8 is replaced.
-pub fn read_line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
+pub(crate) fn read_line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     let mut any = false;
     loop {
@@ -23,7 +23,7 @@ pub fn read_line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
 }
 
 /// The words of a line.
-pub fn words(line: &str) -> Vec<&str> {
+pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split([' ', '\t', '\r', '\n', '\u{b}', '\u{c}']).filter(|word| !word.is_empty()).collect()
 }
 

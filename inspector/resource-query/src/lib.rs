@@ -35,10 +35,13 @@ pub struct Streams<'s> {
 
 /// Runs the program with the arguments after its name; answers the exit status.
 pub fn run(arguments: Vec<String>, streams: Streams<'_>) -> u8 {
-    let mut output = Output::new(streams.stdout, streams.stderr);
+    let Streams { stdin, stdout, stderr, terminal } = streams;
+    let mut output = Output::new(stdout, stderr);
     let options = match Options::parse(arguments) {
         Parsed::Run(options, warnings) => {
-            warnings.iter().for_each(|warning| output.error(&format!("{warning}\n")));
+            for warning in warnings {
+                output.error(&format!("{warning}\n"));
+            }
             options
         }
         Parsed::Help => {
@@ -72,8 +75,8 @@ pub fn run(arguments: Vec<String>, streams: Streams<'_>) -> u8 {
         return 1;
     }
     let mut session = Session::new(engine, writer, output, options.elapse_time);
-    let prompt = streams.terminal && !options.disable_prompt;
-    command_loop(&mut session, streams.stdin, prompt);
+    let prompt = terminal && !options.disable_prompt;
+    command_loop(&mut session, stdin, prompt);
     0
 }
 

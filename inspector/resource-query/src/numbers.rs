@@ -1,7 +1,7 @@
 //! Numbers as C++ streams print them.
 
 /// A number with six significant digits, without trailing zeros, as `%g` prints it.
-pub fn general(value: f64) -> String {
+pub(crate) fn general(value: f64) -> String {
     const DIGITS: usize = 6;
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { value.to_string().to_lowercase() };

@@ -15,11 +15,11 @@ const DEFAULT_LOAD_FILE: &str = "conf/default";
 const MAX_RESERVE: i64 = 2_000_000;
 
 /// How many vertices a graph may have unless another limit is set.
-pub const DEFAULT_MAX_VERTICES: usize = 16_000_000;
+pub(crate) const DEFAULT_MAX_VERTICES: usize = 16_000_000;
 
 /// Forms of a graph file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadFormat {
+pub(crate) enum LoadFormat {
     /// A recipe in GraphML.
     Grug,
     /// A topology of hwloc in XML.
@@ -32,40 +32,40 @@ pub enum LoadFormat {
 
 /// What the command line asks for.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub(crate) struct Options {
     /// The graph file.
-    pub load_file: PathBuf,
+    pub(crate) load_file: PathBuf,
     /// Its form.
-    pub load_format: LoadFormat,
+    pub(crate) load_format: LoadFormat,
     /// Kinds of hwloc objects to load, comma-separated; all without.
-    pub load_allowlist: Option<String>,
+    pub(crate) load_allowlist: Option<String>,
     /// Name of the combination of subsystems.
-    pub match_subsystems: String,
+    pub(crate) match_subsystems: String,
     /// Name or definition of the match policy.
-    pub match_policy: String,
+    pub(crate) match_policy: String,
     /// Form of the answers.
-    pub match_format: Format,
+    pub(crate) match_format: Format,
     /// Name of the traverser.
-    pub traverser_policy: String,
+    pub(crate) traverser_policy: String,
     /// Pruning filters; the default without.
-    pub prune_filters: Option<String>,
+    pub(crate) prune_filters: Option<String>,
     /// File for the answers; standard output without.
-    pub test_output: Option<PathBuf>,
+    pub(crate) test_output: Option<PathBuf>,
     /// Vertices to make room for.
-    pub reserve: usize,
+    pub(crate) reserve: usize,
     /// Print how long things take.
-    pub elapse_time: bool,
+    pub(crate) elapse_time: bool,
     /// Print no prompt.
-    pub disable_prompt: bool,
+    pub(crate) disable_prompt: bool,
     /// Limit on vertices.
-    pub max_vertices: usize,
+    pub(crate) max_vertices: usize,
     /// No accidents, and the extensions for Kubernetes.
-    pub kubernetes: bool,
+    pub(crate) kubernetes: bool,
 }
 
 /// What becomes of a command line.
 #[derive(Debug)]
-pub enum Parsed {
+pub(crate) enum Parsed {
     /// Go on with these, after printing the warnings.
     Run(Box<Options>, Vec<String>),
     /// Print the usage and end well.
@@ -106,7 +106,7 @@ const KNOWN: [Known; 18] = [
 ];
 
 /// The usage text.
-pub const USAGE: &str = "usage: resource-query [OPTIONS...]
+pub(crate) const USAGE: &str = "usage: resource-query [OPTIONS...]
 
 Loads a graph of resources and answers match and other commands read from standard input.
 
@@ -157,7 +157,7 @@ impl Options {
     }
 
     /// Reads the arguments after the program's name.
-    pub fn parse(arguments: Vec<String>) -> Parsed {
+    pub(crate) fn parse(arguments: Vec<String>) -> Parsed {
         let mut options = Self::new();
         let mut warnings = Vec::new();
         let mut getopt = Getopt::new(&KNOWN, arguments);
@@ -200,7 +200,7 @@ impl Options {
                 if path.is_dir() {
                     return Err(format!("[ERROR] path passed to --load-file is a directory: {value}"));
                 }
-                self.load_file = path.to_owned();
+                path.clone_into(&mut self.load_file);
             }
             "load-format" => {
                 self.load_format = match value {
@@ -260,7 +260,7 @@ fn append(list: &mut Option<String>, value: &str) {
 }
 
 /// The number a text begins with, as C's `strtoll` reads it: 0 without any, saturating.
-pub fn leading_number(text: &str) -> i64 {
+pub(crate) fn leading_number(text: &str) -> i64 {
     let text = text.trim_start();
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// The three places. Every write is flushed, so that they interleave as they happen.
-pub struct Output<'w> {
+pub(crate) struct Output<'w> {
     answers: Option<File>,
     stdout: &'w mut dyn Write,
     stderr: &'w mut dyn Write,
@@ -15,18 +15,18 @@ pub struct Output<'w> {
 
 impl<'w> Output<'w> {
     /// Answers go to standard output until a file is opened.
-    pub fn new(stdout: &'w mut dyn Write, stderr: &'w mut dyn Write) -> Self {
+    pub(crate) fn new(stdout: &'w mut dyn Write, stderr: &'w mut dyn Write) -> Self {
         Self { answers: None, stdout, stderr, closed: false }
     }
 
     /// Sends the answers to a file, which is made or emptied.
-    pub fn open_answers(&mut self, path: &Path) -> io::Result<()> {
+    pub(crate) fn open_answers(&mut self, path: &Path) -> io::Result<()> {
         self.answers = Some(File::create(path)?);
         Ok(())
     }
 
     /// Writes an answer.
-    pub fn answer(&mut self, text: &str) {
+    pub(crate) fn answer(&mut self, text: &str) {
         match &mut self.answers {
             Some(file) => {
                 let written = file.write_all(text.as_bytes());
@@ -39,20 +39,20 @@ impl<'w> Output<'w> {
     }
 
     /// Writes to standard output.
-    pub fn print(&mut self, text: &str) {
+    pub(crate) fn print(&mut self, text: &str) {
         let written = self.stdout.write_all(text.as_bytes()).and_then(|()| self.stdout.flush());
         self.closed |= written.is_err();
     }
 
     /// Writes to standard error.
-    pub fn error(&mut self, text: &str) {
+    pub(crate) fn error(&mut self, text: &str) {
         let written = self.stderr.write_all(text.as_bytes()).and_then(|()| self.stderr.flush());
         // With standard error gone there is nobody left to tell.
         drop(written);
     }
 
     /// Whether nobody reads standard output any more, so that the session may end.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 }

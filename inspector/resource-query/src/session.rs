@@ -10,11 +10,11 @@ use fluxion_core::matcher::sink::Emit;
 use crate::output::Output;
 
 /// The line above and below every block.
-pub const SEPARATOR: &str = "INFO: =============================\n";
+pub(crate) const SEPARATOR: &str = "INFO: =============================\n";
 
 /// What became of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobState {
+pub(crate) enum JobState {
     /// It runs now.
     Allocated,
     /// It is planned for later.
@@ -35,20 +35,20 @@ impl JobState {
 
 /// What is remembered of a job.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub(crate) struct Job {
     /// What became of it.
-    pub state: JobState,
+    pub(crate) state: JobState,
     /// When it starts, in seconds; 0 is now.
-    pub at: i64,
+    pub(crate) at: i64,
     /// The file it came from, as typed.
-    pub file: String,
+    pub(crate) file: String,
     /// Seconds that the match took.
-    pub overhead: f64,
+    pub(crate) overhead: f64,
 }
 
 impl Job {
     /// The line that `info` and `list` print.
-    pub fn line(&self, id: u64) -> String {
+    pub(crate) fn line(&self, id: u64) -> String {
         let overhead = crate::numbers::general(self.overhead);
         format!("INFO: {id}, {}, {}, {}, {overhead}\n", self.state.name(), self.at, self.file)
     }
@@ -56,42 +56,42 @@ impl Job {
 
 /// Times that `stat` tells about.
 #[derive(Debug, Clone, Copy)]
-pub struct Times {
+pub(crate) struct Times {
     /// Shortest, in seconds.
-    pub min: f64,
+    pub(crate) min: f64,
     /// Longest, in seconds.
-    pub max: f64,
+    pub(crate) max: f64,
     /// All together, in seconds.
-    pub sum: f64,
+    pub(crate) sum: f64,
 }
 
 /// Everything that commands work on.
-pub struct Session<'w> {
+pub(crate) struct Session<'w> {
     /// The matcher.
-    pub engine: Engine,
+    pub(crate) engine: Engine,
     /// Puts answers into words.
-    pub writer: Writer,
+    pub(crate) writer: Writer,
     /// Where texts go.
-    pub output: Output<'w>,
+    pub(crate) output: Output<'w>,
     /// The number of the next job.
-    pub next_job: u64,
+    pub(crate) next_job: u64,
     /// Every job, cancelled ones too.
-    pub jobs: BTreeMap<u64, Job>,
+    pub(crate) jobs: BTreeMap<u64, Job>,
     /// Jobs that run.
-    pub allocations: BTreeSet<u64>,
+    pub(crate) allocations: BTreeSet<u64>,
     /// Jobs that are planned.
-    pub reservations: BTreeSet<u64>,
+    pub(crate) reservations: BTreeSet<u64>,
     /// For `stat`.
-    pub times: Times,
+    pub(crate) times: Times,
     /// Whether to print how long things take.
-    pub elapse: bool,
+    pub(crate) elapse: bool,
     /// Gives the seconds since 1970.
-    pub clock: fn() -> i64,
+    pub(crate) clock: fn() -> i64,
 }
 
 impl<'w> Session<'w> {
     /// A session in which nothing has happened.
-    pub fn new(engine: Engine, writer: Writer, output: Output<'w>, elapse: bool) -> Self {
+    pub(crate) fn new(engine: Engine, writer: Writer, output: Output<'w>, elapse: bool) -> Self {
         Self {
             engine,
             writer,
@@ -107,13 +107,22 @@ impl<'w> Session<'w> {
     }
 
     /// The text of what the writer gathered.
-    pub fn emit(&mut self) -> Result<String, Errno> {
+    pub(crate) fn emit(&mut self) -> Result<String, Errno> {
         let mut text = String::new();
         self.writer.emit(self.engine.graph(), &mut text).map(|()| text)
     }
 
+    /// The bytes of a file that a command names; none after saying that it can't be read.
+    pub(crate) fn read_file(&mut self, path: &str) -> Option<Vec<u8>> {
+        let bytes = std::fs::read(path).ok();
+        if bytes.is_none() {
+            self.output.error(&format!("ERROR: can't open {path}\n"));
+        }
+        bytes
+    }
+
     /// Enters a job that was matched.
-    pub fn register(&mut self, id: u64, at: i64, file: &str, overhead: f64) {
+    pub(crate) fn register(&mut self, id: u64, at: i64, file: &str, overhead: f64) {
         let state = if at == 0 { JobState::Allocated } else { JobState::Reserved };
         self.jobs.insert(id, Job { state, at, file: file.to_owned(), overhead });
         if at == 0 {
@@ -124,7 +133,7 @@ impl<'w> Session<'w> {
     }
 
     /// Notes that a job is gone.
-    pub fn unregister(&mut self, id: u64) {
+    pub(crate) fn unregister(&mut self, id: u64) {
         self.allocations.remove(&id);
         self.reservations.remove(&id);
         if let Some(job) = self.jobs.get_mut(&id) {

@@ -32,7 +32,7 @@ const SUBSYSTEMS: [(&str, &[&str]); 14] = [
 
 /// What goes wrong at the start, in the words that scripts know.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub(crate) enum StartError {
     /// The match policy is not known.
     #[error("resource_query_t: ERROR: can't create matcher\n")]
     Policy,
@@ -63,7 +63,7 @@ impl From<EngineError> for StartError {
 }
 
 /// Loads the graph and makes the matcher and the writer that answers.
-pub fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
+pub(crate) fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
     let policy = Policy::parse(&options.match_policy).ok_or(StartError::Policy)?;
     let flexible = match options.traverser_policy.as_str() {
         "simple" => false,

@@ -41,13 +41,7 @@ pub(super) fn partial(session: &mut Session<'_>, words: &[&str]) {
             return;
         }
     };
-    let bytes = match std::fs::read(words[3]) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            session.output.error(&format!("ERROR: can't open {} ({error})\n", words[3]));
-            return;
-        }
-    };
+    let Some(bytes) = session.read_file(words[3]) else { return };
     let id = u64::try_from(number).ok();
     if id.is_some_and(|id| session.reservations.contains(&id)) {
         session.output.error("ERROR: reservations not currently supported by partial cancel\n");

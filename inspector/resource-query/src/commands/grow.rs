@@ -23,13 +23,7 @@ impl From<Failure> for Refused {
 
 /// `attach JGF_FILE`
 pub(super) fn attach(session: &mut Session<'_>, words: &[&str]) {
-    let bytes = match std::fs::read(words[1]) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            session.output.error(&format!("ERROR: can't open {} ({error})\n", words[1]));
-            return;
-        }
-    };
+    let Some(bytes) = session.read_file(words[1]) else { return };
     let attached = jgf::parse(bytes.as_slice(), false)
         .map_err(Refused::from)
         .and_then(|document| session.engine.attach(|graph| jgf::add(graph, document).map_err(Refused::from)));

@@ -43,13 +43,7 @@ struct Missed {
 /// Matches one jobspec and prints the outcome. Answers false when it failed; a file that can't be read
 /// counts as no failure.
 fn run(session: &mut Session<'_>, operation: Operation, file: &str) -> bool {
-    let bytes = match std::fs::read(file) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            session.output.error(&format!("ERROR: can't open {file} ({error})\n"));
-            return true;
-        }
-    };
+    let Some(bytes) = session.read_file(file) else { return true };
     let id = session.next_job;
     let begun = Instant::now();
     let outcome = attempt(session, operation, id, &bytes);

@@ -35,15 +35,12 @@ pub(super) fn stat(session: &mut Session<'_>, _: &[&str]) {
 
 /// `cat FILE`
 pub(super) fn cat(session: &mut Session<'_>, words: &[&str]) {
-    match std::fs::read(words[1]) {
-        Ok(bytes) => {
-            let mut text = String::from_utf8_lossy(&bytes).into_owned();
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            session.output.print(&text);
+    if let Some(bytes) = session.read_file(words[1]) {
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
         }
-        Err(error) => session.output.error(&format!("ERROR: can't open {} ({error})\n", words[1])),
+        session.output.print(&text);
     }
     session.output.print(&format!("INFO: Jobspec in {}\n", words[1]));
 }

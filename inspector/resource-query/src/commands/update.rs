@@ -43,13 +43,7 @@ pub(super) fn run(session: &mut Session<'_>, words: &[&str]) {
         }
     };
     let file = words[3];
-    let bytes = match std::fs::read(file) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            session.output.error(&format!("ERROR: can't open {file} ({error})\n"));
-            return;
-        }
-    };
+    let Some(bytes) = session.read_file(file) else { return };
     let id = leading_number(words[4]).cast_unsigned();
     if session.allocations.contains(&id) || session.reservations.contains(&id) {
         session.output.error("ERROR: existing Jobid \n");
