@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use fluxion_api::client::{Client, Error};
+use fluxion_api::client::{Cancel, Client, Error};
 use fluxion_api::{CancelAnswer, CancelOutcome, CancelTarget, Exit, FluxionJob};
 use kube::api::{Api, DeleteParams, DynamicObject, Preconditions, PropagationPolicy};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -153,7 +153,7 @@ pub fn name(target: &CancelTarget) -> String {
 /// What cancelling the job would do; `Err` when there is nothing to do or to be had.
 pub async fn plan(client: &Client, job: &FluxionJob, with_others: bool) -> Result<CancelAnswer, Outcome> {
     let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
-    let answer = client.cancel(namespace, &job.metadata.name, true).await?;
+    let answer = client.cancel(namespace, &job.metadata.name, Cancel::DryRun).await?;
     match answer.outcome {
         CancelOutcome::AlreadyEnding => Err(Outcome::AlreadyEnding),
         CancelOutcome::AlreadyEnded => Err(Outcome::AlreadyEnded),
@@ -178,8 +178,10 @@ pub async fn carry_out(
     plan: &CancelAnswer,
 ) -> Outcome {
     if standalone {
+        // Others' Pods go only where the user has said so, which `plan` has seen to.
+        let how = if plan.also_deletes.is_empty() { Cancel::Job } else { Cancel::WithOthers };
         let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
-        return match client.cancel(namespace, &job.metadata.name, false).await {
+        return match client.cancel(namespace, &job.metadata.name, how).await {
             Ok(answer) => match answer.outcome {
                 CancelOutcome::Cancelled => Outcome::Cancelled,
                 CancelOutcome::AlreadyEnding => Outcome::AlreadyEnding,
@@ -196,22 +198,22 @@ pub async fn carry_out(
             plan.message.clone()
         });
     }
-    let mut deleted = 0;
+    let mut gone_now = 0;
     let mut gone = Outcome::AlreadyEnding;
     for target in &plan.targets {
         match deleter.delete(target).await {
-            Ok(()) => deleted += 1,
+            Ok(()) => gone_now += 1,
             Err(outcome @ (Outcome::AlreadyEnding | Outcome::AlreadyEnded)) => gone = outcome,
-            Err(outcome) if deleted == 0 => return outcome,
+            Err(outcome) if gone_now == 0 => return outcome,
             Err(outcome) => {
                 return Outcome::Failed(
                     Exit::Partly,
-                    format!("{deleted} of {} objects deleted; {}", plan.targets.len(), outcome.text()),
+                    format!("{gone_now} of {} objects deleted; {}", plan.targets.len(), outcome.text()),
                 );
             }
         }
     }
-    if deleted > 0 { Outcome::Cancelled } else { gone }
+    if gone_now > 0 { Outcome::Cancelled } else { gone }
 }
 
 /// Whether the server cancels itself, which it does when it holds the jobs itself.

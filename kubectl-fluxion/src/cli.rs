@@ -64,7 +64,7 @@ pub struct Connection {
         help_heading = "Connection"
     )]
     pub timeout: Option<Duration>,
-    /// Write without colours (as NO_COLOR=1 does)
+    /// Write without colours (as `NO_COLOR=1` does)
     #[arg(long, global = true, help_heading = "Output")]
     pub no_color: bool,
 }
@@ -229,7 +229,7 @@ fn time_limit(text: &str) -> Result<Duration, String> {
         Err(_) => text.parse::<jiff::SignedDuration>().ok().and_then(|span| Duration::try_from(span).ok()),
     };
     parsed
-        .filter(|limit| !limit.is_zero() && *limit <= Duration::from_secs(86_400))
+        .filter(|limit| !limit.is_zero() && *limit <= Duration::from_hours(24))
         .ok_or_else(|| "write a time such as 500ms, 10s or 2m, up to 24h".to_owned())
 }
 

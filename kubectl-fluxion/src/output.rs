@@ -40,6 +40,15 @@ pub fn document(value: &impl Serialize, format: Format) -> Result<(), Failure> {
     plain(text.as_bytes())
 }
 
+/// Writes one name a line.
+pub fn names<T: std::fmt::Display>(names: impl IntoIterator<Item = T>) -> Result<(), Failure> {
+    let mut text = String::new();
+    for name in names {
+        putln!(text, "{name}");
+    }
+    plain(text.as_bytes())
+}
+
 /// Writes bytes as they are.
 pub fn plain(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();

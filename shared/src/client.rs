@@ -74,6 +74,17 @@ pub struct Selection {
     pub fields: String,
 }
 
+/// What a cancel is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancel {
+    /// Nothing: only answer what would be deleted.
+    DryRun,
+    /// End the job; refused where Pods of other jobs would go with it.
+    Job,
+    /// End the job even then.
+    WithOthers,
+}
+
 /// A connection to one server. Clones share it.
 #[derive(Clone)]
 pub struct Client {
@@ -184,11 +195,13 @@ impl Client {
         self.get(path).await
     }
 
-    /// Cancels a job, or with `dry_run` asks what that would delete.
-    pub async fn cancel(&self, namespace: &str, name: &str, dry_run: bool) -> Result<CancelAnswer, Error> {
+    /// Cancels a job, or asks what that would delete.
+    pub async fn cancel(&self, namespace: &str, name: &str, how: Cancel) -> Result<CancelAnswer, Error> {
         let mut path = path::object(Some(namespace), FluxionJob::PLURAL, Some(name)) + "/cancel";
-        if dry_run {
-            path::push_query(&mut path, "dryRun", "All");
+        match how {
+            Cancel::DryRun => path::push_query(&mut path, "dryRun", "All"),
+            Cancel::Job => {}
+            Cancel::WithOthers => path::push_query(&mut path, "alsoDelete", "true"),
         }
         self.ask(Call { method: Method::Post, path, body: b"{}".to_vec() }).await
     }

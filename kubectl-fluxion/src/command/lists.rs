@@ -20,7 +20,7 @@ pub(super) async fn jobs(
     let selection = Selection {
         namespace: lookup::namespaces(server, scope),
         labels: listing.selector.clone(),
-        fields: fields(listing),
+        fields: fields(listing, columns),
     };
     let all_namespaces = selection.namespace.is_none();
     let format = listing.output.output;
@@ -37,7 +37,9 @@ pub(super) async fn jobs(
     match format {
         Format::Json | Format::Yaml => output::document(&list, format)?,
         Format::Name => write_names(&list.items, all_namespaces)?,
-        Format::Table | Format::Wide if list.items.is_empty() => output::note(&nothing(&selection, columns)),
+        Format::Table | Format::Wide if list.items.is_empty() => {
+            output::note(&nothing(&selection, listing, columns));
+        }
         Format::Table | Format::Wide => output::write(&match columns {
             Columns::Queue => render::queue(&list.items, &options),
             Columns::Jobs => render::jobs(&list.items, &options),
@@ -46,16 +48,22 @@ pub(super) async fn jobs(
     Ok(Exit::Done)
 }
 
+/// States of jobs that don't wait.
+const LEFT_THE_QUEUE: [&str; 6] = ["Binding", "Running", "Releasing", "Completed", "Failed", "Cancelled"];
+
 fn queue_place(job: &FluxionJob) -> (&str, u32) {
     (&job.spec.queue, job.status.position.unwrap_or(u32::MAX))
 }
 
 /// The field selector for what the server can sort out itself.
-fn fields(listing: &Listing) -> String {
+fn fields(listing: &Listing, columns: Columns) -> String {
     let mut parts: Vec<String> = Vec::new();
     // A selector can't say "or": several states are sorted out here.
     if let [state] = listing.state.as_slice() {
         parts.push(format!("status.state={}", capitalised(state)));
+    } else if listing.state.is_empty() && columns == Columns::Queue && !listing.watch {
+        // A watch is not narrowed: what leaves the queue is shown once more, with where it went.
+        parts.extend(LEFT_THE_QUEUE.map(|state| format!("status.state!={state}")));
     }
     for (field, value) in
         [("spec.queue", &listing.queue), ("spec.group.kind", &listing.kind), ("node", &listing.node)]
@@ -83,16 +91,15 @@ pub(super) fn wanted(job: &FluxionJob, listing: &Listing, columns: Columns) -> b
     listing.state.iter().any(|wanted| wanted.eq_ignore_ascii_case(state))
 }
 
-fn nothing(selection: &Selection, columns: Columns) -> String {
+fn nothing(selection: &Selection, listing: &Listing, columns: Columns) -> String {
     let what = match columns {
         Columns::Queue => "no job waits",
         Columns::Jobs => "no jobs",
     };
-    let filter = if selection.labels.is_empty() && selection.fields.is_empty() {
-        ""
-    } else {
-        " that the filter selects"
-    };
+    let Listing { selector, state, queue, kind, node, .. } = listing;
+    let filtered =
+        !selector.is_empty() || !state.is_empty() || [queue, kind, node].iter().any(|it| it.is_some());
+    let filter = if filtered { " that the filter selects" } else { "" };
     match &selection.namespace {
         Some(namespace) => format!("{what}{filter} in namespace {namespace} (-A shows all namespaces)"),
         None => format!("{what}{filter} in any namespace"),
@@ -101,15 +108,13 @@ fn nothing(selection: &Selection, columns: Columns) -> String {
 
 /// `KIND/NAME` a line, with the namespace in front where several were asked for.
 pub(super) fn write_names(jobs: &[FluxionJob], all_namespaces: bool) -> Result<(), Failure> {
-    let mut text = String::new();
-    for job in jobs {
+    output::names(jobs.iter().map(|job| {
         let mut reference = job.reference();
         if !all_namespaces {
             reference.namespace = None;
         }
-        putln!(text, "{reference}");
-    }
-    output::plain(text.as_bytes())
+        reference
+    }))
 }
 
 /// Nodes, in their natural order as the server lists them.
@@ -123,11 +128,7 @@ pub(super) async fn nodes(server: &Server, listing: &NodeListing) -> Result<Exit
     let list = server.client.list::<FluxionNode>(&selection).await?;
     match format {
         Format::Json | Format::Yaml => output::document(&list, format)?,
-        Format::Name => {
-            let names: String =
-                list.items.iter().map(|node| format!("node/{}\n", node.metadata.name)).collect();
-            output::plain(names.as_bytes())?;
-        }
+        Format::Name => output::names(list.items.iter().map(|node| format!("node/{}", node.metadata.name)))?,
         Format::Table | Format::Wide if list.items.is_empty() => output::note("no nodes"),
         Format::Table | Format::Wide => output::write(&render::nodes(&list.items, &options))?,
     }
@@ -146,13 +147,9 @@ pub(super) async fn graph(server: &Server, format: Format) -> Result<Exit, Failu
                 "the server answered without the graph itself; is it an older version?",
             ));
         }
-        (Format::Name, _) => {
-            let names: String =
-                graph.status.summary.iter().map(|level| format!("{}\n", level.level)).collect();
-            output::plain(names.as_bytes())?;
-        }
+        (Format::Name, _) => output::names(graph.status.summary.iter().map(|level| &level.level))?,
         (Format::Table | Format::Wide, _) => {
-            output::write(&render::graph(&graph, &options(format, true, false)))?
+            output::write(&render::graph(&graph, &options(format, true, false)))?;
         }
     }
     Ok(Exit::Done)

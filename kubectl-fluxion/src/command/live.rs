@@ -1,6 +1,6 @@
 //! `-w`: the list, then a line for each thing that changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fluxion_api::client::{Change, Error, Resource, Selection, follow};
 use fluxion_api::{Exit, FluxionJob, FluxionNode};
@@ -25,15 +25,14 @@ pub(super) async fn jobs(
 ) -> Result<Exit, Failure> {
     let mut table = columns.table(&options);
     let mut headers = options.headers;
-    let mut shown: BTreeMap<(Option<String>, String), ()> = BTreeMap::new();
+    let mut shown: BTreeSet<(Option<String>, String)> = BTreeSet::new();
     let format = listing.output.output;
     run::<FluxionJob>(server, selection, |jobs| {
         let mut chosen = Vec::new();
         for job in jobs {
             let key = (job.metadata.namespace.clone(), job.metadata.name.clone());
             let belongs = wanted(&job, listing, columns);
-            let was_shown =
-                if belongs { shown.insert(key, ()).is_some() } else { shown.remove(&key).is_some() };
+            let was_shown = if belongs { !shown.insert(key) } else { shown.remove(&key) };
             if belongs || was_shown {
                 chosen.push(job);
             }
@@ -66,10 +65,7 @@ pub(super) async fn nodes(
     let mut headers = options.headers;
     let format = listing.output.output;
     run::<FluxionNode>(server, selection, |nodes| match format {
-        Format::Name => {
-            let names: String = nodes.iter().map(|node| format!("node/{}\n", node.metadata.name)).collect();
-            output::plain(names.as_bytes())
-        }
+        Format::Name => output::names(nodes.iter().map(|node| format!("node/{}", node.metadata.name))),
         Format::Json | Format::Yaml => documents(&nodes, format),
         Format::Table | Format::Wide => {
             // The columns are those of the first nodes: a table can't grow one later.

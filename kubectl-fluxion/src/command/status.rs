@@ -17,7 +17,7 @@ pub(super) async fn run(server: &Server, format: Format) -> Result<Exit, Failure
         Format::Json | Format::Yaml => output::document(&report, format)?,
         Format::Name => output::plain(format!("{}\n", render::clean(&report.server)).as_bytes())?,
         Format::Table | Format::Wide => {
-            output::write(&render::status(&report, &options(format, true, false)))?
+            output::write(&render::status(&report, &options(format, true, false)))?;
         }
     }
     Ok(Exit::Done)

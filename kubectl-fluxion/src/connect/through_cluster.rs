@@ -71,7 +71,10 @@ impl ThroughCluster {
             innermost = source;
         }
         let why = innermost.to_string();
-        let why = why.split(" (os error").next().unwrap_or_default().to_owned();
+        let why = match why.split_once(" (os error") {
+            Some((text, _)) => text.to_lowercase(),
+            None => why,
+        };
         match error {
             kube::Error::Auth(_) => Error::Unauthorized { server: self.name.clone(), message: why },
             _ => Error::Unreachable { server: self.name.clone(), why },

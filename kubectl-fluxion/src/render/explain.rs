@@ -9,6 +9,11 @@ use super::style::{BAD, BOLD, DIM, WARN};
 use super::table::clean;
 use super::time::{ago, clock, short, until};
 
+/// Nodes that are named.
+const MOST_NODES: usize = 20;
+/// Entries of the history that are shown, the newest.
+const MOST_HISTORY: usize = 15;
+
 /// Why the job is where it is.
 pub fn explain(answer: &FluxionExplanation, zone: &TimeZone, options: &Options) -> String {
     let job = &answer.job;
@@ -104,8 +109,7 @@ impl Page<'_> {
         if let Some(allocation) = status.allocation.as_ref().filter(|allocation| !allocation.nodes.is_empty())
         {
             self.title(if job.has_ended() { "Ran on" } else { "Runs on" });
-            const MOST: usize = 20;
-            for node in allocation.nodes.iter().take(MOST) {
+            for node in allocation.nodes.iter().take(MOST_NODES) {
                 putln!(
                     self.text,
                     "  {}  {DIM}{}{DIM:#}",
@@ -113,29 +117,29 @@ impl Page<'_> {
                     clean(&name_some(&node.pods, 8))
                 );
             }
-            if allocation.nodes.len() > MOST {
-                putln!(self.text, "  and {} more nodes", allocation.nodes.len() - MOST);
+            if allocation.nodes.len() > MOST_NODES {
+                putln!(self.text, "  and {} more nodes", allocation.nodes.len() - MOST_NODES);
             }
             if !job.has_ended() {
-                match &status.planned_end {
-                    Some(end) => {
-                        let left = until(Some(end), now);
-                        let at = clock(end, now, self.zone);
-                        if left == "now" {
-                            putln!(self.text, "  {WARN}planned to end at {at}, and still holds them{WARN:#}");
-                        } else {
-                            putln!(self.text, "  ends by {at} (in {left})");
-                        }
+                if let Some(end) = &status.planned_end {
+                    let left = until(Some(end), now);
+                    let at = clock(end, now, self.zone);
+                    if left == "now" {
+                        putln!(self.text, "  {WARN}planned to end at {at}, and still holds them{WARN:#}");
+                    } else {
+                        putln!(self.text, "  ends by {at} (in {left})");
                     }
-                    None => putln!(self.text, "  no time limit: nobody knows when it ends"),
+                } else {
+                    putln!(self.text, "  no time limit: nobody knows when it ends");
                 }
             }
         } else if let Some(start) = planned_start(job).filter(|_| job.is_queued()) {
             self.title("Planned start");
             put!(self.text, "  {} (in {})", clock(start, now, self.zone), until(Some(start), now));
-            match status.reservation.as_ref().filter(|reservation| !reservation.nodes.is_empty()) {
-                Some(reservation) => putln!(self.text, " on {}", clean(&name_some(&reservation.nodes, 12))),
-                None => putln!(self.text, ", an estimate: nothing is reserved for it"),
+            if let Some(reservation) = status.reservation.as_ref().filter(|it| !it.nodes.is_empty()) {
+                putln!(self.text, " on {}", clean(&name_some(&reservation.nodes, 12)));
+            } else {
+                putln!(self.text, ", an estimate: nothing is reserved for it");
             }
         } else if matches!(status.state.as_str(), "Pending" | "Reserved") {
             self.title("Planned start");
@@ -186,11 +190,10 @@ impl Page<'_> {
             return;
         }
         self.title("History");
-        const MOST: usize = 15;
-        if history.len() > MOST {
-            putln!(self.text, "  {DIM}… {} earlier{DIM:#}", history.len() - MOST);
+        if history.len() > MOST_HISTORY {
+            putln!(self.text, "  {DIM}… {} earlier{DIM:#}", history.len() - MOST_HISTORY);
         }
-        for entry in &history[history.len().saturating_sub(MOST)..] {
+        for entry in &history[history.len().saturating_sub(MOST_HISTORY)..] {
             let style = state_style(&entry.state);
             let state = clean(&entry.state);
             put!(

@@ -100,10 +100,7 @@ fn is_bytes(resource: &str) -> bool {
 
 /// Whether a resource is a GPU or a part of one.
 pub(super) fn is_gpu(resource: &str) -> bool {
-    resource.ends_with("/gpu")
-        || resource.ends_with(".gpu")
-        || resource.contains("/mig-")
-        || resource == "gpu"
+    resource.ends_with("/gpu") || resource.rsplit('.').next() == Some("gpu") || resource.contains("/mig-")
 }
 
 /// Quantities in one cell: `cpu=8,mem=16Gi,gpu=4`. Pods are left out: the members tell them.

@@ -108,10 +108,10 @@ pub(super) fn natural(a: &str, b: &str) -> Ordering {
     loop {
         let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         match (digits(left), digits(right)) {
-            (l, r) if l > 0 && r > 0 => {
-                let (x, y) = (left[..l].trim_start_matches('0'), right[..r].trim_start_matches('0'));
+            (first, second) if first > 0 && second > 0 => {
+                let (x, y) = (left[..first].trim_start_matches('0'), right[..second].trim_start_matches('0'));
                 match x.len().cmp(&y.len()).then_with(|| x.cmp(y)) {
-                    Ordering::Equal => (left, right) = (&left[l..], &right[r..]),
+                    Ordering::Equal => (left, right) = (&left[first..], &right[second..]),
                     decided => return decided,
                 }
             }

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use fluxion_api::client::Error;
 
-use super::app::{App, Feed, Notice, Over, Pane, Show};
+use super::app::{App, Notice, Over, Pane, Show};
 use super::message::{Effect, Key, Message, Source};
 use crate::cancel::Outcome;
 use crate::failure::Failure;
@@ -116,12 +116,9 @@ fn lost(app: &mut App, source: Source, error: Error) -> Option<Effect> {
         app.failure = Some(Failure::from(error));
         return Some(Effect::Quit);
     }
-    fn note<T>(feed: &mut Feed<T>, error: Error) {
-        feed.lost = Some(error);
-    }
     match source {
-        Source::Jobs => note(&mut app.jobs, error),
-        Source::Nodes => note(&mut app.nodes, error),
+        Source::Jobs => app.jobs.lost = Some(error),
+        Source::Nodes => app.nodes.lost = Some(error),
     }
     None
 }
@@ -179,7 +176,7 @@ fn pressed(app: &mut App, key: KeyEvent) -> Option<Effect> {
         code => {
             if let Some(by) = steps(code) {
                 let (cursor, list) = app.cursor(app.focus);
-                cursor.step(&list.to_vec(), by);
+                cursor.step(list, by);
             }
         }
     }
@@ -218,7 +215,7 @@ fn type_filter(app: &mut App, code: KeyCode) {
             app.filter.pop();
         }
         KeyCode::Char(c) if !c.is_control() && app.filter.chars().count() < LONGEST_FILTER => {
-            app.filter.push(c)
+            app.filter.push(c);
         }
         _ => return,
     }

@@ -31,8 +31,13 @@ pub fn view(frame: &mut Frame, app: &mut App) {
     stale_banner(frame, banner, app, theme);
     if let Some(Over::Detail { pane, key, scroll }) = &mut app.over {
         let (pane, key) = (*pane, key.clone());
-        let lines =
-            detail::lines(app_parts(&app.jobs, &app.nodes, &app.explained), pane, &key, app.now, &app.zone);
+        let lines = detail::lines(
+            app_parts(&app.jobs, &app.nodes, app.explained.as_ref()),
+            pane,
+            &key,
+            app.now,
+            &app.zone,
+        );
         *scroll = detail::full(frame, body, &key, lines, *scroll, theme);
     } else {
         panes_of(frame, body, app, theme);
@@ -44,16 +49,16 @@ pub fn view(frame: &mut Frame, app: &mut App) {
 fn app_parts<'a>(
     jobs: &'a super::app::Feed<fluxion_api::FluxionJob>,
     nodes: &'a super::app::Feed<fluxion_api::FluxionNode>,
-    explained: &'a Option<(super::message::Key, Box<fluxion_api::FluxionExplanation>)>,
+    explained: Option<&'a (super::message::Key, Box<fluxion_api::FluxionExplanation>)>,
 ) -> detail::Known<'a> {
-    detail::Known { jobs: &jobs.objects, nodes: &nodes.objects, explained: explained.as_ref() }
+    detail::Known { jobs: &jobs.objects, nodes: &nodes.objects, explained }
 }
 
 /// Side by side where there is room, else below each other, else the focused pane alone.
 fn panes_of(frame: &mut Frame, area: Rect, app: &mut App, theme: Theme) {
     let (wide, high) = (area.width >= 110, area.height >= 20);
     if wide && high {
-        let [left, right] = Layout::horizontal([Constraint::Percentage(38), Constraint::Fill(1)]).areas(area);
+        let [left, right] = Layout::horizontal([Constraint::Percentage(42), Constraint::Fill(1)]).areas(area);
         let [nodes, detail] = Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(left);
         let [queue, reservations] = Layout::vertical([Constraint::Fill(2), Constraint::Fill(1)]).areas(right);
         panes::draw(frame, nodes, app, Pane::Nodes, theme);
@@ -87,7 +92,7 @@ fn small_detail(frame: &mut Frame, area: Rect, app: &mut App, theme: Theme) {
         frame.render_widget(Block::bordered().title("Detail").border_style(theme.dim()), area);
         return;
     };
-    let known = app_parts(&app.jobs, &app.nodes, &app.explained);
+    let known = app_parts(&app.jobs, &app.nodes, app.explained.as_ref());
     let lines = detail::lines(known, focus, &key, app.now, &app.zone);
     detail::part(frame, area, lines, theme);
 }
@@ -141,11 +146,11 @@ fn footer(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
         Line::styled(clean(&notice.text).into_owned(), style)
     } else {
         let mut text = match app.over {
+            Some(Over::Detail { pane: Pane::Nodes, .. }) => "esc back  ↑↓ scroll".to_owned(),
             Some(Over::Detail { .. }) => "esc back  ↑↓ scroll  c cancel".to_owned(),
             Some(_) => String::new(),
             None => {
-                "? help  tab pane  ↑↓ move  enter detail  / filter  s sort  a which jobs  c cancel  q quit"
-                    .to_owned()
+                "? help  tab pane  enter detail  / filter  s sort  a other jobs  c cancel  q quit".to_owned()
             }
         };
         if !app.filter.is_empty() {

@@ -71,7 +71,7 @@ fn it_is_not_ready() {
 
 #[test]
 fn it_takes_too_long() {
-    let slow = Router::new().fallback(any(|| async { tokio::time::sleep(Duration::from_secs(60)).await }));
+    let slow = Router::new().fallback(any(|| async { tokio::time::sleep(Duration::from_mins(1)).await }));
     let ran = against(&Mock::serve(slow).url);
     assert_eq!(ran.code, 8);
     assert!(ran.err.contains("within 1 s") && ran.err.contains("--timeout"), "{}", ran.err);

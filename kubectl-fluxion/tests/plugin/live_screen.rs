@@ -126,7 +126,9 @@ fn no_size_and_no_key_breaks_it() {
 
 #[test]
 fn nothing_is_known_at_first() {
-    insta::assert_snapshot!(Screen::empty(80, 24).picture());
+    let mut screen = Screen::empty(80, 24);
+    screen.send(Message::Tick(sample::NOW.parse().unwrap()));
+    insta::assert_snapshot!(screen.picture());
 }
 
 #[test]

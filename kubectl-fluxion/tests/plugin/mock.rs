@@ -92,11 +92,13 @@ pub(crate) fn failure(code: u16, reason: &str, message: &str) -> Response {
 }
 
 fn sample_router() -> Router {
-    let all = |Query(query): Parameters| async move { Json(page(sample::jobs(), &query)) };
+    let all = |Query(query): Parameters| async move { Json(page(&sample::jobs(), &query)) };
     let some = |Path(namespace): Path<String>, Query(query): Parameters| async move {
-        let jobs =
-            sample::jobs().into_iter().filter(|job| job.metadata.namespace.as_deref() == Some(&namespace));
-        Json(page(jobs.collect(), &query))
+        let jobs: Vec<FluxionJob> = sample::jobs()
+            .into_iter()
+            .filter(|job| job.metadata.namespace.as_deref() == Some(&namespace))
+            .collect();
+        Json(page(&jobs, &query))
     };
     let one = |Path((namespace, name)): Path<(String, String)>| async move {
         find(&namespace, &name).map(Json).map_err(|error| *error)
@@ -133,7 +135,7 @@ fn sample_router() -> Router {
 }
 
 /// Two jobs a page, so that pages are always followed.
-fn page(jobs: Vec<FluxionJob>, query: &std::collections::HashMap<String, String>) -> List<FluxionJob> {
+fn page(jobs: &[FluxionJob], query: &std::collections::HashMap<String, String>) -> List<FluxionJob> {
     let from: usize = query.get("continue").map_or(0, |text| text.parse().unwrap());
     let mut list = sample::list(jobs.iter().skip(from).take(2).cloned().collect());
     if from + 2 < jobs.len() {
@@ -164,6 +166,12 @@ async fn cancel(
         _ if dry_run => CancelOutcome::DryRun,
         _ => CancelOutcome::Cancelled,
     };
+    if !dry_run
+        && job.metadata.name == "job.sweep"
+        && query.get("alsoDelete").is_none_or(|value| value != "true")
+    {
+        return Err(failure(409, "Conflict", "this would also delete job/other"));
+    }
     let also_deletes =
         if job.metadata.name == "job.sweep" { vec!["job/other".to_owned()] } else { Vec::new() };
     Ok(Json(CancelAnswer {

@@ -16,6 +16,7 @@ use crate::tui::app::Pane;
 use crate::tui::message::Key;
 
 /// What a detail can be taken from.
+#[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) jobs: &'a BTreeMap<Key, FluxionJob>,
     pub(super) nodes: &'a BTreeMap<Key, FluxionNode>,

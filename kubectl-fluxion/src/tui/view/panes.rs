@@ -3,12 +3,15 @@
 use fluxion_api::{FluxionJob, FluxionNode};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
+use ratatui::style::Style;
 use ratatui::text::Span;
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
+use unicode_width::UnicodeWidthStr;
 
 use super::theme::Theme;
 use crate::render::{Amount, NodeUse, bar, clean, clock, gpus, members, request, until};
 use crate::tui::app::{App, Pane, Show, planned_start};
+use crate::tui::message::Key;
 
 /// One pane with its frame.
 pub(super) fn draw(frame: &mut Frame, area: Rect, app: &mut App, pane: Pane, theme: Theme) {
@@ -28,7 +31,10 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &mut App, pane: Pane, the
         return;
     }
     let shown = app.cursor(pane).1[window].to_vec();
-    let (names, widths) = columns(pane, inner.width);
+    let (names, mut widths) = columns(pane, inner.width);
+    // Names decide how wide their column is, up to half of the pane: cut ones can't be told apart.
+    let longest = shown.iter().map(|key| name_in(app, pane, key).width()).max().unwrap_or_default();
+    widths[0] = Constraint::Length(u16::try_from(longest.max(4)).unwrap_or(u16::MAX).min(inner.width / 2));
     let rows: Vec<Row> = shown
         .iter()
         .filter_map(|key| match pane {
@@ -93,8 +99,8 @@ fn columns(pane: Pane, width: u16) -> (Vec<&'static str>, Vec<Constraint>) {
         Pane::Nodes => &[
             ("NODE", Constraint::Fill(2), 0),
             ("CPU", Constraint::Length(18), 0),
-            ("MEMORY", Constraint::Length(20), 52),
-            ("GPU", Constraint::Length(14), 68),
+            ("MEMORY", Constraint::Length(20), 50),
+            ("GPU", Constraint::Length(13), 66),
             ("JOBS", Constraint::Length(4), 30),
         ],
         Pane::Queue => &[
@@ -125,16 +131,26 @@ fn row<'a>(pane: Pane, width: u16, cells: impl IntoIterator<Item = (&'static str
     )
 }
 
+/// What stands in the first column.
+fn name_in(app: &App, pane: Pane, key: &Key) -> String {
+    match pane {
+        Pane::Nodes => app.nodes.objects.get(key).map(node_name).unwrap_or_default(),
+        _ => app.jobs.objects.get(key).map(|job| name_of(app, job)).unwrap_or_default(),
+    }
+}
+
+/// The node, and why it takes no work.
+fn node_name(node: &FluxionNode) -> String {
+    let name = clean(&node.metadata.name);
+    if node.status.eligible {
+        return name.into_owned();
+    }
+    format!("{name} ({})", clean(&node.status.reasons.join(", ")))
+}
+
 fn node_row(node: &FluxionNode, width: u16, theme: Theme) -> Row<'static> {
     let status = &node.status;
-    let name = if status.eligible {
-        Span::raw(clean(&node.metadata.name).into_owned())
-    } else {
-        Span::styled(
-            format!("{} ({})", clean(&node.metadata.name), clean(&status.reasons.join(", "))),
-            theme.warn(),
-        )
-    };
+    let name = Span::styled(node_name(node), if status.eligible { Style::new() } else { theme.warn() });
     let gauge = |usage: NodeUse, resource: &str, cells: usize| {
         let share = usage.share;
         if share.whole == Amount(0) && share.used == Amount(0) {

@@ -9,6 +9,10 @@ pub(super) struct Theme {
     colours: bool,
 }
 
+#[expect(
+    clippy::unused_self,
+    reason = "the styles are all asked of the theme, whether colours matter to them or not"
+)]
 impl Theme {
     pub(super) fn of(app: &App) -> Self {
         Self { colours: app.colours }
