@@ -60,7 +60,7 @@ const MAX_DEPTH: usize = 100;
 impl Expression {
     /// Reads an expression.
     pub fn parse(text: &str) -> Result<Self, InvalidCriteria> {
-        chain(text, 0).ok_or_else(|| InvalidCriteria(text.to_owned()))
+        Parser::new(text).chain(0, text.len(), 0).ok_or_else(|| InvalidCriteria(text.to_owned()))
     }
 
     /// Whether it holds, given whether each criterion does.
@@ -93,58 +93,73 @@ impl Expression {
     }
 }
 
-fn chain(text: &str, depth: usize) -> Option<Expression> {
-    if depth > MAX_DEPTH {
-        return None;
+/// A text with the places where its parentheses close, so that nesting costs no second look.
+struct Parser<'a> {
+    text: &'a str,
+    closing: Vec<usize>,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Self {
+        let mut closing = vec![usize::MAX; text.len()];
+        let mut open = Vec::new();
+        for (at, byte) in text.bytes().enumerate() {
+            match byte {
+                b'(' => open.push(at),
+                b')' => {
+                    if let Some(start) = open.pop() {
+                        closing[start] = at;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self { text, closing }
     }
-    let mut rest = text.trim_matches(is_blank);
-    let (first, after) = term(rest, depth)?;
-    let mut terms = Vec::new();
-    rest = after;
-    while !rest.is_empty() {
-        let (word, after) = rest.split_once(is_blank).unwrap_or((rest, ""));
-        let joint = match word {
-            "and" => Some(Joint::And),
-            "or" => Some(Joint::Or),
-            _ => None,
+
+    /// Where the blanks end that a stretch begins with.
+    fn skip(&self, from: usize, to: usize) -> usize {
+        let stretch = &self.text[from..to];
+        to - stretch.trim_start_matches(is_blank).len()
+    }
+
+    fn chain(&self, from: usize, to: usize, depth: usize) -> Option<Expression> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let (first, mut at) = self.term(self.skip(from, to), to, depth)?;
+        let mut terms = Vec::new();
+        while at < to {
+            let rest = &self.text[at..to];
+            let word = rest.find(is_blank).map_or(rest, |end| &rest[..end]);
+            let joint = match word {
+                "and" => Some(Joint::And),
+                "or" => Some(Joint::Or),
+                _ => None,
+            };
+            if joint.is_some() {
+                at = self.skip(at + word.len(), to);
+            }
+            let (next, after) = self.term(at, to, depth)?;
+            terms.push((joint.unwrap_or(Joint::And), next));
+            at = after;
+        }
+        Some(if terms.is_empty() { first } else { Expression::Chain(Box::new(first), terms) })
+    }
+
+    /// Reads a term; answers where the blanks after it end.
+    fn term(&self, from: usize, to: usize, depth: usize) -> Option<(Expression, usize)> {
+        let text = &self.text[from..to];
+        let (term, end) = if text.starts_with('(') {
+            let end = *self.closing.get(from).filter(|end| **end < to)?;
+            (self.chain(from + 1, end, depth + 1)?, end + 1)
+        } else {
+            let len = text.find(is_blank).unwrap_or(text.len());
+            (Expression::Leaf(leaf(&text[..len])?), from + len)
         };
-        if joint.is_some() {
-            rest = after.trim_start_matches(is_blank);
-        }
-        let (next, after) = term(rest, depth)?;
-        terms.push((joint.unwrap_or(Joint::And), next));
-        rest = after;
+        let next = self.skip(end, to);
+        (next > end || end == to).then_some((term, next))
     }
-    Some(if terms.is_empty() { first } else { Expression::Chain(Box::new(first), terms) })
-}
-
-/// Reads a term; answers what follows the blanks after it.
-fn term(text: &str, depth: usize) -> Option<(Expression, &str)> {
-    let (term, rest) = if text.starts_with('(') {
-        let end = closing(text)?;
-        (chain(&text[1..end], depth + 1)?, &text[end + 1..])
-    } else {
-        let end = text.find(is_blank).unwrap_or(text.len());
-        (Expression::Leaf(leaf(&text[..end])?), &text[end..])
-    };
-    if !rest.is_empty() && !rest.starts_with(is_blank) {
-        return None;
-    }
-    Some((term, rest.trim_start_matches(is_blank)))
-}
-
-/// Where the parenthesis closes that a text opens with.
-fn closing(text: &str) -> Option<usize> {
-    let mut open = 0_usize;
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => open += 1,
-            ')' if open == 1 => return Some(at),
-            ')' => open -= 1,
-            _ => {}
-        }
-    }
-    None
 }
 
 fn is_blank(c: char) -> bool {
