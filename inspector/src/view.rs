@@ -72,3 +72,6 @@ impl<'a> Lens<'a> {
         positions.get(&job).copied()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,11 @@ pub(super) struct Asker {
 }
 
 /// Lets the holder of the token through as administrator.
-pub(super) async fn bearer(State(app): State<App>, mut request: Request, next: Next) -> Result<Response, Refusal> {
+pub(super) async fn bearer(
+    State(app): State<App>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Refusal> {
     if !holds_token(request.headers(), &app.settings.token) {
         return Err(Refusal::Unauthorized);
     }
@@ -74,7 +78,16 @@ mod tests {
         for good in ["localhost", "LOCALHOST:80", "127.0.0.1:6411", "127.1.2.3", "[::1]:80", "[::1]"] {
             assert!(is_loopback(good), "{good}");
         }
-        for bad in ["", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", "[", "[::2]:1", "::1"] {
+        for bad in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:80",
+            "10.0.0.1",
+            "[",
+            "[::2]:1",
+            "::1",
+        ] {
             assert!(!is_loopback(bad), "{bad}");
         }
     }

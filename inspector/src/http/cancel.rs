@@ -12,7 +12,7 @@ use axum::response::Response;
 use fluxion_api::{CancelAnswer, CancelOutcome};
 use fluxion_core::event::Event;
 use fluxion_core::state::{Job, JobId, JobState};
-use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::answer::{self, Moment};
 use super::auth::Asker;
@@ -24,16 +24,8 @@ use super::{App, jobs::Jobs};
 use crate::engine::Published;
 use crate::view::cancel;
 
-/// How long the end of a job is waited for before the cancel is answered.
+/// How long it is waited for the engine to have taken a cancel before that is answered.
 const SEEN_WITHIN: Duration = Duration::from_secs(5);
-
-/// The body; any JSON object will do, and none.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Wish {
-    /// Go on though Pods of other jobs go as well.
-    also_delete: bool,
-}
 
 /// Cancels, or says what that would do (`dryRun=All`).
 pub(super) async fn post(
@@ -43,7 +35,7 @@ pub(super) async fn post(
     query: Query,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
-    let wish = read(&body.map_err(|_| Refusal::TooLarge)?)?;
+    let also_delete = also_delete(&body.map_err(|_| Refusal::TooLarge)?)? || query.flag("alsoDelete")?;
     app.ready()?;
     if !asker.viewer.sees(&namespace) {
         return Err(Refusal::NotFound(Jobs::PLURAL, name));
@@ -61,7 +53,7 @@ pub(super) async fn post(
     let job = job.ok_or_else(|| Refusal::NotFound(Jobs::PLURAL, name.clone()))?;
     let (mut answer, open) = consider(&published, job);
     if open {
-        if !answer.also_deletes.is_empty() && !wish.also_delete && !query.flag("alsoDelete")? {
+        if !answer.also_deletes.is_empty() && !also_delete {
             return Err(Refusal::Conflict(format!(
                 "cancelling {name} would also delete {}, which belong to other jobs; to do it all the same say \
                  alsoDelete=true",
@@ -74,17 +66,30 @@ pub(super) async fn post(
         app.engine.send(Event::Cancelled { job: job.key.uid.clone(), by: Arc::clone(&asker.name) });
         tracing::info!(job = answer.metadata.name, namespace, by = %asker.name, "cancelled");
         until_seen(&app, job.id).await?;
-        answer = cancel::answer(&published.state, job, &published.state.cancel_plan(job), CancelOutcome::Cancelled);
+        answer = cancel::answer(
+            &published.state,
+            job,
+            &published.state.cancel_plan(job),
+            CancelOutcome::Cancelled,
+        );
     }
     Ok(answer::json(&answer, &Moment::of(&published)))
 }
 
-fn read(body: &[u8]) -> Result<Wish, Refusal> {
+/// Whether the body asks to go on though Pods of other jobs go as well (`alsoDelete`). Any JSON object will do,
+/// and none.
+fn also_delete(body: &[u8]) -> Result<bool, Refusal> {
     if body.iter().all(u8::is_ascii_whitespace) {
-        return Ok(Wish::default());
+        return Ok(false);
     }
-    serde_json::from_slice(body)
-        .map_err(|error| Refusal::BadRequest(format!("the body must be a JSON object, e.g. {{}}: {error}")))
+    let wish: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
+        Refusal::BadRequest(format!("the body must be a JSON object, e.g. {{}}: {error}"))
+    })?;
+    match wish.get("alsoDelete") {
+        None => Ok(false),
+        Some(Value::Bool(also)) => Ok(*also),
+        Some(_) => Err(Refusal::BadRequest("alsoDelete: must be true or false".to_owned())),
+    }
 }
 
 /// A snapshot that knows all that was sent before.
@@ -97,7 +102,7 @@ fn consider(published: &Published, job: &Job) -> (CancelAnswer, bool) {
     let plan = published.state.cancel_plan(job);
     let outcome = if job.state.ended() {
         CancelOutcome::AlreadyEnded
-    } else if plan.ending || job.state == JobState::Releasing {
+    } else if plan.ending || job.cancelled_by.is_some() || job.state == JobState::Releasing {
         CancelOutcome::AlreadyEnding
     } else {
         CancelOutcome::DryRun
@@ -105,7 +110,7 @@ fn consider(published: &Published, job: &Job) -> (CancelAnswer, bool) {
     (cancel::answer(&published.state, job, &plan, outcome), outcome == CancelOutcome::DryRun)
 }
 
-/// Waits until the engine shows that the job ends, so that whoever asks next sees it too.
+/// Waits until the engine shows that the job is to end, so that whoever asks next sees it too.
 async fn until_seen(app: &App, id: JobId) -> Result<(), Refusal> {
     let mut changes = app.engine.changed();
     let seen = async {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::response::Response;
-use fluxion_api::meta::List;
 use fluxion_api::API_VERSION;
+use fluxion_api::meta::List;
 use fluxion_core::model::Text;
 
-use super::answer::{self, Moment};
 use super::App;
+use super::answer::{self, Moment};
 use super::auth::Asker;
 use super::index::{Key, Served};
 use super::page::Continue;
@@ -77,7 +77,9 @@ pub(super) async fn list<R: Resource>(
             start,
             mark_initial: query.initial_events,
             bookmarks: query.bookmarks,
-            ends: query.timeout_seconds.map(|seconds| tokio::time::Instant::now() + Duration::from_secs(seconds)),
+            ends: query
+                .timeout_seconds
+                .map(|seconds| tokio::time::Instant::now() + Duration::from_secs(seconds)),
         };
         return Ok(watch::respond(app, asker.viewer, filter, options, permit));
     }
@@ -121,7 +123,9 @@ fn page<R: Resource>(
         .peekable();
     while items.len() < limit {
         let Some((key, row)) = rest.next() else { break };
-        let Some(mut object) = R::render(&lens, &row.id).filter(|object| filter.takes(object)) else { continue };
+        let Some(mut object) = R::render(&lens, &row.id).filter(|object| filter.takes(object)) else {
+            continue;
+        };
         R::meta_mut(&mut object).resource_version = row.version.to_string();
         items.push(object);
         last = Some(key);
@@ -137,7 +141,12 @@ fn page<R: Resource>(
 }
 
 /// Answers one object.
-pub(super) async fn get<R: Resource>(app: App, asker: Asker, namespace: Text, name: &str) -> Result<Response, Refusal> {
+pub(super) async fn get<R: Resource>(
+    app: App,
+    asker: Asker,
+    namespace: Text,
+    name: &str,
+) -> Result<Response, Refusal> {
     let newest = app.ready()?;
     let served = app.index.at(Arc::clone(&newest)).await?;
     let moment = Moment { version: served.version, ..Moment::of(&newest) };

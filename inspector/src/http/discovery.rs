@@ -1,8 +1,8 @@
 //! What there is: discovery in the old and in the aggregated form, and the server's version.
 
+use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use axum::Json;
 use fluxion_api::{API_VERSION, GROUP, VERSION};
 use serde_json::{Value, json};
 
@@ -125,7 +125,9 @@ pub(super) async fn resources() -> Json<Value> {
             }));
         }
     }
-    Json(json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": API_VERSION, "resources": list }))
+    Json(
+        json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": API_VERSION, "resources": list }),
+    )
 }
 
 /// `/version`, with the members that Kubernetes' clients read.

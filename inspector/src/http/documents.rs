@@ -24,10 +24,16 @@ use crate::view::{LIVE, Lens, Viewer, audit, graph, timeline};
 const JGF: &str = "application/vnd.flux.jgf+json";
 
 /// `fluxiongraphs`.
-pub(super) async fn graphs(state: State<App>, asker: Extension<Asker>, query: Query) -> Result<Response, Refusal> {
+pub(super) async fn graphs(
+    state: State<App>,
+    asker: Extension<Asker>,
+    query: Query,
+) -> Result<Response, Refusal> {
     let summary_only = query.flag("summary")?;
-    list(&state, asker.0, &query, "FluxionGraph", move |lens| graph::graph(lens.state.inventory(), !summary_only))
-        .await
+    list(&state, asker.0, &query, "FluxionGraph", move |lens| {
+        graph::graph(lens.state.inventory(), !summary_only)
+    })
+    .await
 }
 
 /// `fluxiongraphs/live`.
@@ -39,9 +45,10 @@ pub(super) async fn graph(
 ) -> Result<Response, Refusal> {
     let (published, moment) = live(&app, "fluxiongraphs", &name).await?;
     let summary_only = query.flag("summary")?;
-    let bare = headers.get_all(header::ACCEPT).iter().any(|accept| {
-        accept.to_str().is_ok_and(|text| text.split(',').any(|one| media_type(one) == JGF))
-    });
+    let bare = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .any(|accept| accept.to_str().is_ok_and(|text| text.split(',').any(|one| media_type(one) == JGF)));
     answer::computed(move || {
         let inventory = published.state.inventory();
         if bare {
@@ -55,7 +62,11 @@ pub(super) async fn graph(
 }
 
 /// `fluxiontimelines`.
-pub(super) async fn timelines(state: State<App>, asker: Extension<Asker>, query: Query) -> Result<Response, Refusal> {
+pub(super) async fn timelines(
+    state: State<App>,
+    asker: Extension<Asker>,
+    query: Query,
+) -> Result<Response, Refusal> {
     list(&state, asker.0, &query, "FluxionTimeline", timeline::timeline).await
 }
 
@@ -75,7 +86,11 @@ pub(super) async fn timeline(
 }
 
 /// `fluxionaudits`.
-pub(super) async fn audits(state: State<App>, asker: Extension<Asker>, query: Query) -> Result<Response, Refusal> {
+pub(super) async fn audits(
+    state: State<App>,
+    asker: Extension<Asker>,
+    query: Query,
+) -> Result<Response, Refusal> {
     list(&state, asker.0, &query, "FluxionAudit", audit::audit).await
 }
 

@@ -82,7 +82,8 @@ impl Served {
     /// The same for a later snapshot.
     fn next(&self, published: Arc<Published>) -> Self {
         let viewer = Viewer::everything();
-        let (before, after) = (Lens::new(&self.published.state, &viewer), Lens::new(&published.state, &viewer));
+        let (before, after) =
+            (Lens::new(&self.published.state, &viewer), Lens::new(&published.state, &viewer));
         let mut version = self.version;
         let jobs = self.jobs.next(&before, &after, &mut version);
         let nodes = self.nodes.next(&before, &after, &mut version);
@@ -147,7 +148,8 @@ pub(super) struct Index {
 impl Index {
     /// What is served of this snapshot or a later one.
     pub(super) async fn at(&self, published: Arc<Published>) -> Result<Arc<Served>, Refusal> {
-        let known = || self.current.load_full().filter(|served| served.published.sequence >= published.sequence);
+        let known =
+            || self.current.load_full().filter(|served| served.published.sequence >= published.sequence);
         if let Some(served) = known() {
             return Ok(served);
         }

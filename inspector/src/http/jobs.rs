@@ -42,7 +42,12 @@ impl Resource for Jobs {
     fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, JobId, Option<u64>)> {
         let rows = lens.state.jobs().map(|job| {
             let name = lens.state.object_name(job);
-            (Key { namespace: job.key.namespace.clone(), name: name.into() }, job.key.uid.clone(), job.id, stamp(lens, job))
+            (
+                Key { namespace: job.key.namespace.clone(), name: name.into() },
+                job.key.uid.clone(),
+                job.id,
+                Some(stamp(lens, job)),
+            )
         });
         rows.collect()
     }
@@ -89,14 +94,14 @@ impl Resource for Jobs {
 
 /// Whatever changes about a job makes it another object in memory. What it shows of others (its place in the
 /// queue, the ends of those it waits for) goes into the stamp beside that.
-fn stamp(lens: &Lens<'_>, job: &Job) -> Option<u64> {
+fn stamp(lens: &Lens<'_>, job: &Job) -> u64 {
     let address = |job: &Job| std::ptr::from_ref(job).addr() as u64;
     let mut hasher = DefaultHasher::new();
     (address(job), lens.position(job.id)).hash(&mut hasher);
     for other in job.waits_for.iter().filter_map(|id| lens.state.job(*id)) {
         address(other).hash(&mut hasher);
     }
-    Some(hasher.finish())
+    hasher.finish()
 }
 
 /// All namespaces.

@@ -100,7 +100,11 @@ impl AsyncRead for Connection {
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.watched(context, written)
     }
@@ -146,11 +150,8 @@ mod tests {
         use tokio::io::AsyncWriteExt;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut patient = Patient {
-            listener,
-            free: Arc::new(Semaphore::new(1)),
-            patience: Duration::from_millis(50),
-        };
+        let mut patient =
+            Patient { listener, free: Arc::new(Semaphore::new(1)), patience: Duration::from_millis(50) };
         let _client = TcpStream::connect(address).await.unwrap();
         let (mut connection, _) = patient.accept().await;
         let chunk = vec![0_u8; 1 << 20];

@@ -39,7 +39,9 @@ impl FromStr for Continue {
             Some(Self { version: version.parse().ok()?, last })
         };
         parts().filter(|_| token.len() < 1024).ok_or_else(|| {
-            Refusal::BadRequest("continue: not a token of this server: hand back what the last page said".to_owned())
+            Refusal::BadRequest(
+                "continue: not a token of this server: hand back what the last page said".to_owned(),
+            )
         })
     }
 }
@@ -71,7 +73,9 @@ impl Pages {
             .find(|(since, kept)| kept.version == version && now.saturating_duration_since(*since) < KEPT_FOR)
             .map(|(_, served)| Arc::clone(served))
             .ok_or_else(|| {
-                Refusal::Expired("continue: this list was begun too long ago: start again without continue".to_owned())
+                Refusal::Expired(
+                    "continue: this list was begun too long ago: start again without continue".to_owned(),
+                )
             })
     }
 }

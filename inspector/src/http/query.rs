@@ -137,7 +137,10 @@ mod tests {
     #[test]
     fn what_kubectl_sends_is_understood() {
         let query = list("limit=500&fieldSelector=metadata.name%3Djob.a&resourceVersion=0&watch=true&allowWatchBookmarks=true&timeoutSeconds=300&unknown=1").unwrap();
-        assert_eq!((query.limit, query.resource_version, query.watch, query.bookmarks), (500, Some(0), true, true));
+        assert_eq!(
+            (query.limit, query.resource_version, query.watch, query.bookmarks),
+            (500, Some(0), true, true)
+        );
         assert_eq!(query.field_selector, "metadata.name=job.a");
         assert_eq!(query.timeout_seconds, Some(300));
     }

@@ -56,11 +56,7 @@ impl Requests {
         };
         metrics.register(|registry| {
             registry.register("http_requests", "Requests by resource, verb and code", requests.total.clone());
-            registry.register(
-                "http_request_seconds",
-                "Time until an answer began",
-                requests.seconds.clone(),
-            );
+            registry.register("http_request_seconds", "Time until an answer began", requests.seconds.clone());
             registry.register("jobs", "Jobs by queue and state", requests.jobs.clone());
             registry.register("nodes", "Nodes in the graph", requests.nodes.clone());
             registry.register(
@@ -68,7 +64,11 @@ impl Requests {
                 "When the snapshot that is served was last known to be current",
                 requests.snapshot.clone(),
             );
-            registry.register("inbox_events", "Events that wait for the engine", requests.waiting_events.clone());
+            registry.register(
+                "inbox_events",
+                "Events that wait for the engine",
+                requests.waiting_events.clone(),
+            );
         });
         requests
     }
@@ -112,8 +112,11 @@ fn kind_of(method: &Method, path: &str, query: Option<&str>) -> (&'static str, &
     ];
     let parts: Vec<&str> = path.split('/').collect();
     let found = RESOURCES.iter().find_map(|name| Some((*name, parts.iter().position(|part| part == name)?)));
-    let Some((resource, at)) = found else { return ("other", if method == Method::GET { "get" } else { "other" }) };
-    let watch = query.is_some_and(|query| query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch")));
+    let Some((resource, at)) = found else {
+        return ("other", if method == Method::GET { "get" } else { "other" });
+    };
+    let watch = query
+        .is_some_and(|query| query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch")));
     let verb = match (method, parts.get(at + 1), parts.get(at + 2).copied()) {
         (&Method::GET, None, _) if watch => "watch",
         (&Method::GET, None, _) => "list",
@@ -143,7 +146,10 @@ mod tests {
         assert_eq!(kind(Method::GET, "/fluxionjobs", Some("limit=5")), ("fluxionjobs", "list"));
         assert_eq!(kind(Method::GET, "/fluxionjobs", Some("watch=true")), ("fluxionjobs", "watch"));
         assert_eq!(kind(Method::GET, "/namespaces/a/fluxionjobs/job.b", None), ("fluxionjobs", "get"));
-        assert_eq!(kind(Method::GET, "/namespaces/a/fluxionjobs/b/explain", None), ("fluxionjobs", "explain"));
+        assert_eq!(
+            kind(Method::GET, "/namespaces/a/fluxionjobs/b/explain", None),
+            ("fluxionjobs", "explain")
+        );
         assert_eq!(kind(Method::POST, "/namespaces/a/fluxionjobs/b/cancel", None), ("fluxionjobs", "cancel"));
         assert_eq!(kind(Method::DELETE, "/fluxionnodes/n", None), ("fluxionnodes", "other"));
         assert_eq!(kind_of(&Method::GET, "/healthz", None), ("other", "get"));

@@ -1,7 +1,6 @@
 //! The API as a client sees it, on a running engine with a clock of its own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -34,7 +33,6 @@ const BASE: &str = "/apis/fluxion.flux-framework.org/v1alpha1";
 struct Server {
     router: Router,
     engine: EngineHandle,
-    clock: Arc<AtomicI64>,
     effects: mpsc::Receiver<Vec<Effect>>,
     stopping: CancellationToken,
 }
@@ -42,22 +40,18 @@ struct Server {
 impl Server {
     /// With an engine that has not seen the cluster yet.
     fn unready(cancels: bool) -> Self {
-        let clock = Arc::new(AtomicI64::new(START * 1000));
         let metrics = Arc::new(Metrics::new());
         let engine = Engine {
             state: State::new(Settings::default()),
             role: if cancels { Role::Standalone } else { Role::Leader },
-            clock: {
-                let clock = Arc::clone(&clock);
-                Arc::new(move || clock.load(Ordering::SeqCst))
-            },
+            clock: Arc::new(|| START * 1000),
             metrics: Arc::clone(&metrics),
         };
         let (engine, effects) = engine.start().unwrap();
         let stopping = CancellationToken::new();
         let settings = HttpSettings { token: "secret".to_owned(), cancels };
         let app = App::new(engine.clone(), settings, metrics, stopping.clone());
-        Self { router: router(app), engine, clock, effects, stopping }
+        Self { router: router(app), engine, effects, stopping }
     }
 
     /// With two nodes of 4 cpus.
@@ -73,11 +67,6 @@ impl Server {
             self.engine.send(event);
         }
         self.engine.fresh().await.unwrap();
-    }
-
-    /// Moves the clock.
-    fn pass(&self, seconds: i64) {
-        self.clock.fetch_add(seconds * 1000, Ordering::SeqCst);
     }
 
     async fn send(&self, request: Request<Body>) -> Response {

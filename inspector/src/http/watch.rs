@@ -95,8 +95,17 @@ pub(super) fn respond<R: Resource>(
 ) -> Response {
     let changes = app.engine.changed();
     let bookmark_at = Instant::now() + BOOKMARK;
-    let watch =
-        Watch { app, changes, viewer, filter, options, pending: None, bookmark_at, done: false, _permit: permit };
+    let watch = Watch {
+        app,
+        changes,
+        viewer,
+        filter,
+        options,
+        pending: None,
+        bookmark_at,
+        done: false,
+        _permit: permit,
+    };
     let body = Body::from_stream(stream::unfold(watch, |mut watch| async {
         let chunk = watch.pull().await?;
         Some((Ok::<_, Infallible>(chunk), watch))
@@ -219,6 +228,9 @@ impl<R: Resource> Watch<R> {
     }
 }
 
+/// The first and the latest change of an object.
+type Span<'a, R> = (&'a Arc<Change<R>>, &'a Arc<Change<R>>);
+
 /// The changes that take a client from `version` to now, one for each object, by version.
 fn changes<R: Resource>(
     table: &Table<R>,
@@ -226,7 +238,7 @@ fn changes<R: Resource>(
     filter: &Filter<R>,
     viewer: &Viewer,
 ) -> VecDeque<Pick<R>> {
-    let mut by_key: BTreeMap<&Key, (&Arc<Change<R>>, &Arc<Change<R>>)> = BTreeMap::new();
+    let mut by_key: BTreeMap<&Key, Span<'_, R>> = BTreeMap::new();
     let begin = table.log.partition_point(|change| change.version <= version);
     for change in table.log.range(begin..).filter(|change| filter.takes_key(&change.key, viewer)) {
         by_key.entry(&change.key).and_modify(|(_, last)| *last = change).or_insert((change, change));

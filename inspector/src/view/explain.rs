@@ -133,9 +133,17 @@ fn nearest(why: &WhyNot) -> Option<String> {
     }
     for miss in why.shapes.iter().filter_map(|shape| shape.nearest.as_ref()).take(1) {
         let lacks = miss.lacks.iter().map(|(resource, need, has)| {
-            format!("{resource} {} of {}", quantity::format(resource, *has), quantity::format(resource, *need))
+            format!(
+                "{resource} {} of {}",
+                quantity::format(resource, *has),
+                quantity::format(resource, *need)
+            )
         });
-        parts.push(format!("node {} comes nearest: it has {}", miss.node, lacks.collect::<Vec<_>>().join(", ")));
+        parts.push(format!(
+            "node {} comes nearest: it has {}",
+            miss.node,
+            lacks.collect::<Vec<_>>().join(", ")
+        ));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -176,7 +184,8 @@ fn smaller(request: &Request, why: &WhyNot, starts: &dyn Fn(&Request) -> bool) -
     let room = u32::try_from(room).ok().filter(|room| *room > 0 && *room < shape.count)?;
     let mut fewer = request.clone();
     fewer.shapes[0].count = room;
-    starts(&fewer).then(|| format!("with {room} members instead of {} it would start now", shape.count))
+    let members = if room == 1 { "member" } else { "members" };
+    starts(&fewer).then(|| format!("with {room} {members} instead of {} it would start now", shape.count))
 }
 
 fn without_selector(request: &Request, starts: &dyn Fn(&Request) -> bool) -> Option<String> {

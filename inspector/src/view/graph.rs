@@ -102,7 +102,7 @@ pub fn jgf(inventory: &Inventory) -> Jgf {
         root.paths.insert(level.to_string(), root_path.clone());
     }
     let root = builder.add(root);
-    let mut domains: BTreeMap<(Arc<str>, Arc<str>), (String, String)> = BTreeMap::new();
+    let mut domains = Domains::new();
     for level in inventory.levels() {
         for (index, (value, _)) in inventory.domains_of(level).into_iter().enumerate() {
             let type_ = level.rsplit_once('/').map_or(&**level, |(_, tail)| tail);
@@ -120,11 +120,14 @@ pub fn jgf(inventory: &Inventory) -> Jgf {
     Jgf { graph: builder.0 }
 }
 
+/// Id and path of each domain, by topology key and value.
+type Domains = BTreeMap<(Arc<str>, Arc<str>), (String, String)>;
+
 fn add_node(
     builder: &mut Builder,
     root: &str,
     root_path: &str,
-    domains: &BTreeMap<(Arc<str>, Arc<str>), (String, String)>,
+    domains: &Domains,
     rank: u64,
     node: &NodeView,
 ) {
@@ -224,7 +227,8 @@ impl Sums {
 
 fn summary(inventory: &Inventory) -> Vec<LevelSummary> {
     let mut all = Sums::default();
-    let mut by_level: BTreeMap<&Arc<str>, Sums> = inventory.levels().iter().map(|level| (level, Sums::default())).collect();
+    let mut by_level: BTreeMap<&Arc<str>, Sums> =
+        inventory.levels().iter().map(|level| (level, Sums::default())).collect();
     let mut nodes = 0;
     for node in inventory.nodes() {
         all.add(&node);

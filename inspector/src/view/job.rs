@@ -94,7 +94,10 @@ fn spec(state: &State, job: &Job) -> JobSpec {
             uid: job.object.as_ref().map(|object| object.uid.to_string()).unwrap_or_default(),
             size: job.members.wanted,
         },
-        shapes: shapes.into_iter().map(|(needs, count)| Shape { count, requests: quantities(needs) }).collect(),
+        shapes: shapes
+            .into_iter()
+            .map(|(needs, count)| Shape { count, requests: quantities(needs) })
+            .collect(),
         topology: job.request.as_ref().and_then(|request| request.level.as_ref()).map(ToString::to_string),
     }
 }
@@ -115,7 +118,10 @@ fn status(lens: &Lens<'_>, job: &Job) -> JobStatus {
         started_at: job.started_at.map(time),
         ended_at: job.ended_at.map(time),
         planned_start: reservation.map(|reservation| time(reservation.start)),
-        planned_end: job.planned_end.or_else(|| reservation.and_then(|reservation| reservation.end)).map(time),
+        planned_end: job
+            .planned_end
+            .or_else(|| reservation.and_then(|reservation| reservation.end))
+            .map(time),
         allocation: (!allocation.nodes.is_empty()).then_some(allocation),
         reservation: reservation.map(|reservation| Reservation {
             start: time(reservation.start),

@@ -6,9 +6,9 @@ use fluxion_api::node::NodeStatus;
 use fluxion_api::{API_VERSION, FluxionNode, ObjectMeta};
 use fluxion_core::inventory::NodeView;
 
+use super::Lens;
 use super::job::full_name;
 use super::text::quantities;
-use super::Lens;
 
 /// The node as the lens' viewer sees it.
 pub fn node(lens: &Lens<'_>, view: &NodeView) -> FluxionNode {

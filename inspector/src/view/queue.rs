@@ -13,7 +13,9 @@ use super::text::time;
 pub fn queue(lens: &Lens<'_>, config: &QueueConfig) -> FluxionQueue {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let mut jobs: BTreeMap<String, u32> = BTreeMap::new();
-    for job in lens.state.jobs().filter(|job| job.queue == config.name && lens.viewer.sees(&job.key.namespace)) {
+    for job in
+        lens.state.jobs().filter(|job| job.queue == config.name && lens.viewer.sees(&job.key.namespace))
+    {
         *jobs.entry(job.state.as_str().to_owned()).or_default() += 1;
     }
     let pass = lens.state.last_pass(&config.name);

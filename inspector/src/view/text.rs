@@ -7,7 +7,10 @@ use jiff::Timestamp;
 
 /// Epoch seconds as RFC 3339 in UTC, whole seconds. A time beyond the calendar is its last second.
 pub fn time(seconds: i64) -> String {
-    Timestamp::from_second(seconds.max(0)).unwrap_or(Timestamp::MAX).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    Timestamp::from_second(seconds.max(0))
+        .unwrap_or(Timestamp::MAX)
+        .strftime("%Y-%m-%dT%H:%M:%SZ")
+        .to_string()
 }
 
 /// Resources as Kubernetes writes them; what there is none of is left out where it says nothing.

@@ -13,7 +13,7 @@ fn failure(answer: &(StatusCode, Value)) -> (u16, &str) {
 #[tokio::test]
 async fn impossible_queries_are_refused() {
     let server = Server::started(true).await;
-    let huge = format!("fluxionjobs?labelSelector={}", "a%3Db%2C".repeat(10_000));
+    let huge = format!("fluxionjobs?labelSelector={}", "a%3Db%2C".repeat(6_000));
     for path in [
         "fluxionjobs?limit=-1",
         "fluxionjobs?limit=1e9",
@@ -93,7 +93,9 @@ async fn other_methods_are_told_what_to_do_instead() {
         assert_eq!(failure(&answer), (405, "MethodNotAllowed"), "{method} {path}");
         assert!(answer.1["message"].as_str().unwrap().contains("kubectl fluxion cancel"), "{}", answer.1);
     }
-    for (method, path) in [(Method::DELETE, "fluxionnodes/n1"), (Method::POST, "fluxionaudits"), (Method::PUT, "/healthz")] {
+    for (method, path) in
+        [(Method::DELETE, "fluxionnodes/n1"), (Method::POST, "fluxionaudits"), (Method::PUT, "/healthz")]
+    {
         let answer = read(server.send(request(method, path)).await).await;
         assert_eq!(failure(&answer), (405, "MethodNotAllowed"), "{path}");
     }
@@ -107,12 +109,20 @@ async fn bodies_are_bounded_and_read_with_care() {
     assert_eq!(failure(&server.post(path, &large).await), (413, "RequestEntityTooLarge"));
     let deep = "[".repeat(60_000);
     for bad in ["nonsense", "[]", "{", "\u{0}", deep.as_str(), "{\"alsoDelete\": \"yes\"}"] {
-        assert_eq!(failure(&server.post(path, bad).await), (400, "BadRequest"), "{}", &bad[..bad.len().min(20)]);
+        assert_eq!(
+            failure(&server.post(path, bad).await),
+            (400, "BadRequest"),
+            "{}",
+            &bad[..bad.len().min(20)]
+        );
     }
     for fine in ["", "  ", "{}", "{\"kind\":\"DeleteOptions\",\"x\":[1]}"] {
         assert_eq!(failure(&server.post(path, fine).await), (404, "NotFound"), "{fine}");
     }
-    assert_eq!(failure(&server.post("namespaces/a/fluxionjobs/x/cancel?dryRun=some", "{}").await), (400, "BadRequest"));
+    assert_eq!(
+        failure(&server.post("namespaces/a/fluxionjobs/x/cancel?dryRun=some", "{}").await),
+        (400, "BadRequest")
+    );
 }
 
 #[tokio::test]
@@ -134,11 +144,11 @@ async fn a_panic_is_an_answer_without_its_text() {
 
 #[tokio::test]
 async fn an_answer_that_never_comes_is_given_up() {
-    let router = Router::new()
-        .route("/", axum::routing::get(|| std::future::pending::<()>()))
-        .layer(axum::middleware::from_fn(|request, next| {
+    let router = Router::new().route("/", axum::routing::get(std::future::pending::<()>)).layer(
+        axum::middleware::from_fn(|request, next| {
             crate::http::guard::within(std::time::Duration::from_millis(20), request, next)
-        }));
+        }),
+    );
     let answer = read(router.oneshot(request(Method::GET, "/")).await.unwrap()).await;
     assert_eq!(failure(&answer), (504, "Timeout"));
 }

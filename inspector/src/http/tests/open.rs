@@ -35,7 +35,10 @@ async fn data_waits_for_the_engine_and_discovery_does_not() {
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{path}");
         assert_eq!(body["reason"], "ServiceUnavailable");
     }
-    assert_eq!(server.post("namespaces/a/fluxionjobs/x/cancel", "{}").await.0, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(
+        server.post("namespaces/a/fluxionjobs/x/cancel", "{}").await.0,
+        StatusCode::SERVICE_UNAVAILABLE
+    );
     for path in ["/apis", "/apis/fluxion.flux-framework.org", BASE, "/version", "/metrics"] {
         assert_eq!(server.get(path).await.0, StatusCode::OK, "{path}");
     }
@@ -68,7 +71,11 @@ async fn only_the_token_opens_the_rest() {
             let response = server.send(request).await;
             assert_eq!(response.headers()["www-authenticate"], "Bearer");
             let (status, body) = read(response).await;
-            assert_eq!((status, &body["reason"]), (StatusCode::UNAUTHORIZED, &"Unauthorized".into()), "{path}");
+            assert_eq!(
+                (status, &body["reason"]),
+                (StatusCode::UNAUTHORIZED, &"Unauthorized".into()),
+                "{path}"
+            );
         }
     }
 }
@@ -91,7 +98,13 @@ async fn metrics_count_requests_and_show_the_snapshot() {
     let response = server.send(request(Method::GET, "/metrics")).await;
     let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
     let text = String::from_utf8(body.to_vec()).unwrap();
-    assert!(text.contains(r#"fluxion_http_requests_total{resource="fluxionjobs",verb="list",code="200"} 1"#), "{text}");
-    assert!(text.contains(r#"fluxion_http_requests_total{resource="other",verb="get",code="404"} 1"#), "{text}");
+    assert!(
+        text.contains(r#"fluxion_http_requests_total{resource="fluxionjobs",verb="list",code="200"} 1"#),
+        "{text}"
+    );
+    assert!(
+        text.contains(r#"fluxion_http_requests_total{resource="other",verb="get",code="404"} 1"#),
+        "{text}"
+    );
     assert!(text.contains("fluxion_nodes 2"), "{text}");
 }

@@ -41,7 +41,8 @@ impl Reader {
 
     /// Whether nothing comes for a while.
     async fn silent(&mut self) -> bool {
-        self.rest.is_empty() && tokio::time::timeout(Duration::from_millis(300), self.body.next()).await.is_err()
+        self.rest.is_empty()
+            && tokio::time::timeout(Duration::from_millis(300), self.body.next()).await.is_err()
     }
 }
 
@@ -74,12 +75,18 @@ async fn what_comes_changes_and_goes_is_told_once() {
     assert_eq!(watch.short().await, event("ADDED", "n3"));
     server.tell([node("n3", 8)]).await;
     let changed = watch.next().await.unwrap();
-    assert_eq!((&changed["type"], &changed["object"]["status"]["capacity"]["cpu"]), (&"MODIFIED".into(), &"8".into()));
+    assert_eq!(
+        (&changed["type"], &changed["object"]["status"]["capacity"]["cpu"]),
+        (&"MODIFIED".into(), &"8".into())
+    );
     // Said again without a change, it is no event.
     server.tell([node("n3", 8)]).await;
     server.tell([Event::NodeGone("n3".into())]).await;
     let gone = watch.next().await.unwrap();
-    assert_eq!((&gone["type"], &gone["object"]["status"]["capacity"]["cpu"]), (&"DELETED".into(), &"8".into()));
+    assert_eq!(
+        (&gone["type"], &gone["object"]["status"]["capacity"]["cpu"]),
+        (&"DELETED".into(), &"8".into())
+    );
     assert!(watch.silent().await);
 }
 
@@ -127,7 +134,8 @@ async fn versions_that_are_not_known_are_expired() {
     let server = Server::started(true).await;
     let now: u64 = version(&server, "fluxionjobs").await.parse().unwrap();
     for version in [1, now - 1, now + 1_000_000] {
-        let mut watch = Reader::open(&server, &format!("fluxionjobs?watch=true&resourceVersion={version}")).await;
+        let mut watch =
+            Reader::open(&server, &format!("fluxionjobs?watch=true&resourceVersion={version}")).await;
         let error = watch.next().await.unwrap();
         assert_eq!((&error["type"], &error["object"]["kind"]), (&"ERROR".into(), &"Status".into()));
         assert_eq!((&error["object"]["code"], &error["object"]["reason"]), (&410.into(), &"Expired".into()));
@@ -180,7 +188,10 @@ async fn who_reads_slowly_gets_the_latest_and_who_sleeps_is_expired() {
         server.tell([node("n1", cpus)]).await;
     }
     let event = slow.next().await.unwrap();
-    assert_eq!((&event["type"], &event["object"]["status"]["capacity"]["cpu"]), (&"MODIFIED".into(), &"50".into()));
+    assert_eq!(
+        (&event["type"], &event["object"]["status"]["capacity"]["cpu"]),
+        (&"MODIFIED".into(), &"50".into())
+    );
     assert!(slow.silent().await);
     // More changes than are remembered, with somebody who sees them.
     for round in 0..3 {

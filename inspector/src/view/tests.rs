@@ -1,0 +1,176 @@
+//! What one who may see a single namespace learns, on a state that the engine made.
+
+use std::sync::Arc;
+
+use fluxion_core::event::Event;
+use fluxion_core::formats::jgf;
+use fluxion_core::graph::Graph;
+use fluxion_core::inventory::NodeSpec;
+use fluxion_core::model::{Marks, Phase, PodSpec, Text};
+use fluxion_core::resources::ResourceList;
+use fluxion_core::state::{Settings, State};
+
+use super::{Lens, Viewer, audit, explain, graph, job, node, queue, timeline};
+
+const NOW: i64 = 1_767_225_600;
+
+fn list(cpus: u64) -> ResourceList {
+    [(Text::from("cpu"), cpus * 1000), (Text::from("pods"), if cpus > 3 { 1 } else { 2 })]
+        .into_iter()
+        .collect()
+}
+
+fn pod(namespace: &str, name: &str, node: Option<&str>) -> Event {
+    Event::Pod(Box::new(PodSpec {
+        uid: format!("{namespace}-{name}").into(),
+        namespace: namespace.into(),
+        name: name.into(),
+        scheduler_name: "fluxion".into(),
+        created: NOW,
+        deleting: false,
+        phase: if node.is_some() { Phase::Running } else { Phase::Pending },
+        node: node.map(Text::from),
+        nominated: None,
+        gates: Vec::new(),
+        needs: Ok(Arc::new(list(4))),
+        constraint: Arc::default(),
+        ports: Arc::from([]),
+        unsupported: Vec::new(),
+        priority: 0,
+        labels: Marks::new(),
+        annotations: Marks::new(),
+        scheduling_group: None,
+        controller: None,
+        active_deadline: Some(600),
+        scheduled_at: node.map(|_| NOW),
+        record: None,
+        unscheduled: None,
+        disruption: None,
+        status_reason: None,
+    }))
+}
+
+/// One node, held by a hidden job; a hidden one and one of ours wait, in this order.
+fn state() -> State {
+    let mut state = State::new(Settings::default());
+    let spec = NodeSpec {
+        name: "n1".into(),
+        ready: true,
+        capacity: list(4),
+        allocatable: list(4),
+        ..NodeSpec::default()
+    };
+    state.step(NOW, vec![Event::Node(Box::new(spec)), pod("hidden", "alpha", Some("n1")), Event::Synced]);
+    state.step(NOW, vec![pod("hidden", "beta", None), pod("ours", "gamma", None)]);
+    while state.unfinished() {
+        state.step(NOW, vec![Event::Tick]);
+    }
+    state
+}
+
+#[test]
+fn nothing_of_other_namespaces_is_told() {
+    let state = state();
+    let viewer = Viewer::namespaces([Text::from("ours")]);
+    let lens = Lens::new(&state, &viewer);
+    let ours = state.job_named("ours", "pod.gamma").unwrap();
+    let object = job::job(&lens, ours);
+    assert_eq!(object.status.position, Some(1), "relative to what may be seen");
+    let told = [
+        serde_json::to_string(&object).unwrap(),
+        serde_json::to_string(&explain::explain(&lens, ours, object)).unwrap(),
+        serde_json::to_string(&node::node(&lens, &state.inventory().node("n1").unwrap())).unwrap(),
+        serde_json::to_string(&queue::queue(&lens, &state.queues()[0])).unwrap(),
+        serde_json::to_string(&timeline::timeline(&lens)).unwrap(),
+        serde_json::to_string(&audit::audit(&lens)).unwrap(),
+    ];
+    for text in told {
+        for secret in ["hidden", "alpha", "beta"] {
+            assert!(!text.contains(secret), "{text}");
+        }
+    }
+    let counted = queue::queue(&lens, &state.queues()[0]);
+    assert_eq!(counted.status.jobs.values().sum::<u32>(), 1);
+    assert_eq!((counted.status.last_pass.tried, counted.status.last_pass.started), (0, 0));
+}
+
+#[test]
+fn the_administrator_is_told_everything() {
+    let state = state();
+    let viewer = Viewer::everything();
+    let lens = Lens::new(&state, &viewer);
+    let ours = state.job_named("ours", "pod.gamma").unwrap();
+    assert_eq!(job::job(&lens, ours).status.position, Some(2));
+    let first = job::job(&lens, state.job_named("hidden", "pod.beta").unwrap());
+    assert_eq!(first.status.waits_for[0].job, "pod/alpha");
+    assert_eq!(timeline::timeline(&lens).spans[0].job, "hidden/pod/alpha");
+    assert_eq!(node::node(&lens, &state.inventory().node("n1").unwrap()).status.jobs, ["hidden/pod/alpha"]);
+}
+
+#[test]
+fn an_explanation_names_changes_that_would_help() {
+    let mut state = State::new(Settings::default());
+    let spec = |name: &str| {
+        Event::Node(Box::new(NodeSpec {
+            name: name.into(),
+            ready: true,
+            capacity: list(4),
+            allocatable: list(4),
+            ..NodeSpec::default()
+        }))
+    };
+    let member = |index: u32| {
+        let Event::Pod(mut member) = pod("ours", &format!("gang-{index}"), None) else { unreachable!() };
+        member.labels.insert("fluxion.flux-framework.org/group".into(), "gang".into());
+        member.labels.insert("fluxion.flux-framework.org/group-size".into(), "2".into());
+        Event::Pod(member)
+    };
+    let mut events = vec![spec("n1"), spec("n2"), pod("ours", "held", Some("n1")), Event::Synced];
+    events.extend((0..2).map(member));
+    state.step(NOW, events);
+    while state.unfinished() {
+        state.step(NOW, vec![Event::Tick]);
+    }
+    let viewer = Viewer::everything();
+    let lens = Lens::new(&state, &viewer);
+    let gang = state.job_named("ours", "group.gang").unwrap();
+    let explanation = explain::explain(&lens, gang, job::job(&lens, gang));
+    assert_eq!(explanation.suggestions, ["with 1 member instead of 2 it would start now"]);
+    assert_eq!(
+        explanation.nearest.as_deref().map(|text| text.starts_with("1 of the 2 members fit now")),
+        Some(true)
+    );
+    assert_eq!(explanation.nodes[0].count, 1);
+}
+
+#[test]
+fn the_graph_with_its_topology_is_read_back_as_jgf() {
+    let settings =
+        Settings { topology_keys: vec!["topology.kubernetes.io/zone".into()], ..Settings::default() };
+    let mut state = State::new(settings);
+    let node = |name: &str, zone: Option<&str>| {
+        let labels = zone.map(|zone| ("topology.kubernetes.io/zone".into(), zone.into()));
+        Event::Node(Box::new(NodeSpec {
+            name: name.into(),
+            ready: true,
+            labels: labels.into_iter().collect(),
+            capacity: list(4),
+            allocatable: [("cpu".into(), 4000), ("nvidia.com/gpu".into(), 2)].into_iter().collect(),
+            ..NodeSpec::default()
+        }))
+    };
+    state.step(NOW, vec![node("n1", Some("a")), node("n2", Some("b")), node("n3", None), Event::Synced]);
+    let text = serde_json::to_vec(&graph::jgf(state.inventory())).unwrap();
+    let mut read = Graph::new();
+    jgf::load(&mut read, text.as_slice()).unwrap();
+    // Cluster, two zones, three nodes, two pools each; each node under the cluster, two under a zone.
+    assert_eq!(read.vertex_count(), 1 + 2 + 3 + 6);
+    assert_eq!(read.edge_count(), 2 + 3 + 2 + 6);
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains(r#""topology.kubernetes.io/zone":"/cluster0/a/n1""#), "{text}");
+    assert!(text.contains(r#""/cluster0/n1/nvidia.com_gpu0""#), "{text}");
+    let summary = graph::graph(state.inventory(), false).status.summary;
+    let levels: Vec<_> = summary.iter().map(|level| (level.level.as_str(), level.vertices)).collect();
+    assert_eq!(levels, [("cluster", 1), ("topology.kubernetes.io/zone", 2), ("node", 3)]);
+    assert_eq!((&*summary[1].allocatable["cpu"], &*summary[2].allocatable["cpu"]), ("8", "12"));
+}
