@@ -123,8 +123,10 @@ pub struct WhyNot {
     pub never: bool,
     /// Nodes there are.
     pub nodes: usize,
-    /// Shape by shape.
+    /// Shape by shape; of very many only the hardest to place.
     pub shapes: Vec<ShapeWhy>,
+    /// Shapes that were not looked at.
+    pub left_out: usize,
     /// The gang as a whole; none where it does fit.
     pub gang: Option<GangWhy>,
     /// It would start but for what these jobs are promised.

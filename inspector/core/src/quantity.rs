@@ -77,6 +77,7 @@ impl Amount {
     }
 
     /// Rounded up to whole milli-units, as an API server stores every quantity of a container.
+    #[must_use]
     pub fn ceil_to_milli(self) -> Self {
         Self(ceil_div(self.0, NANOS_PER_MILLI).saturating_mul(NANOS_PER_MILLI))
     }
@@ -196,7 +197,7 @@ fn ceil_div(value: i128, by: i128) -> i128 {
 
 /// How Kubernetes writes a stored quantity: cpu counts milli-cores (`2500m`, `4`), all else whole units.
 pub fn format(resource: &str, quantity: u64) -> String {
-    if resource == "cpu" && quantity % 1000 != 0 {
+    if resource == "cpu" && !quantity.is_multiple_of(1000) {
         format!("{quantity}m")
     } else if resource == "cpu" {
         (quantity / 1000).to_string()

@@ -9,6 +9,7 @@ mod known;
 mod pass;
 
 pub use config::{QueueConfig, QueuePolicy};
+pub use known::Memory;
 pub use pass::{Carry, PassJob, PassResult, Refusal, pass};
 
 #[cfg(test)]

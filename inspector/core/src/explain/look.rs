@@ -11,12 +11,15 @@ use crate::request::{Request, Shape};
 
 /// Jobs named for one reason, at most.
 const NAMED: usize = 16;
+/// Shapes looked at, at most.
+const LOOKED_AT: usize = 16;
 
 pub(super) fn look(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>, now: i64, never: bool) -> WhyNot {
     let inventory = plan.inventory;
     let mut shapes: Vec<ShapeWhy> = plan
         .shapes
         .iter()
+        .take(LOOKED_AT)
         .map(|planned| {
             let shape = &request.shapes[planned.index as usize];
             Looker { plan, planned, shape, lens, now, never }.shape()
@@ -27,6 +30,7 @@ pub(super) fn look(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>, now: i64
         never,
         nodes: inventory.node_count(),
         shapes,
+        left_out: plan.shapes.len().saturating_sub(LOOKED_AT),
         gang: gang(plan, request, lens),
         behind: Vec::new(),
         no_end: Vec::new(),

@@ -43,8 +43,9 @@ pub fn render(why: &WhyNot, names: &dyn Names) -> (String, Vec<String>) {
         for shape in shown.iter().take(SHAPES) {
             parts.push(one_shape(why, shape, several, names));
         }
-        if shown.len() > SHAPES {
-            parts.push(format!("{} more shapes", shown.len() - SHAPES));
+        let more = shown.len().saturating_sub(SHAPES) + why.left_out;
+        if more > 0 {
+            parts.push(format!("and {more} more shapes"));
         }
     }
     parts.extend(why.gang.as_ref().and_then(|gang| one_gang(gang, why.never)));
@@ -140,7 +141,7 @@ fn one_gang(gang: &GangWhy, never: bool) -> Option<String> {
 }
 
 /// Names that may be told, and how many may not.
-fn list(known: Vec<Option<String>>, one: &str, more: &str) -> String {
+fn list(known: &[Option<String>], one: &str, more: &str) -> String {
     let mut told: Vec<String> = known.iter().flatten().take(LISTED).cloned().collect();
     let rest = known.len() - told.len();
     if told.is_empty() {
@@ -153,7 +154,7 @@ fn list(known: Vec<Option<String>>, one: &str, more: &str) -> String {
 }
 
 fn jobs(ids: &[u32], names: &dyn Names) -> String {
-    list(ids.iter().map(|id| names.job(*id)).collect(), "another job", "other jobs")
+    list(&ids.iter().map(|id| names.job(*id)).collect::<Vec<_>>(), "another job", "other jobs")
 }
 
 fn no_estimate(why: &WhyNot, names: &dyn Names) -> Option<String> {
@@ -164,7 +165,7 @@ fn no_estimate(why: &WhyNot, names: &dyn Names) -> Option<String> {
     }
     let alone = known.len() == 1 || known.iter().all(Option::is_none);
     let verb = if alone { "has" } else { "have" };
-    Some(format!("no estimate: {} {verb} no time limit", list(known, "what runs there", "what runs there")))
+    Some(format!("no estimate: {} {verb} no time limit", list(&known, "what runs there", "what runs there")))
 }
 
 fn shape_details(shape: &ShapeWhy, never: bool, names: &dyn Names, details: &mut Vec<String>) {

@@ -120,16 +120,11 @@ impl Book {
         Some(&self.holds[at].1)
     }
 
-    pub(super) fn insert(&mut self, holder: &Arc<str>, held: Held) {
+    /// Puts in the share of a holder that has none here.
+    pub(super) fn insert(&mut self, holder: Arc<str>, held: Held) {
         self.count(&held, true);
-        match self.holds.binary_search_by(|(name, _)| name.cmp(holder)) {
-            Ok(at) => {
-                let before = std::mem::replace(&mut self.holds[at].1, held);
-                self.count(&before, false);
-            }
-            Err(at) => self.holds.insert(at, (holder.clone(), held)),
-        }
-        self.forget_empty();
+        let at = self.holds.partition_point(|(name, _)| *name < holder);
+        self.holds.insert(at, (holder, held));
     }
 
     pub(super) fn remove(&mut self, holder: &str) -> Option<Held> {
@@ -144,16 +139,16 @@ impl Book {
         let hold = &held.hold;
         for (kind, quantity) in held.needs.iter() {
             let sums = slot(&mut self.sums, *kind);
-            let counted = [
+            let totals = [
                 (&mut sums.held, true),
                 (&mut sums.foreign, hold.kind == HoldKind::Foreign),
                 (&mut sums.nominated, hold.kind == HoldKind::Nominated),
                 (&mut sums.endless, hold.until.is_none()),
                 (&mut sums.permanent, hold.permanent),
             ];
-            for (sum, _) in counted.into_iter().filter(|(_, applies)| *applies) {
+            for (total, _) in totals.into_iter().filter(|(_, applies)| *applies) {
                 // Fewer than 2^64 holders of at most 2^64 each.
-                *sum = if add { *sum + u128::from(*quantity) } else { *sum - u128::from(*quantity) };
+                *total = if add { *total + u128::from(*quantity) } else { *total - u128::from(*quantity) };
             }
         }
         if !hold.ports.is_empty() {

@@ -29,7 +29,7 @@ struct Column {
 pub(crate) struct Columns {
     kinds: imbl::OrdMap<Arc<str>, KindId>,
     names: Arc<Vec<Arc<str>>>,
-    columns: Arc<Vec<Column>>,
+    numbers: Arc<Vec<Column>>,
 }
 
 impl Columns {
@@ -41,7 +41,7 @@ impl Columns {
         let kind = KindId::try_from(self.names.len()).expect("fewer than 2^32 resources fit into memory");
         self.kinds.insert(resource.clone(), kind);
         Arc::make_mut(&mut self.names).push(resource.clone());
-        Arc::make_mut(&mut self.columns).push(Column::default());
+        Arc::make_mut(&mut self.numbers).push(Column::default());
         kind
     }
 
@@ -56,7 +56,7 @@ impl Columns {
     }
 
     pub(super) fn set(&mut self, node: NodeId, kind: KindId, numbers: Numbers) {
-        let column = &mut Arc::make_mut(&mut self.columns)[kind as usize];
+        let column = &mut Arc::make_mut(&mut self.numbers)[kind as usize];
         column.total = column.total - u128::from(column.most.value(node)) + u128::from(numbers.most);
         for (vector, value) in [
             (&mut column.free, numbers.free),
@@ -70,19 +70,19 @@ impl Columns {
     }
 
     pub(crate) fn free(&self, node: NodeId, kind: KindId) -> u64 {
-        self.columns[kind as usize].free.value(node)
+        self.numbers[kind as usize].free.value(node)
     }
 
     pub(crate) fn late(&self, node: NodeId, kind: KindId) -> u64 {
-        self.columns[kind as usize].late.value(node)
+        self.numbers[kind as usize].late.value(node)
     }
 
     pub(crate) fn most(&self, node: NodeId, kind: KindId) -> u64 {
-        self.columns[kind as usize].most.value(node)
+        self.numbers[kind as usize].most.value(node)
     }
 
     /// The most that all nodes together can ever have.
     pub(crate) fn total(&self, kind: KindId) -> u128 {
-        self.columns[kind as usize].total
+        self.numbers[kind as usize].total
     }
 }

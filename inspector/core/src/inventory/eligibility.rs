@@ -10,8 +10,13 @@ use crate::constraint::{NodeConstraint, NodeFacts, eligible};
 /// Bits by node id.
 type Bits = CowVec<u64>;
 
+/// Passes after which a set that nobody asked for is forgotten.
+const KEPT: u64 = 64;
+
 #[derive(Clone, Debug, Default)]
 struct Set {
+    /// The pass that wanted it last.
+    used: u64,
     /// Admitted as the nodes are now.
     now: Bits,
     /// Admitted when what passes by itself has passed.
@@ -19,7 +24,10 @@ struct Set {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sets(Arc<BTreeMap<Arc<NodeConstraint>, Set>>);
+pub(super) struct Sets {
+    by_constraint: Arc<BTreeMap<Arc<NodeConstraint>, Set>>,
+    pass: u64,
+}
 
 fn get(bits: &Bits, id: NodeId) -> bool {
     bits.value(id / 64) >> (id % 64) & 1 == 1
@@ -50,7 +58,7 @@ fn judge(constraint: &NodeConstraint, facts: Option<&NodeFacts>) -> (bool, bool)
 
 impl Sets {
     pub(super) fn update(&mut self, id: NodeId, facts: Option<&NodeFacts>) {
-        for (constraint, set) in Arc::make_mut(&mut self.0) {
+        for (constraint, set) in Arc::make_mut(&mut self.by_constraint) {
             set.update(constraint, id, facts);
         }
     }
@@ -83,28 +91,30 @@ impl Eligibility<'_> {
 }
 
 impl Inventory {
-    /// Keeps the set of nodes for this constraint from now on, so that asking for it is fast.
-    pub(crate) fn prepare(&mut self, constraint: &Arc<NodeConstraint>) {
-        if self.eligibility.0.contains_key(constraint) {
-            return;
+    /// Keeps the sets of nodes for these constraints up to date from now on, so that asking for them is fast. Sets
+    /// that were not named for a while are forgotten.
+    pub(crate) fn prepare<'a>(&mut self, constraints: impl IntoIterator<Item = &'a Arc<NodeConstraint>>) {
+        self.eligibility.pass += 1;
+        let pass = self.eligibility.pass;
+        let mut sets = self.eligibility.by_constraint.clone();
+        let known = Arc::make_mut(&mut sets);
+        for constraint in constraints {
+            if let Some(set) = known.get_mut(constraint) {
+                set.used = pass;
+                continue;
+            }
+            let mut set = Set { used: pass, ..Set::default() };
+            for id in self.order.iter() {
+                set.update(constraint, *id, self.facts(*id));
+            }
+            known.insert(constraint.clone(), set);
         }
-        let mut set = Set::default();
-        for id in self.order.iter() {
-            set.update(constraint, *id, self.facts(*id));
-        }
-        Arc::make_mut(&mut self.eligibility.0).insert(constraint.clone(), set);
-    }
-
-    /// Forgets the sets of all other constraints.
-    pub(crate) fn keep_prepared(&mut self, wanted: impl Fn(&NodeConstraint) -> bool) {
-        let unwanted: Vec<_> = self.eligibility.0.keys().filter(|key| !wanted(key)).cloned().collect();
-        for constraint in unwanted {
-            Arc::make_mut(&mut self.eligibility.0).remove(&constraint);
-        }
+        known.retain(|_, set| set.used + KEPT >= pass);
+        self.eligibility.by_constraint = sets;
     }
 
     pub(crate) fn eligibility<'a>(&'a self, constraint: &'a NodeConstraint) -> Eligibility<'a> {
-        Eligibility { inventory: self, constraint, set: self.eligibility.0.get(constraint) }
+        Eligibility { inventory: self, constraint, set: self.eligibility.by_constraint.get(constraint) }
     }
 
     fn facts(&self, id: NodeId) -> Option<&NodeFacts> {

@@ -33,7 +33,7 @@ pub struct Hold {
     pub until: Option<i64>,
     /// Why it is held.
     pub kind: HoldKind,
-    /// It never leaves the node (Pods of a DaemonSet, static Pods): no job can wait for its end.
+    /// It never leaves the node (Pods of a `DaemonSet`, static Pods): no job can wait for its end.
     pub permanent: bool,
     /// The job that it belongs to, if one of ours.
     pub job: Option<u32>,
@@ -77,7 +77,7 @@ impl Inventory {
         self.holders.insert(holder.clone(), id);
         let touched = needs.clone();
         if let Some(book) = self.book_mut(id) {
-            book.insert(&holder, Held { hold, needs });
+            book.insert(holder, Held { hold, needs });
         }
         self.refresh_all(id, &touched);
         if let Some(at) = before {

@@ -114,6 +114,7 @@ pub(crate) fn try_now(
 
 /// Whether the request could run if everything but what never leaves a node were gone, and what passes by itself
 /// (cordons, readiness) had passed. The members of the gang count together.
+#[expect(clippy::result_large_err, reason = "the reasons are the answer, asked for once per job and graph")]
 pub fn satisfiable(inventory: &Inventory, request: &Request) -> Result<(), WhyNot> {
     let plan = Plan::new(inventory, request, NodePolicy::Low);
     match place(&plan, &Lens::most(inventory), &mut Work::default()) {

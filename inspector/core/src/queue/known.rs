@@ -1,7 +1,8 @@
-//! What a pass knows already of requests that are equal to one it has tried.
+//! What passes know already of requests that are equal to one they have tried.
 //!
 //! Within a pass slots are only taken and promises only added, so a request that failed fails again, and nodes that
-//! could take nothing of it still cannot.
+//! could take nothing of it still cannot. From pass to pass promises are made anew; what failed for want of free
+//! resources still fails, as long as nothing was freed and the graph did not change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,31 +10,62 @@ use std::sync::Arc;
 use crate::matcher::gang::Failure;
 use crate::request::Request;
 
+/// Requests that are remembered from pass to pass, at most.
+const MOST: usize = 100_000;
+
 /// What is known of one request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// Nodes at the beginning of the order that take nothing of it.
+    /// In this pass: nodes at the beginning of the order that take nothing of it.
     pub(super) skip: usize,
-    /// It does not start now; with what stood in the way, and how many promises there were when that was seen.
+    /// In this pass: it does not start now; with what stood in the way, and how many promises there were then.
     pub(super) failed: Option<(Failure, usize)>,
-    /// No start can be planned for it, and why.
+    /// In this pass: no start can be planned for it, and why.
     pub(super) no_estimate: Option<Failure>,
+    /// It would not start even if nothing were promised to others.
+    pub(super) busy: bool,
+    /// No start could be planned for it even if nothing were promised to others, and why.
+    pub(super) hopeless: Option<Failure>,
 }
 
-/// What is known, by request.
+/// What is known, by request; valid for one state of what was freed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub struct Memory {
+    freed: u64,
     places: BTreeMap<Arc<Request>, usize>,
     known: Vec<Known>,
 }
 
 impl Memory {
+    /// Forgets what holds within one pass only, and everything when something was freed since.
+    pub(super) fn begin(&mut self, freed: u64) {
+        if self.freed != freed || self.known.len() > MOST {
+            *self = Self { freed, ..Self::default() };
+        }
+        for known in &mut self.known {
+            *known = Known {
+                busy: known.busy,
+                no_estimate: known.hopeless.clone(),
+                hopeless: known.hopeless.take(),
+                ..Known::default()
+            };
+        }
+    }
+
+    /// Whether what is known stands.
+    pub(super) fn stands(&self, freed: u64) -> bool {
+        self.freed == freed
+    }
+
     pub(super) fn of(&mut self, request: &Arc<Request>) -> &mut Known {
         let next = self.known.len();
-        let place = *self.places.entry(request.clone()).or_insert(next);
-        if place == next {
+        let place = if let Some(place) = self.places.get(request) {
+            *place
+        } else {
+            self.places.insert(request.clone(), next);
             self.known.push(Known::default());
-        }
+            next
+        };
         &mut self.known[place]
     }
 }

@@ -47,8 +47,16 @@ pub struct Carry {
     done: BTreeSet<u32>,
     reservations: usize,
     blocked: bool,
-    memory: Memory,
-    freed: u64,
+    memory: Arc<Memory>,
+    begun: bool,
+}
+
+impl Carry {
+    /// A new pass that goes on from what the last one of this queue knew ([`PassResult::memory`]). The reservations
+    /// that there are stand: of several queues only the first takes all of them back.
+    pub fn remembering(memory: Arc<Memory>) -> Self {
+        Self { memory, ..Self::default() }
+    }
 }
 
 /// What a pass, or a slice of it, decided.
@@ -66,10 +74,12 @@ pub struct PassResult {
     pub visited: u64,
     /// Hands the rest to the next slice; none when the pass is done.
     pub carry: Option<Carry>,
+    /// When the pass is done: what it knows, for the next one of this queue.
+    pub memory: Arc<Memory>,
 }
 
-/// Goes through the jobs in queue order until the budget of visits is used up. The first slice takes back every
-/// reservation; what a slice starts is not held in the inventory when it returns: that is the caller's.
+/// Goes through the jobs in queue order until the budget of visits is used up. Without a carry it first takes back
+/// every reservation; what a slice starts is not held in the inventory when it returns: that is the caller's.
 pub fn pass(
     inventory: &mut Inventory,
     config: &QueueConfig,
@@ -80,11 +90,12 @@ pub fn pass(
 ) -> PassResult {
     let mut carry = carry.unwrap_or_else(|| {
         inventory.clear_reservations();
-        Carry { freed: inventory.freed_generation(), ..Carry::default() }
+        Carry::default()
     });
-    if carry.freed != inventory.freed_generation() {
-        carry.memory = Memory::default();
-        carry.freed = inventory.freed_generation();
+    let freed = inventory.freed_generation();
+    if !carry.begun || !carry.memory.stands(freed) {
+        Arc::make_mut(&mut carry.memory).begin(freed);
+        carry.begun = true;
     }
     prepare(inventory, jobs);
     let mut books = inventory.clone();
@@ -146,6 +157,7 @@ pub fn pass(
         }
     }
     result.visited = work.visited;
+    result.memory = carry.memory;
     result
 }
 
@@ -159,7 +171,10 @@ fn start(
     work: &mut Work,
 ) -> Result<Placement, Failure> {
     let reservations = carry.reservations;
-    let known = carry.memory.of(request);
+    let known = Arc::make_mut(&mut carry.memory).of(request);
+    if known.busy {
+        return Err(Failure::default());
+    }
     if let Some((failure, seen)) = &known.failed
         && *seen == reservations
     {
@@ -170,6 +185,7 @@ fn start(
     known.skip = if request.level.is_none() { work.first } else { 0 };
     work.skip = 0;
     if let Err(failure) = &outcome {
+        known.busy = failure.behind.is_empty();
         known.failed = Some((failure.clone(), reservations));
     }
     outcome
@@ -184,13 +200,16 @@ fn plan(
     carry: &mut Carry,
     work: &mut Work,
 ) -> Result<Planned, Failure> {
-    let known = carry.memory.of(request);
+    let known = Arc::make_mut(&mut carry.memory).of(request);
     if let Some(failure) = &known.no_estimate {
         return Err(failure.clone());
     }
     let outcome = first_start(books, request, now, config.node_policy, work);
     if let Err(failure) = &outcome {
         known.no_estimate = Some(failure.clone());
+        if books.reservations().next().is_none() {
+            known.hopeless.clone_from(&known.no_estimate);
+        }
     }
     outcome
 }
@@ -220,10 +239,7 @@ fn take(books: &mut Inventory, job: u32, request: &Request, placement: &Placemen
 fn prepare(inventory: &mut Inventory, jobs: &[PassJob]) {
     let constraints: BTreeSet<_> =
         jobs.iter().flat_map(|job| &job.request.shapes).map(|shape| &shape.constraint).collect();
-    inventory.keep_prepared(|constraint| constraints.iter().any(|c| c.as_ref() == constraint));
-    for constraint in constraints {
-        inventory.prepare(constraint);
-    }
+    inventory.prepare(constraints);
     let levels: BTreeSet<_> = jobs.iter().filter_map(|job| job.request.level.as_ref()).collect();
     for level in levels {
         inventory.prepare_level(level);

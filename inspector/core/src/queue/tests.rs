@@ -114,9 +114,9 @@ fn slices_decide_what_one_pass_decides() {
         let mut inventory = cluster(&nodes);
         inventory.hold("x".into(), "n1", hold("cpu=5", Some(30)));
         let whole = all(&mut inventory.clone(), &policy(queue), &requests, 0);
-        let mut sliced = PassResult::default();
+        let mut in_parts = PassResult::default();
         let mut carry = None;
-        let mut slices = 0;
+        let mut rounds = 0;
         loop {
             let part = pass(&mut inventory, &policy(queue), &jobs(&requests), 0, 1, carry);
             for (id, placement) in &part.started {
@@ -132,18 +132,18 @@ fn slices_decide_what_one_pass_decides() {
                     inventory.hold(format!("{id}/{index}").into(), &slot.node, hold);
                 }
             }
-            sliced.started.extend(part.started);
-            sliced.reserved.extend(part.reserved);
-            sliced.refused.extend(part.refused);
-            slices += 1;
+            in_parts.started.extend(part.started);
+            in_parts.reserved.extend(part.reserved);
+            in_parts.refused.extend(part.refused);
+            rounds += 1;
             carry = part.carry;
             if carry.is_none() {
                 break;
             }
         }
-        assert!(slices > 2);
-        assert_eq!((sliced.started, sliced.reserved), (whole.started, whole.reserved));
-        assert_eq!(sliced.refused, whole.refused);
+        assert!(rounds > 2);
+        assert_eq!((in_parts.started, in_parts.reserved), (whole.started, whole.reserved));
+        assert_eq!(in_parts.refused, whole.refused);
         sound(&inventory);
     }
 }

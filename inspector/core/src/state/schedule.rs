@@ -47,6 +47,8 @@ pub(super) struct PassState {
     due: Option<i64>,
     at: i64,
     reports: OrdMap<Text, PassReport>,
+    /// What the last pass of each queue knows of requests that fail.
+    memory: OrdMap<Text, Arc<queue::Memory>>,
     /// Whether a request can ever be met, for one generation of the graph.
     verdicts: OrdMap<Arc<Request>, Option<Arc<Reason>>>,
     verdicts_of: u64,
@@ -140,7 +142,7 @@ impl State {
             Some((index, carry)) if !wanted => (index, Some(carry)),
             _ => {
                 self.inventory.clear_reservations();
-                (0, Some(Carry::default()))
+                (0, None)
             }
         };
         self.pass.wanted = false;
@@ -151,8 +153,11 @@ impl State {
         for (index, config) in settings.queues.iter().enumerate().skip(first) {
             let jobs = self.candidates(index);
             // What other queues were promised stands, so the pass is not told to begin from nothing.
-            let carry = carry.take().unwrap_or_default();
-            let result = queue::pass(&mut self.inventory, config, &jobs, self.now, budget, Some(carry));
+            let carry = carry.take().unwrap_or_else(|| {
+                Carry::remembering(self.pass.memory.remove(&config.name).unwrap_or_default())
+            });
+            let mut result = queue::pass(&mut self.inventory, config, &jobs, self.now, budget, Some(carry));
+            self.pass.memory.insert(config.name.clone(), std::mem::take(&mut result.memory));
             budget = budget.saturating_sub(result.visited).max(1);
             let report = PassReport {
                 at: self.now,

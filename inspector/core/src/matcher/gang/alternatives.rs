@@ -205,6 +205,9 @@ impl<'a> Fillings<'a> {
         let limit = self.limit(at);
         let most = if limit == 0 || clash(ports, shape.ports) { 0 } else { shape.fits(available, limit) };
         for count in (0..=most).rev() {
+            if *self.left == 0 {
+                return;
+            }
             let (before, port_count) = (available.clone(), ports.len());
             take(plan, available, at, count);
             if count > 0 {

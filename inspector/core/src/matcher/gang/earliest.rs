@@ -3,7 +3,7 @@
 //! For nodes without reservations what a node takes grows with each end, so a running sum per domain tells when a
 //! start is worth an exact search. A node with reservations is asked at each of its own changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::lens::Lens;
@@ -15,6 +15,8 @@ use crate::request::Request;
 
 /// Holders and jobs that are named as standing in the way, at most.
 const NAMED: usize = 16;
+/// Shapes that are counted while time goes on: enough to tell when an exact search is worth it.
+const COUNTED: usize = 64;
 
 /// The earliest start at which the request fits for as long as it runs, between the reservations there are. Fails
 /// when no planned end makes room for it: [`Failure::no_end`] names who has none.
@@ -41,7 +43,7 @@ pub(crate) fn first_start(
 ) -> Result<Planned, Failure> {
     let plan = Plan::new(inventory, request, policy);
     let mut sweep_work = Work { visited: work.visited, ..Work::default() };
-    let planned = if place(&plan, &Lens::late(inventory, now), &mut sweep_work).is_some() {
+    let planned = if place(&plan, &Lens::late_unreserved(inventory, now), &mut sweep_work).is_some() {
         Sweep::new(&plan, request, now).run(&mut sweep_work)
     } else {
         None
@@ -105,6 +107,10 @@ struct Runner {
     capacities: Vec<u32>,
 }
 
+/// Exact searches that may fail before some times are passed over: sums can be enough for several shapes long before
+/// their slots really fit.
+const SEARCHES: u32 = 64;
+
 struct Sweep<'a> {
     plan: &'a Plan<'a>,
     request: &'a Request,
@@ -114,6 +120,11 @@ struct Sweep<'a> {
     sums: Vec<Vec<u64>>,
     /// Changes of nodes with reservations: time and node, in order.
     changes: Vec<(i64, NodeId)>,
+    /// Lists that changed since they were searched.
+    changed: BTreeSet<usize>,
+    /// Exact searches that failed, and how many times are passed over before the next.
+    failed: u32,
+    pass_over: u64,
 }
 
 impl<'a> Sweep<'a> {
@@ -124,8 +135,11 @@ impl<'a> Sweep<'a> {
             request,
             now,
             runners: BTreeMap::new(),
-            sums: vec![vec![0; plan.shapes.len()]; lists],
+            sums: vec![vec![0; plan.shapes.len().min(COUNTED)]; lists],
             changes: Vec::new(),
+            changed: BTreeSet::new(),
+            failed: 0,
+            pass_over: 0,
         };
         for group in 0..lists {
             for id in plan.group(group).map_or(&[][..], |(_, nodes)| nodes) {
@@ -145,7 +159,8 @@ impl<'a> Sweep<'a> {
             return;
         }
         let balance = plan.kinds.iter().map(|kind| book.balance(*kind)).collect();
-        self.runners.insert(id, Runner { group, balance, capacities: vec![0; plan.shapes.len()] });
+        self.runners
+            .insert(id, Runner { group, balance, capacities: vec![0; plan.shapes.len().min(COUNTED)] });
         let reserved = inventory.reserved_on(id);
         if !reserved.is_empty() {
             let length = self.request.end(self.now).map(|end| end - self.now);
@@ -182,7 +197,7 @@ impl<'a> Sweep<'a> {
         } else {
             lens.available(id, &plan.kinds, &mut available);
         }
-        for (at, shape) in plan.shapes.iter().enumerate() {
+        for (at, shape) in plan.shapes.iter().enumerate().take(COUNTED) {
             let capacity = lens.capacity(shape, id, &available);
             let sum = &mut self.sums[runner.group][at];
             *sum = *sum - u64::from(runner.capacities[at]) + u64::from(capacity);
@@ -215,7 +230,12 @@ impl<'a> Sweep<'a> {
             for id in &touched {
                 self.recount(*id, time);
             }
-            if let Some(planned) = self.attempt(time, &touched, work) {
+            self.changed
+                .extend(touched.iter().filter_map(|id| self.runners.get(id)).map(|runner| runner.group));
+            let last = ends.peek().is_none() && changes.peek().is_none();
+            if self.pass_over > 0 && !last {
+                self.pass_over -= 1;
+            } else if let Some(planned) = self.attempt(time, work) {
                 return Some(planned);
             }
         }
@@ -233,24 +253,20 @@ impl<'a> Sweep<'a> {
     }
 
     /// An exact search in the lists that changed and could be enough.
-    fn attempt(&self, time: i64, touched: &[NodeId], work: &mut Work) -> Option<Planned> {
-        let changed: Vec<usize> =
-            touched.iter().filter_map(|id| self.runners.get(id)).map(|runner| runner.group).collect();
+    fn attempt(&mut self, time: i64, work: &mut Work) -> Option<Planned> {
         let lens = self.lens(time);
+        let changed = std::mem::take(&mut self.changed);
         let enough = |group: &usize| {
-            changed.contains(group)
-                && self
-                    .plan
-                    .shapes
-                    .iter()
-                    .zip(&self.sums[*group])
-                    .all(|(shape, sum)| u64::from(shape.count) <= *sum)
+            let mut sums = self.plan.shapes.iter().zip(&self.sums[*group]);
+            changed.contains(group) && sums.all(|(shape, sum)| u64::from(shape.count) <= *sum)
         };
-        let placement = self
-            .plan
-            .group_order()
-            .filter(enough)
-            .find_map(|group| place_in(self.plan, &lens, group, work))?;
+        let groups: Vec<usize> = self.plan.group_order().filter(enough).collect();
+        let found = groups.iter().find_map(|group| place_in(self.plan, &lens, *group, work));
+        if found.is_none() && !groups.is_empty() {
+            self.failed += 1;
+            self.pass_over = (1 << self.failed.saturating_sub(SEARCHES).min(20)) - 1;
+        }
+        let placement = found?;
         Some(Planned { start: time, end: self.request.end(time), placement })
     }
 }

@@ -16,6 +16,8 @@ enum Moment {
     Later { start: i64, end: i64 },
     /// When everything with a planned end is gone.
     Late,
+    /// The same, as if nothing were reserved.
+    LateUnreserved,
     /// When everything that can leave is gone and everything that passes has passed.
     Most,
 }
@@ -45,6 +47,11 @@ impl<'a> Lens<'a> {
         Self { inventory, now, moment: Moment::Late }
     }
 
+    /// When every planned end has passed, as if nothing were reserved: no start that waits has more.
+    pub(crate) fn late_unreserved(inventory: &'a Inventory, now: i64) -> Self {
+        Self { inventory, now, moment: Moment::LateUnreserved }
+    }
+
     /// The most that there can ever be.
     pub(crate) fn most(inventory: &'a Inventory) -> Self {
         Self { inventory, now: 0, moment: Moment::Most }
@@ -68,7 +75,9 @@ impl<'a> Lens<'a> {
             _ => {
                 out.clear();
                 match self.moment {
-                    Moment::Late => out.extend(kinds.iter().map(|kind| columns.late(id, *kind))),
+                    Moment::Late | Moment::LateUnreserved => {
+                        out.extend(kinds.iter().map(|kind| columns.late(id, *kind)))
+                    }
                     Moment::Most => out.extend(kinds.iter().map(|kind| columns.most(id, *kind))),
                     _ => out.extend(kinds.iter().map(|kind| columns.free(id, *kind))),
                 }
@@ -91,6 +100,7 @@ impl<'a> Lens<'a> {
             }
             Moment::Late => self.inventory.ports_taken(id, self.now, (FAR, i64::MAX), shape.ports),
             Moment::Unreserved => held(|_| true),
+            Moment::LateUnreserved => held(|hold| hold.until.is_none()),
             Moment::Most => held(|hold| hold.permanent),
         }
     }

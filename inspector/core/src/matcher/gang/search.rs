@@ -12,7 +12,7 @@ use crate::inventory::NodeId;
 /// Counted work, and where to begin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
-    /// Nodes and alternatives looked at so far.
+    /// Nodes (once for each shape) and alternatives looked at so far.
     pub(crate) visited: u64,
     /// Nodes at the beginning of the list that are known to take nothing of this request.
     pub(crate) skip: usize,
@@ -91,7 +91,7 @@ fn fill(
     let mut met = false;
     work.first = usize::MAX;
     for (at, node) in nodes.enumerate().skip(skip) {
-        work.visited += 1;
+        work.visited += plan.shapes.len() as u64;
         if !plan.shapes.iter().any(|shape| lens.admits(shape, node)) {
             continue;
         }

@@ -200,7 +200,7 @@ fn passing_states_make_a_job_wait_and_lasting_ones_make_it_impossible() {
 fn prepared_sets_follow_the_nodes() {
     let mut inventory = cluster(&[("n1", "cpu=4 pool:gold"), ("n2", "cpu=4")]);
     let gold = Request { shapes: vec![shape(1, "cpu=1").on("pool", "gold")], ..gang(0, "") };
-    inventory.prepare(&gold.shapes[0].constraint);
+    inventory.prepare([&gold.shapes[0].constraint]);
     assert_eq!(now(&inventory, &gold).unwrap(), "n1:0x1");
     inventory.set_node(node("n1", "cpu=4"));
     assert_eq!(now(&inventory, &gold), None);
@@ -208,7 +208,9 @@ fn prepared_sets_follow_the_nodes() {
     assert_eq!(now(&inventory, &gold).unwrap(), "n3:0x1");
     inventory.remove_node("n3");
     assert_eq!(now(&inventory, &gold), None);
-    inventory.keep_prepared(|_| false);
+    for _ in 0..100 {
+        inventory.prepare([]);
+    }
     inventory.set_node(node("n4", "cpu=4 pool:gold"));
     assert_eq!(now(&inventory, &gold).unwrap(), "n4:0x1");
 }

@@ -15,7 +15,7 @@ type Decisions = (Vec<(u32, Placement)>, Vec<(u32, Planned)>, Vec<u32>);
 fn definition(inventory: &Inventory, config: &QueueConfig, jobs: &[PassJob], now: i64) -> Decisions {
     let mut books = inventory.clone();
     books.clear_reservations();
-    let (mut started, mut reserved, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut started, mut promised, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     let mut blocked = false;
     for (at, job) in jobs.iter().enumerate() {
         if blocked || at >= config.queue_depth {
@@ -26,16 +26,16 @@ fn definition(inventory: &Inventory, config: &QueueConfig, jobs: &[PassJob], now
         } else if config.policy == QueuePolicy::Fcfs {
             blocked = true;
             refused.push(job.id);
-        } else if reserved.len() >= config.reservations() {
+        } else if promised.len() >= config.reservations() {
             refused.push(job.id);
         } else if let Ok(planned) = earliest(&books, &job.request, now, config.node_policy) {
             books.reserve(job.id, &job.request, planned.placement.clone(), planned.start, planned.end);
-            reserved.push((job.id, planned));
+            promised.push((job.id, planned));
         } else {
             refused.push(job.id);
         }
     }
-    (started, reserved, refused)
+    (started, promised, refused)
 }
 
 fn start(books: &mut Inventory, job: &PassJob, placement: &Placement, now: i64) {
@@ -72,7 +72,11 @@ fn config() -> impl Strategy<Value = QueueConfig> {
                 [policy],
             queue_depth: depth,
             reservation_depth: reservations,
-            node_policy: if high { crate::matcher::gang::NodePolicy::High } else { Default::default() },
+            node_policy: if high {
+                crate::matcher::gang::NodePolicy::High
+            } else {
+                crate::matcher::gang::NodePolicy::Low
+            },
             ..QueueConfig::default()
         }
     })
@@ -163,5 +167,49 @@ proptest! {
         prop_assert_eq!(&refused, &wanted.2);
         prop_assert_eq!(books.reservations().count(), reserved.len());
         nothing_is_promised_twice(&books, 0);
+    }
+
+    #[test]
+    fn what_one_pass_knew_changes_nothing_in_the_next(
+        inventory in inventory(),
+        config in config(),
+        distinct in prop::collection::vec(request(), 1..5),
+        rounds in prop::collection::vec((prop::collection::vec(0..5_usize, 1..8), 0..4_u8, 0..6_i64), 2..6),
+    ) {
+        let mut books = inventory;
+        let mut memory = std::sync::Arc::default();
+        let mut waiting: Vec<PassJob> = Vec::new();
+        let (mut next, mut now) = (0, 0);
+        for (arriving, change, seconds) in rounds {
+            for pick in arriving {
+                next += 1;
+                let request = std::sync::Arc::new(distinct[pick % distinct.len()].clone());
+                // Some come before those that wait.
+                let at = if next % 3 == 0 { 0 } else { waiting.len() };
+                waiting.insert(at, PassJob { id: next, request });
+            }
+            let wanted = definition(&books, &config, &waiting, now);
+            books.clear_reservations();
+            let carry = Carry::remembering(memory);
+            let result = pass(&mut books, &config, &waiting, now, u64::MAX, Some(carry));
+            prop_assert_eq!(&result.started, &wanted.0);
+            prop_assert_eq!(&result.reserved, &wanted.1);
+            for (id, placement) in &result.started {
+                let at = waiting.iter().position(|job| job.id == *id).unwrap();
+                start(&mut books, &waiting.remove(at), placement, now);
+            }
+            memory = result.memory;
+            now += seconds;
+            match change {
+                0 => {
+                    let ended = books.holdings().map(|(holder, ..)| holder.clone()).next();
+                    ended.map(|holder| books.release(&holder));
+                }
+                1 => books.hold(format!("late{next}").into(), "n0", hold("cpu=1", Some(now + 9))),
+                2 => books.set_node(node("n1", "cpu=8 gpu=4 rack:r1")),
+                _ => {}
+            }
+            sound(&books);
+        }
     }
 }
