@@ -32,8 +32,8 @@ pub struct Cli {
 /// Which server, and how long it is waited for.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Connection {
-    /// URL of the inspector, e.g. <http://127.0.0.1:8080>
-    #[arg(long, global = true, env = "FLUXION_SERVER", value_name = "URL", help_heading = "Connection")]
+    /// URL of the inspector, e.g. <http://127.0.0.1:8080> [env: `FLUXION_SERVER`]
+    #[arg(long, global = true, value_name = "URL", help_heading = "Connection")]
     pub server: Option<String>,
     /// File that holds the token for --server
     #[arg(long, global = true, env = "FLUXION_TOKEN_FILE", value_name = "FILE", help_heading = "Connection")]
@@ -41,10 +41,10 @@ pub struct Connection {
     /// PEM file with the certificates that --server is checked against
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     pub certificate_authority: Option<PathBuf>,
-    /// Ask through the cluster of this kubeconfig file
+    /// Ask through the cluster of this kubeconfig file; with --server only delete with it
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     pub kubeconfig: Option<PathBuf>,
-    /// Ask through the cluster of this kubeconfig context
+    /// Ask through the cluster of this kubeconfig context; with --server only delete with it
     #[arg(long, global = true, value_name = "NAME", help_heading = "Connection")]
     pub context: Option<String>,
     /// Act as this user (as kubectl's --as)

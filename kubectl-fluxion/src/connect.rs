@@ -27,19 +27,20 @@ pub struct Server {
     pub note: Option<String>,
 }
 
-/// Finds the server that the flags mean: `--server`, else a context where one was asked for, else the
-/// standalone inspector's `server.json`, else the current context.
+/// Finds the server that is meant: that of `--server`, else the cluster of `--context` or `--kubeconfig`, else
+/// that of the variable `FLUXION_SERVER`, else the standalone inspector's `server.json`, else the current
+/// context. Flags win over variables, and variables over files.
 pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
     if let Some(url) = &flags.server {
-        if flags.context.is_some() {
-            return Err(Failure::new(
-                Exit::Usage,
-                "--server and --context name two ways to a server; leave one of them out",
-            ));
-        }
         return direct(flags, url);
     }
-    if asks_for_cluster(flags) {
+    if flags.kubeconfig.is_some() || flags.context.is_some() {
+        return through(flags).await;
+    }
+    if let Some(url) = std::env::var("FLUXION_SERVER").ok().filter(|url| !url.is_empty()) {
+        return direct(flags, &url);
+    }
+    if flags.impersonate.is_some() || !flags.impersonate_groups.is_empty() {
         return through(flags).await;
     }
     let file = server_file();
@@ -64,14 +65,6 @@ pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
              standalone`, or name one with --server URL or --context NAME"
         ),
     ))
-}
-
-/// Whether a flag says to go through a cluster.
-fn asks_for_cluster(flags: &Connection) -> bool {
-    flags.kubeconfig.is_some()
-        || flags.context.is_some()
-        || flags.impersonate.is_some()
-        || !flags.impersonate_groups.is_empty()
 }
 
 async fn through(flags: &Connection) -> Result<Server, Failure> {
@@ -104,7 +97,7 @@ fn standalone(flags: &Connection, path: &Path, found: &ServerFile) -> Result<Ser
         None => found.token.clone(),
     };
     let transport = Direct::new(&found.url, Some(token), None)?;
-    let note = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()).map(|_| {
+    let note = is_of_another_cluster(found).then(|| {
         format!(
             "asking the inspector at {} (from {}), not the cluster of KUBECONFIG; --context NAME asks that one",
             found.url,
@@ -112,6 +105,15 @@ fn standalone(flags: &Connection, path: &Path, found: &ServerFile) -> Result<Ser
         )
     });
     Ok(Server { client: Client::new(transport, flags.limit()), namespace: "default".to_owned(), note })
+}
+
+/// Whether a user who has set `KUBECONFIG` may have meant another cluster than the inspector's. An inspector
+/// of a cluster is known by the address of its API server, which then stands in that file.
+fn is_of_another_cluster(found: &ServerFile) -> bool {
+    let Some(paths) = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()) else { return false };
+    !std::env::split_paths(&paths)
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .any(|text| text.contains(found.cluster_id.trim_end_matches('/')))
 }
 
 fn server_file() -> Option<PathBuf> {

@@ -172,6 +172,13 @@ fn a_cluster_is_asked_through_its_aggregated_api() {
     assert_eq!((ran.code, ran.out.as_str()), (0, "job/a\n"), "{}", ran.err);
     let ran = Ran::of(plugin().args(["jobs", "-o", "name"]).env("KUBECONFIG", kubeconfig.path()));
     assert_eq!(ran.code, 0, "the current context is asked where there is nothing else: {}", ran.err);
+    let ran = Ran::of(
+        plugin()
+            .args(["jobs", "-o", "name", "--context", "here"])
+            .env("KUBECONFIG", kubeconfig.path())
+            .env("FLUXION_SERVER", "http://127.0.0.1:1"),
+    );
+    assert_eq!(ran.code, 0, "flags win over variables: {}", ran.err);
     drop(mock);
     let ran = Ran::of(plugin().arg("jobs").env("KUBECONFIG", kubeconfig.path()));
     assert_eq!(ran.code, 5);

@@ -132,7 +132,7 @@ fn the_standalone_inspector_is_found_by_its_file() {
     let mock = Mock::sample();
     let state = tempfile::tempdir().unwrap();
     std::fs::create_dir(state.path().join("fluxion")).unwrap();
-    let file = serde_json::json!({"url": mock.url, "pid": 1, "clusterId": "c", "token": crate::mock::TOKEN});
+    let file = serde_json::json!({"url": mock.url, "pid": 1, "clusterId": "https://10.0.0.1:6443", "token": crate::mock::TOKEN});
     std::fs::write(state.path().join("fluxion/server.json"), file.to_string()).unwrap();
     let run = |command: &mut std::process::Command| {
         Ran::of(command.env("XDG_STATE_HOME", state.path()).arg("status"))
@@ -142,6 +142,10 @@ fn the_standalone_inspector_is_found_by_its_file() {
     let ran = run(plugin().env("KUBECONFIG", "/somewhere"));
     assert_eq!(ran.code, 0);
     assert!(ran.err.contains("not the cluster of KUBECONFIG"), "{}", ran.err);
+    let kubeconfig = state.path().join("kubeconfig");
+    std::fs::write(&kubeconfig, "clusters: [{cluster: {server: 'https://10.0.0.1:6443'}}]").unwrap();
+    let ran = run(plugin().env("KUBECONFIG", &kubeconfig));
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "it is that cluster's inspector");
     let ran = run(plugin().args(["--server", &mock.url]));
     assert_eq!(ran.code, 0, "the token beside the address is used: {}", ran.err);
 }
