@@ -113,7 +113,10 @@ pub enum Command {
     Tui,
     /// Version of this program and of the server
     Version(Output),
-    /// Write a completion script
+    /// Write a completion script for `kubectl-fluxion`
+    ///
+    /// For `kubectl fluxion`, kubectl's own completion asks a program named kubectl_complete-fluxion: make
+    /// that a link to this one, beside it. Names of jobs are then completed too.
     Completion {
         /// The shell it is for
         shell: clap_complete::Shell,

@@ -7,6 +7,7 @@ mod lists;
 mod live;
 mod reservations;
 mod status;
+pub mod suggest;
 mod version;
 
 pub use status::report;

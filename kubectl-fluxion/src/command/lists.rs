@@ -117,7 +117,7 @@ pub(super) fn write_names(jobs: &[FluxionJob], all_namespaces: bool) -> Result<(
     }))
 }
 
-/// Nodes, in their natural order as the server lists them.
+/// Nodes, in the natural order of their names.
 pub(super) async fn nodes(server: &Server, listing: &NodeListing) -> Result<Exit, Failure> {
     let selection = Selection { labels: listing.selector.clone(), ..Selection::default() };
     let format = listing.output.output;
@@ -125,7 +125,8 @@ pub(super) async fn nodes(server: &Server, listing: &NodeListing) -> Result<Exit
     if listing.watch {
         return live::nodes(server, selection, listing, options).await;
     }
-    let list = server.client.list::<FluxionNode>(&selection).await?;
+    let mut list = server.client.list::<FluxionNode>(&selection).await?;
+    list.items.sort_by(|a, b| render::natural(&a.metadata.name, &b.metadata.name));
     match format {
         Format::Json | Format::Yaml => output::document(&list, format)?,
         Format::Name => output::names(list.items.iter().map(|node| format!("node/{}", node.metadata.name)))?,

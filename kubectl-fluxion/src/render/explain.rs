@@ -76,7 +76,8 @@ impl Page<'_> {
             self.title("Why");
             let text = if reason.text.is_empty() { &reason.class } else { &reason.text };
             putln!(self.text, "  {} {DIM}[{}]{DIM:#}", clean(text), clean(&reason.class));
-            for detail in &reason.details {
+            // The table of nodes below says the same with more to it.
+            for detail in reason.details.iter().filter(|_| answer.nodes.is_empty()) {
                 putln!(self.text, "  - {}", clean(detail));
             }
         }

@@ -263,10 +263,15 @@ fn queues(queues: &[FluxionQueue], options: &Options) -> String {
         let last = pass.at.as_deref().map_or_else(
             || "none yet".to_owned(),
             |at| {
+                // A pass may be too short to be measured, or not be measured at all.
+                let took = if pass.seconds < 0.000_05 {
+                    String::new()
+                } else {
+                    format!(" took {:.1} ms", pass.seconds * 1000.0)
+                };
                 format!(
-                    "{} ago, {:.1} ms: {} tried, {} started",
+                    "{} ago{took}: {} tried, {} started",
                     ago(Some(at), options.now),
-                    pass.seconds * 1000.0,
                     pass.tried,
                     pass.started
                 )

@@ -113,7 +113,8 @@ pub(super) fn key_of(metadata: &fluxion_api::ObjectMeta) -> Key {
 fn lost(app: &mut App, source: Source, error: Error) -> Option<Effect> {
     let never_seen = app.jobs.contact.is_none();
     if source == Source::Jobs && never_seen && !error.is_temporary() {
-        app.failure = Some(Failure::from(error));
+        let help = if matches!(error, Error::Forbidden { .. }) { "; -n shows one namespace" } else { "" };
+        app.failure = Some(Failure::new(error.exit(), format!("{error}{help}")));
         return Some(Effect::Quit);
     }
     match source {

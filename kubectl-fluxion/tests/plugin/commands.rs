@@ -128,6 +128,28 @@ fn completion_for_every_shell() {
 }
 
 #[test]
+fn kubectl_completes_commands_flags_and_jobs() {
+    let mock = Mock::sample();
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("kubectl_complete-fluxion");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubectl-fluxion"), &program).unwrap();
+    let token = token_file();
+    let suggest = |words: &[&str]| {
+        let mut command = std::process::Command::new(&program);
+        command
+            .env_clear()
+            .env("FLUXION_SERVER", &mock.url)
+            .env("FLUXION_TOKEN_FILE", token.path())
+            .args(words);
+        Ran::of(&mut command).out
+    };
+    assert_eq!(suggest(&["res"]), "reservations\tPlanned starts, soonest first\n:4\n");
+    assert_eq!(suggest(&["explain", "job/"]), "job/lammps\njob/sweep\n:4\n");
+    assert_eq!(suggest(&["cancel", "-y", "-A", "team"]), "team-b/job/lammps\n:4\n");
+    assert_eq!(suggest(&["queue", "--kubeconfig", ""]), ":0\n");
+}
+
+#[test]
 fn the_standalone_inspector_is_found_by_its_file() {
     let mock = Mock::sample();
     let state = tempfile::tempdir().unwrap();

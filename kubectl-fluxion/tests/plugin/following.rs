@@ -1,5 +1,7 @@
 //! Watching: what changes, and what happens when the server goes away.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,9 +13,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fluxion_api::client::{Change, Client, Direct, Selection, follow};
 use fluxion_api::{FluxionJob, WatchEvent};
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 
-use crate::mock::{Mock, failure};
+use crate::mock::{Mock, failure, plugin};
 use crate::sample;
 
 fn event(kind: &str, job: FluxionJob) -> String {
@@ -47,6 +49,42 @@ fn answer(query: &std::collections::HashMap<String, String>, lists: &AtomicUsize
         return failure(503, "ServiceUnavailable", "no leader");
     }
     axum::Json(sample::list(vec![sample::running()])).into_response()
+}
+
+/// Says that the job which waited has started, and then nothing for good.
+fn patient() -> Router {
+    let answer = |Query(query): Query<std::collections::HashMap<String, String>>| async move {
+        let mut job = sample::reserved();
+        if !query.contains_key("watch") {
+            return axum::Json(sample::list(vec![job])).into_response();
+        }
+        "Running".clone_into(&mut job.status.state);
+        let started = stream::iter([Ok::<_, std::io::Error>(event("MODIFIED", job))]);
+        Body::from_stream(started.chain(stream::pending())).into_response()
+    };
+    Router::new()
+        .route("/apis/fluxion.flux-framework.org/v1alpha1/namespaces/default/fluxionjobs", get(answer))
+}
+
+#[test]
+fn a_watched_queue_shows_what_leaves_it_and_waits_for_a_lost_server() {
+    let mock = Mock::serve(patient());
+    let mut child = plugin()
+        .args(["queue", "-w", "--server", &mock.url])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut line = || lines.next().unwrap().unwrap();
+    assert!(line().starts_with("NAME "));
+    assert!(line().starts_with("podgroup/train   Reserved "));
+    assert!(line().starts_with("podgroup/train   Running "));
+    drop(mock);
+    let complaint = BufReader::new(child.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    assert!(complaint.ends_with("waiting for it"), "{complaint}");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[tokio::test]
