@@ -67,10 +67,12 @@ fn options(format: Format, headers: bool, namespaces: bool) -> render::Options {
         .map(|(width, _)| usize::from(width))
         .filter(|width| *width > 0);
     let wide = format == Format::Wide;
-    render::Options { now: Timestamp::now(), wide, namespaces, headers, width: width.filter(|_| !wide) }
-}
-
-/// The zone of who reads.
-fn zone() -> TimeZone {
-    TimeZone::system()
+    render::Options {
+        now: Timestamp::now(),
+        zone: TimeZone::system(),
+        wide,
+        namespaces,
+        headers,
+        width: width.filter(|_| !wide),
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! A kubeconfig is read, and TLS set up, only where that is the way to the server.
 
+mod from_file;
 mod through_cluster;
 
 use std::fs;
@@ -14,6 +15,7 @@ use fluxion_api::server_file::{ServerFile, state_dir};
 
 use crate::cli::Connection;
 use crate::failure::Failure;
+use from_file::FromFile;
 
 pub use through_cluster::{ThroughCluster, cluster};
 
@@ -44,12 +46,10 @@ pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
         return through(flags).await;
     }
     let file = server_file();
-    let found = match &file {
-        Some(path) => read_server_file(path)?,
-        None => None,
-    };
-    if let (Some(path), Some(found)) = (&file, found) {
-        return standalone(flags, path, &found);
+    if let Some(path) = &file
+        && let Some(found) = read_server_file(path)?
+    {
+        return standalone(flags, path.clone(), found);
     }
     if kubeconfig_exists() {
         return through(flags).await;
@@ -73,38 +73,43 @@ async fn through(flags: &Connection) -> Result<Server, Failure> {
 }
 
 fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
+    let served = |client| Server { client, namespace: "default".to_owned(), note: None };
     let token = match &flags.token_file {
         Some(path) => Some(read_token(path)?),
-        None => token_beside(url),
+        None => match beside(url) {
+            Some((path, found)) => {
+                return Ok(served(Client::new(FromFile::new(path, found, true)?, flags.limit())));
+            }
+            None => None,
+        },
     };
     let certificates = match &flags.certificate_authority {
         Some(path) => Some(fs::read(path).map_err(|error| unreadable("the certificates", path, &error))?),
         None => None,
     };
-    let transport = Direct::new(url, token, certificates.as_deref())?;
-    Ok(Server { client: Client::new(transport, flags.limit()), namespace: "default".to_owned(), note: None })
+    Ok(served(Client::new(Direct::new(url, token, certificates.as_deref())?, flags.limit())))
 }
 
-/// The token of the standalone inspector, when it is the one at this address.
-fn token_beside(url: &str) -> Option<String> {
-    let found = read_server_file(&server_file()?).ok()??;
-    (found.url.trim_end_matches('/') == url.trim_end_matches('/')).then_some(found.token)
+/// The inspector of this machine, when it is the one at this address; its token is then known.
+fn beside(url: &str) -> Option<(PathBuf, ServerFile)> {
+    let path = server_file()?;
+    let found = read_server_file(&path).ok()??;
+    (found.url.trim_end_matches('/') == url.trim_end_matches('/')).then_some((path, found))
 }
 
-fn standalone(flags: &Connection, path: &Path, found: &ServerFile) -> Result<Server, Failure> {
-    let token = match &flags.token_file {
-        Some(path) => read_token(path)?,
-        None => found.token.clone(),
-    };
-    let transport = Direct::new(&found.url, Some(token), None)?;
-    let note = is_of_another_cluster(found).then(|| {
+fn standalone(flags: &Connection, path: PathBuf, found: ServerFile) -> Result<Server, Failure> {
+    let note = is_of_another_cluster(&found).then(|| {
         format!(
             "asking the inspector at {} (from {}), not the cluster of KUBECONFIG; --context NAME asks that one",
             found.url,
             path.display()
         )
     });
-    Ok(Server { client: Client::new(transport, flags.limit()), namespace: "default".to_owned(), note })
+    let client = match &flags.token_file {
+        Some(token) => Client::new(Direct::new(&found.url, Some(read_token(token)?), None)?, flags.limit()),
+        None => Client::new(FromFile::new(path, found, false)?, flags.limit()),
+    };
+    Ok(Server { client, namespace: "default".to_owned(), note })
 }
 
 /// Whether a user who has set `KUBECONFIG` may have meant another cluster than the inspector's. An inspector

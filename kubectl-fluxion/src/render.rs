@@ -6,6 +6,7 @@
 mod bars;
 mod explain;
 mod graph;
+mod hostlist;
 mod jobs;
 mod natural;
 mod nodes;
@@ -17,10 +18,12 @@ mod table;
 mod time;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 pub use bars::{Share, bar};
 pub use explain::explain;
 pub use graph::graph;
+pub use hostlist::hostlist;
 pub use jobs::{Columns, job_row, jobs, members, queue, request, state_style};
 pub use natural::natural;
 pub use nodes::{NodeUse, gpus, node_row, node_table, nodes, resources_of};
@@ -29,13 +32,15 @@ pub use report::{StatusReport, status};
 pub use reservations::reservations;
 pub use style::{BAD, BOLD, DIM, GOOD, Painted, WARN};
 pub use table::{Table, clean, cut};
-pub use time::{ago, clock, parse, short, until};
+pub use time::{ago, clock, localised, parse, short, until};
 
 /// What all renderers are told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The time that ages are reckoned from.
     pub now: Timestamp,
+    /// The zone of who reads.
+    pub zone: TimeZone,
     /// More columns.
     pub wide: bool,
     /// A column for the namespace.
@@ -47,9 +52,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Tables with headers, no extra columns, nothing cut.
+    /// Tables with headers, no extra columns, nothing cut, times in UTC.
     pub fn plain(now: Timestamp) -> Self {
-        Self { now, wide: false, namespaces: false, headers: true, width: None }
+        Self { now, zone: TimeZone::UTC, wide: false, namespaces: false, headers: true, width: None }
     }
 }
 

@@ -3,7 +3,7 @@
 use fluxion_api::client::Error;
 use fluxion_api::{Exit, FluxionExplanation, JobRef};
 
-use super::{options, zone};
+use super::options;
 use crate::cli::{Format, Scope};
 use crate::connect::Server;
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ pub(super) async fn run(
         Format::Json | Format::Yaml => output::document(&answer, format)?,
         Format::Name => output::plain(format!("{reference}\n").as_bytes())?,
         Format::Table | Format::Wide => {
-            output::write(&render::explain(&answer, &zone(), &options(format, true, true)))?;
+            output::write(&render::explain(&answer, &options(format, true, true)))?;
         }
     }
     Ok(Exit::Done)

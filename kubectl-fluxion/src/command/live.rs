@@ -41,7 +41,7 @@ pub(super) async fn jobs(
             Format::Name => write_names(&chosen, options.namespaces),
             Format::Json | Format::Yaml => documents(&chosen, format),
             Format::Table | Format::Wide => {
-                let now = render::Options { now: Timestamp::now(), ..options };
+                let now = render::Options { now: Timestamp::now(), ..options.clone() };
                 write_rows(
                     &mut table,
                     chosen.iter().map(|job| render::job_row(job, columns, &now)),
@@ -73,7 +73,7 @@ pub(super) async fn nodes(
                 let resources = render::resources_of(&nodes);
                 (render::node_table(&resources, &options), resources)
             });
-            let now = render::Options { now: Timestamp::now(), ..options };
+            let now = render::Options { now: Timestamp::now(), ..options.clone() };
             let rows = nodes.iter().map(|node| render::node_row(node, resources, &now));
             write_rows(table, rows, &mut headers, &now)
         }

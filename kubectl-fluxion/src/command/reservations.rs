@@ -4,7 +4,7 @@ use fluxion_api::client::Selection;
 use fluxion_api::{Exit, FluxionJob};
 
 use super::lists::write_names;
-use super::{options, zone};
+use super::options;
 use crate::cli::{Format, Scope};
 use crate::connect::Server;
 use crate::failure::Failure;
@@ -28,7 +28,7 @@ pub(super) async fn run(server: &Server, scope: &Scope, format: Format) -> Resul
         Format::Table | Format::Wide if list.items.is_empty() => output::note("no job has a planned start"),
         Format::Table | Format::Wide => {
             let options = options(format, true, all_namespaces);
-            output::write(&render::reservations(&list.items, &zone(), &options))?;
+            output::write(&render::reservations(&list.items, &options))?;
         }
     }
     Ok(Exit::Done)

@@ -1,13 +1,13 @@
 //! The answer of `explain`: a few short paragraphs instead of a dump of fields.
 
 use fluxion_api::{FluxionExplanation, FluxionJob};
-use jiff::tz::TimeZone;
 
 use super::Options;
+use super::hostlist::hostlist;
 use super::jobs::{members, name_some, planned_start, request, state_style};
 use super::style::{BAD, BOLD, DIM, WARN};
 use super::table::clean;
-use super::time::{ago, clock, short, until};
+use super::time::{ago, clock, localised, short, until};
 
 /// Nodes that are named.
 const MOST_NODES: usize = 20;
@@ -15,9 +15,9 @@ const MOST_NODES: usize = 20;
 const MOST_HISTORY: usize = 15;
 
 /// Why the job is where it is.
-pub fn explain(answer: &FluxionExplanation, zone: &TimeZone, options: &Options) -> String {
+pub fn explain(answer: &FluxionExplanation, options: &Options) -> String {
     let job = &answer.job;
-    let mut out = Page { text: String::new(), zone, options };
+    let mut out = Page { text: String::new(), options };
     out.head(job);
     out.why(answer);
     out.place(job);
@@ -30,7 +30,6 @@ pub fn explain(answer: &FluxionExplanation, zone: &TimeZone, options: &Options) 
 
 struct Page<'a> {
     text: String,
-    zone: &'a TimeZone,
     options: &'a Options,
 }
 
@@ -75,10 +74,10 @@ impl Page<'_> {
         if let Some(reason) = &status.reason {
             self.title("Why");
             let text = if reason.text.is_empty() { &reason.class } else { &reason.text };
-            putln!(self.text, "  {} {DIM}[{}]{DIM:#}", clean(text), clean(&reason.class));
+            putln!(self.text, "  {} {DIM}[{}]{DIM:#}", self.said(text), clean(&reason.class));
             // The table of nodes below says the same with more to it.
             for detail in reason.details.iter().filter(|_| answer.nodes.is_empty()) {
-                putln!(self.text, "  - {}", clean(detail));
+                putln!(self.text, "  - {}", self.said(detail));
             }
         }
         if status.members.gated > 0 {
@@ -93,13 +92,13 @@ impl Page<'_> {
             putln!(self.text, "  {total} nodes can't take a member now:");
             for left_out in &answer.nodes {
                 let until = left_out.until.as_deref().map_or_else(String::new, |until| {
-                    format!(", until {}", clock(until, self.options.now, self.zone))
+                    format!(", until {}", clock(until, self.options.now, &self.options.zone))
                 });
                 putln!(self.text, "  {:>7}  {}{until}", left_out.count, clean(&left_out.reason));
             }
         }
         if let Some(nearest) = &answer.nearest {
-            putln!(self.text, "  Nearest: {}", clean(nearest));
+            putln!(self.text, "  Nearest: {}", self.said(nearest));
         }
     }
 
@@ -124,7 +123,7 @@ impl Page<'_> {
             if !job.has_ended() {
                 if let Some(end) = &status.planned_end {
                     let left = until(Some(end), now);
-                    let at = clock(end, now, self.zone);
+                    let at = clock(end, now, &self.options.zone);
                     if left == "now" {
                         putln!(self.text, "  {WARN}planned to end at {at}, and still holds them{WARN:#}");
                     } else {
@@ -136,9 +135,9 @@ impl Page<'_> {
             }
         } else if let Some(start) = planned_start(job).filter(|_| job.is_queued()) {
             self.title("Planned start");
-            put!(self.text, "  {} (in {})", clock(start, now, self.zone), until(Some(start), now));
+            put!(self.text, "  {} (in {})", clock(start, now, &self.options.zone), until(Some(start), now));
             if let Some(reservation) = status.reservation.as_ref().filter(|it| !it.nodes.is_empty()) {
-                putln!(self.text, " on {}", clean(&name_some(&reservation.nodes, 12)));
+                putln!(self.text, " on {}", clean(&hostlist(&reservation.nodes, 12)));
             } else {
                 putln!(self.text, ", an estimate: nothing is reserved for it");
             }
@@ -155,10 +154,14 @@ impl Page<'_> {
         self.title("Waits for");
         for other in job.status.waits_for.iter().take(20) {
             let until = other.until.as_deref().map_or_else(
-                || "has no time limit".to_owned(),
+                || "no planned end".to_owned(),
                 |end| match until(Some(end), self.options.now).as_str() {
-                    "now" => format!("was planned to end at {}", clock(end, self.options.now, self.zone)),
-                    left => format!("ends by {} (in {left})", clock(end, self.options.now, self.zone)),
+                    "now" => {
+                        format!("was planned to end at {}", clock(end, self.options.now, &self.options.zone))
+                    }
+                    left => {
+                        format!("ends by {} (in {left})", clock(end, self.options.now, &self.options.zone))
+                    }
                 },
             );
             putln!(self.text, "  {}  {DIM}{until}{DIM:#}", clean(&other.job));
@@ -174,14 +177,14 @@ impl Page<'_> {
         }
         self.title(title);
         for item in items {
-            putln!(self.text, "  - {}", clean(item));
+            putln!(self.text, "  - {}", self.said(item));
         }
     }
 
     fn warnings(&mut self, job: &FluxionJob) {
         for (place, warning) in job.status.warnings.iter().enumerate() {
             let gap = if place == 0 { "\n" } else { "" };
-            putln!(self.text, "{gap}{BAD}Warning:{BAD:#} {}", clean(warning));
+            putln!(self.text, "{gap}{BAD}Warning:{BAD:#} {}", self.said(warning));
         }
     }
 
@@ -200,14 +203,19 @@ impl Page<'_> {
             put!(
                 self.text,
                 "  {DIM}{}{DIM:#}  {style}{state}{style:#}",
-                clean(&clock(&entry.time, self.options.now, self.zone))
+                clean(&clock(&entry.time, self.options.now, &self.options.zone))
             );
             if !entry.reason.is_empty() {
                 let gap = 14_usize.saturating_sub(state.chars().count()).max(2);
-                put!(self.text, "{:gap$}{}", "", clean(&entry.reason));
+                put!(self.text, "{:gap$}{}", "", self.said(&entry.reason));
             }
             self.text.push('\n');
         }
+    }
+
+    /// What the server says, with its times as the clock shows them.
+    fn said(&self, text: &str) -> String {
+        localised(&clean(text), self.options.now, &self.options.zone)
     }
 
     fn title(&mut self, title: &str) {

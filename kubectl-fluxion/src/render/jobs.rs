@@ -5,10 +5,11 @@ use fluxion_api::FluxionJob;
 use fluxion_api::job::Members;
 
 use super::Options;
+use super::hostlist::hostlist;
 use super::quantity::summary;
 use super::style::{BAD, BOLD, DIM, GOOD, Painted, WARN};
 use super::table::Table;
-use super::time::{ago, short, until};
+use super::time::{ago, localised, short, until};
 
 /// Which table of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,10 +93,10 @@ pub fn job_row(job: &FluxionJob, columns: Columns, options: &Options) -> Vec<Pai
         row.push(job.spec.duration_seconds.map_or_else(|| "-".to_owned(), short).into());
         if columns == Columns::Queue {
             let planned = status.reservation.as_ref().map_or(&[][..], |reservation| &reservation.nodes);
-            row.push(name_some(planned, 3).into());
+            row.push(hostlist(planned, 8).into());
         }
     }
-    row.push(reason(job));
+    row.push(reason(job, options));
     row
 }
 
@@ -169,7 +170,7 @@ fn nodes(job: &FluxionJob) -> String {
         .iter()
         .flat_map(|allocation| allocation.nodes.iter().map(|node| node.name.clone()))
         .collect();
-    name_some(&names, 2)
+    hostlist(&names, 3)
 }
 
 /// The first few names, and how many more there are.
@@ -181,10 +182,10 @@ pub(super) fn name_some(names: &[String], most: usize) -> String {
     }
 }
 
-fn reason(job: &FluxionJob) -> Painted {
+fn reason(job: &FluxionJob, options: &Options) -> Painted {
     match &job.status.reason {
         Some(reason) if reason.text.is_empty() => reason.class.as_str().into(),
-        Some(reason) => reason.text.as_str().into(),
+        Some(reason) => localised(&reason.text, options.now, &options.zone).into(),
         None => match job.status.warnings.first() {
             Some(warning) => Painted::new(format!("warning: {warning}"), WARN),
             None => "".into(),

@@ -1,16 +1,16 @@
 //! Planned starts, soonest first.
 
 use fluxion_api::FluxionJob;
-use jiff::tz::TimeZone;
 
 use super::Options;
+use super::hostlist::hostlist;
 use super::jobs::{name_some, planned_start, request};
 use super::style::{BOLD, Painted};
 use super::table::Table;
 use super::time::{clock, until};
 
 /// The table of jobs that have a planned start.
-pub fn reservations(jobs: &[FluxionJob], zone: &TimeZone, options: &Options) -> String {
+pub fn reservations(jobs: &[FluxionJob], options: &Options) -> String {
     let mut columns = vec!["NAME", "STARTS", "IN", "ENDS", "REQUEST", "NODES", "WAITS FOR"];
     if options.namespaces {
         columns.insert(0, "NAMESPACE");
@@ -26,11 +26,11 @@ pub fn reservations(jobs: &[FluxionJob], zone: &TimeZone, options: &Options) -> 
         let namespace = reference.namespace.take().unwrap_or_default();
         let mut row: Vec<Painted> = vec![
             Painted::new(reference.to_string(), BOLD),
-            clock(start, options.now, zone).into(),
+            clock(start, options.now, &options.zone).into(),
             until(Some(start), options.now).into(),
-            end.map_or_else(|| "no limit".to_owned(), |end| clock(end, options.now, zone)).into(),
+            end.map_or_else(|| "no limit".to_owned(), |end| clock(end, options.now, &options.zone)).into(),
             request(job, options.wide).into(),
-            name_some(reservation.map_or(&[][..], |it| &it.nodes), most).into(),
+            hostlist(reservation.map_or(&[][..], |it| &it.nodes), most).into(),
             name_some(&waits, most).into(),
         ];
         if options.namespaces {

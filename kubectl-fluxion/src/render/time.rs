@@ -62,6 +62,27 @@ pub fn clock(time: &str, now: Timestamp, zone: &TimeZone) -> String {
     }
 }
 
+/// A text with the times in it as the clock shows them: what the server writes is RFC 3339 in UTC.
+pub fn localised(text: &str, now: Timestamp, zone: &TimeZone) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '+' | '.');
+    let mut rest = text;
+    let mut out = String::with_capacity(text.len());
+    while let Some(start) = rest.find(is_part) {
+        let (before, from) = rest.split_at(start);
+        let (word, after) = from.split_at(from.find(|c| !is_part(c)).unwrap_or(from.len()));
+        out.push_str(before);
+        let time = word.trim_end_matches(['.', ':', '-']);
+        if time.len() >= "2026-03-01T12:00:00Z".len() && time.contains('T') && parse(time).is_some() {
+            out.push_str(&clock(time, now, zone));
+            out.push_str(&word[time.len()..]);
+        } else {
+            out.push_str(word);
+        }
+        rest = after;
+    }
+    out + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +115,17 @@ mod tests {
         assert_eq!(until(Some("2026-03-01T11:00:00Z"), now), "now");
         assert_eq!(until(Some("soon"), now), "-");
         assert_eq!(ago(None, now), "-");
+    }
+
+    #[test]
+    fn times_within_a_text() {
+        let now = parse("2026-03-01T12:00:00Z").unwrap();
+        let show = |text: &str| localised(text, now, &TimeZone::UTC);
+        assert_eq!(show("full until 2026-03-01T14:05:10Z; then free."), "full until 14:05:10; then free.");
+        assert_eq!(show("(2026-03-02T14:05:10Z)."), "(Mar 02 14:05).");
+        for same in ["", "job-2026-03-01T14:05:10Z", "2026-03-01", "…ä 1.5 x", "2026-99-01T14:05:10Z"] {
+            assert_eq!(show(same), same);
+        }
     }
 
     #[test]

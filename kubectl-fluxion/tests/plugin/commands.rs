@@ -95,7 +95,7 @@ fn graph_as_a_table_and_as_bare_jgf() {
 fn reservations_soonest_first() {
     let ran = Mock::sample().run(&["reservations"]);
     assert!(ran.out.contains("podgroup/train"), "{}", ran.out);
-    assert!(ran.out.contains("n1,n2"), "{}", ran.out);
+    assert!(ran.out.contains("n[1-2]"), "{}", ran.out);
     assert_eq!(ran.out.lines().count(), 2);
 }
 

@@ -2,7 +2,6 @@
 
 use fluxion_api::FluxionExplanation;
 use fluxion_api::explain::NodesLeftOut;
-use jiff::tz::TimeZone;
 use kubectl_fluxion::render::{self, Options, StatusReport};
 
 use crate::sample;
@@ -55,7 +54,7 @@ fn status_screen() {
 
 #[test]
 fn explanations() {
-    let show = |answer: &FluxionExplanation| plain(&render::explain(answer, &TimeZone::UTC, &options()));
+    let show = |answer: &FluxionExplanation| plain(&render::explain(answer, &options()));
     let mut answer = FluxionExplanation { job: sample::reserved(), ..FluxionExplanation::default() };
     answer.nodes = vec![
         NodesLeftOut { count: 2, reason: "full".into(), until: Some("2026-03-01T12:45:00Z".into()) },
@@ -74,7 +73,7 @@ fn explanations() {
 #[test]
 fn reservations_and_graph() {
     let jobs = sample::jobs();
-    insta::assert_snapshot!("reservations", plain(&render::reservations(&jobs, &TimeZone::UTC, &options())));
+    insta::assert_snapshot!("reservations", plain(&render::reservations(&jobs, &options())));
     insta::assert_snapshot!("graph", plain(&render::graph(&sample::graph(), &options())));
 }
 
@@ -89,7 +88,7 @@ fn a_hostile_reason_cannot_paint_the_terminal() {
     job.status.warnings = vec!["\u{1b}[31m".into()];
     let table = plain(&render::queue(std::slice::from_ref(&job), &options()));
     let answer = FluxionExplanation { job, ..FluxionExplanation::default() };
-    let page = plain(&render::explain(&answer, &TimeZone::UTC, &options()));
+    let page = plain(&render::explain(&answer, &options()));
     for text in [table, page] {
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     }

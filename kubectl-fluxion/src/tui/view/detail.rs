@@ -43,7 +43,11 @@ pub(super) fn lines(
                 answer = FluxionExplanation::default();
             }
             answer.job = job.clone();
-            anstream::adapter::strip_str(&render::explain(&answer, zone, &Options::plain(now))).to_string()
+            anstream::adapter::strip_str(&render::explain(
+                &answer,
+                &Options { zone: zone.clone(), ..Options::plain(now) },
+            ))
+            .to_string()
         }),
     };
     let text = text.unwrap_or_else(|| "it is gone\n".to_owned());

@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
 use unicode_width::UnicodeWidthStr;
 
 use super::theme::Theme;
-use crate::render::{Amount, NodeUse, bar, clean, clock, gpus, members, request, until};
+use crate::render::{Amount, NodeUse, bar, clean, clock, gpus, hostlist, localised, members, request, until};
 use crate::tui::app::{App, Pane, Show, planned_start};
 use crate::tui::message::Key;
 
@@ -213,14 +213,14 @@ fn queue_row(app: &App, job: &FluxionJob, width: u16, theme: Theme) -> Row<'stat
             ("ETA", Cell::from(eta)),
             ("PRIO", Cell::from(job.spec.priority.to_string())),
             ("REQUEST", Cell::from(clean(&request(job, false)).into_owned())),
-            ("REASON", Cell::from(clean(reason).into_owned())),
+            ("REASON", Cell::from(localised(&clean(reason), app.now, &app.zone))),
         ],
     )
 }
 
 fn planned_row(app: &App, job: &FluxionJob, width: u16) -> Row<'static> {
     let start = planned_start(job).map(|start| start.to_string()).unwrap_or_default();
-    let nodes = job.status.reservation.as_ref().map_or_else(String::new, |it| it.nodes.join(","));
+    let nodes = job.status.reservation.as_ref().map_or_else(String::new, |it| hostlist(&it.nodes, 20));
     let waits: Vec<&str> = job.status.waits_for.iter().map(|other| other.job.as_str()).collect();
     row(
         Pane::Reservations,
