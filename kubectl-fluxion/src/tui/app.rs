@@ -46,6 +46,17 @@ impl<T> Default for Feed<T> {
     }
 }
 
+impl<T> Feed<T> {
+    /// The server is lost. A connection that breaks was good until then; one that only stays silent was last
+    /// good when something was heard.
+    pub(super) fn lose(&mut self, error: Error, now: Timestamp) {
+        if self.lost.is_none() && self.contact.is_some() && !matches!(error, Error::TimedOut { .. }) {
+            self.contact = Some(now);
+        }
+        self.lost = Some(error);
+    }
+}
+
 /// What lies over the panes.
 #[derive(Debug)]
 pub(super) enum Over {

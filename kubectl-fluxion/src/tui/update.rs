@@ -96,6 +96,9 @@ fn learn(app: &mut App, message: Message) {
         Message::Alive(Source::Jobs) => heard(&mut app.jobs.contact, &mut app.jobs.lost),
         Message::Alive(Source::Nodes) => heard(&mut app.nodes.contact, &mut app.nodes.lost),
         Message::Overview(queues, findings) => {
+            if app.jobs.lost.is_none() && app.jobs.contact.is_some() {
+                app.jobs.contact = Some(now);
+            }
             app.queues = queues;
             app.findings = findings;
         }
@@ -117,9 +120,10 @@ fn lost(app: &mut App, source: Source, error: Error) -> Option<Effect> {
         app.failure = Some(Failure::new(error.exit(), format!("{error}{help}")));
         return Some(Effect::Quit);
     }
+    let now = app.now;
     match source {
-        Source::Jobs => app.jobs.lost = Some(error),
-        Source::Nodes => app.nodes.lost = Some(error),
+        Source::Jobs => app.jobs.lose(error, now),
+        Source::Nodes => app.nodes.lose(error, now),
     }
     None
 }

@@ -5,6 +5,7 @@ mod over;
 mod panes;
 mod theme;
 
+use fluxion_api::client::Error;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -127,7 +128,14 @@ fn stale_banner(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
         Some(contact) => format!("STALE, {} old", short(app.now.as_second() - contact.as_second())),
         None => "NOTHING SEEN YET".to_owned(),
     };
-    let text = format!(" {age}: {}; trying again ", clean(&error.to_string()));
+    // Who is asked stands in the line above, and what to do is being done.
+    let why = match error {
+        Error::Unreachable { why, .. } => why.clone(),
+        Error::NotReady { message, .. } => format!("not ready: {message}"),
+        Error::TimedOut { limit, .. } => format!("no answer within {} s", limit.as_secs_f64()),
+        other => other.to_string(),
+    };
+    let text = format!(" {age}: {}; trying again ", clean(&why));
     frame.render_widget(
         Paragraph::new(cut(&text, usize::from(area.width)).into_owned()).style(theme.alarm()),
         area,
