@@ -32,11 +32,25 @@ pub struct Cli {
 /// Which server, and how long it is waited for.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Connection {
-    /// URL of the inspector, e.g. <http://127.0.0.1:8080> [env: `FLUXION_SERVER`]
-    #[arg(long, global = true, value_name = "URL", help_heading = "Connection")]
+    /// URL of the inspector.
+    // The variable is read where flags are weighed against it, so it is only named here.
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        help_heading = "Connection",
+        help = "URL of the inspector, e.g. http://127.0.0.1:8080 [env: FLUXION_SERVER]"
+    )]
     pub server: Option<String>,
     /// File that holds the token for --server
-    #[arg(long, global = true, env = "FLUXION_TOKEN_FILE", value_name = "FILE", help_heading = "Connection")]
+    #[arg(
+        long,
+        global = true,
+        env = "FLUXION_TOKEN_FILE",
+        hide_env_values = true,
+        value_name = "FILE",
+        help_heading = "Connection"
+    )]
     pub token_file: Option<PathBuf>,
     /// PEM file with the certificates that --server is checked against
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
@@ -64,8 +78,8 @@ pub struct Connection {
         help_heading = "Connection"
     )]
     pub timeout: Option<Duration>,
-    /// Write without colours (as `NO_COLOR=1` does)
-    #[arg(long, global = true, help_heading = "Output")]
+    /// Whether to write without colours.
+    #[arg(long, global = true, help_heading = "Output", help = "Write without colours (as NO_COLOR=1 does)")]
     pub no_color: bool,
 }
 

@@ -65,9 +65,7 @@ fn fields(listing: &Listing, columns: Columns) -> String {
         // A watch is not narrowed: what leaves the queue is shown once more, with where it went.
         parts.extend(LEFT_THE_QUEUE.map(|state| format!("status.state!={state}")));
     }
-    for (field, value) in
-        [("spec.queue", &listing.queue), ("spec.group.kind", &listing.kind), ("node", &listing.node)]
-    {
+    for (field, value) in [("spec.queue", &listing.queue), ("node", &listing.node)] {
         if let Some(value) = value {
             parts.push(format!("{field}={value}"));
         }
@@ -85,6 +83,10 @@ fn capitalised(state: &str) -> String {
 /// Whether the job belongs into the table.
 pub(super) fn wanted(job: &FluxionJob, listing: &Listing, columns: Columns) -> bool {
     let state = &job.status.state;
+    // Users write `job` or `Job`; a selector would take only one of them.
+    if listing.kind.as_ref().is_some_and(|kind| !kind.eq_ignore_ascii_case(&job.spec.group.kind)) {
+        return false;
+    }
     if listing.state.is_empty() {
         return columns == Columns::Jobs || job.is_queued();
     }

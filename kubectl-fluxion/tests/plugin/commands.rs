@@ -38,6 +38,7 @@ fn queue_of_all_namespaces() {
 fn names_can_be_handed_on() {
     let mock = Mock::sample();
     assert_eq!(mock.run(&["jobs", "-o", "name", "-n", "team-b"]).out, "job/lammps\n");
+    assert_eq!(mock.run(&["jobs", "-o", "name", "--kind", "podgroup"]).out, "podgroup/train\n");
     let all = mock.run(&["jobs", "-A", "-o", "name"]).out;
     assert_eq!(all.lines().last(), Some("team-b/job/lammps"));
     assert_eq!(mock.run(&["nodes", "-o", "name"]).out, "node/n1\nnode/n2\nnode/n10\n");
