@@ -23,7 +23,7 @@ use crate::tools::{Tool, Tools};
 use crate::wait;
 use components::{Components, Ports};
 use pki::Pki;
-use process::Process;
+pub use process::Process;
 use watchdog::Watchdog;
 
 pub use access::Access;
@@ -185,7 +185,7 @@ impl Cluster {
     }
 
     /// Starts a program that ends with the cluster at the latest.
-    pub(crate) fn run(&self, name: &str, command: std::process::Command) -> Result<Process> {
+    pub fn run(&self, name: &str, command: std::process::Command) -> Result<Process> {
         let log = self.path.join("logs").join(format!("{name}.log"));
         Process::start(name, command, log, &self.watchdog)
     }

@@ -11,7 +11,7 @@ use super::watchdog::Watchdog;
 
 /// A running program.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     name: String,
     child: Child,
     log: PathBuf,
@@ -70,7 +70,7 @@ impl Process {
     }
 
     /// SIGKILL, and waits until it is gone.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         // It may have ended already; then there is nothing to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
