@@ -70,7 +70,11 @@ fn full() -> State {
     let mut state = State::new(Settings::default());
     let mut events: Vec<Event> = (0..NODES).map(node).collect();
     events.extend((0..NODES).map(|index| {
-        let mut pod = pod(&format!("busy-{index}"), amounts(62_000, 0), Some(1000 + i64::try_from(index % 997).unwrap()));
+        let mut pod = pod(
+            &format!("busy-{index}"),
+            amounts(62_000, 0),
+            Some(1000 + i64::try_from(index % 997).unwrap()),
+        );
         pod.scheduler_name = "default-scheduler".into();
         pod.node = Some(format!("node-{index}").into());
         pod.scheduled_at = Some(NOW);

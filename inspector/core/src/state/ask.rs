@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::explain::{self, WhyNot};
+use crate::explain::WhyNot;
 use crate::inventory::Inventory;
 use crate::model::{GroupSpec, ObjectRef, OwnerSpec, PodSpec, Text};
 use crate::queue::QueueConfig;
@@ -81,10 +81,15 @@ impl State {
         if newest == Some(job.id) { name } else { format!("{name}.{}", short_uid(job)) }
     }
 
-    /// Jobs that may start, in the order in which they are looked at.
+    /// Jobs that may start, in the order in which they are looked at; those that can never run take no place.
     pub fn pending(&self, queue: &str) -> Vec<&Job> {
         let index = self.settings.queues.iter().position(|config| &*config.name == queue);
-        self.queue.iter().filter(|key| Some(key.0) == index).filter_map(|key| self.job(key.6)).collect()
+        self.queue
+            .iter()
+            .filter(|key| Some(key.0) == index)
+            .filter_map(|key| self.job(key.6))
+            .filter(|job| job.state != JobState::Unsatisfiable)
+            .collect()
     }
 
     /// The queues, in the order in which they get nodes.
@@ -120,7 +125,7 @@ impl State {
     /// Why the job does not start now; `None` for jobs that are not waiting for nodes.
     pub fn why_not(&self, job: &Job) -> Option<WhyNot> {
         let request = job.request.as_ref().filter(|_| job.state.waiting())?;
-        Some(explain::why_not(&self.inventory, request, self.now))
+        Some(self.why_of(job, request))
     }
 
     /// Where a member is, or was sent to.

@@ -45,7 +45,14 @@ impl Names for NamesFor<'_> {
 impl State {
     /// Why the request does not start now, told to the job's namespace.
     pub(super) fn reason_of(&self, job: &Job, request: &Request) -> Reason {
-        self.reason_from(job, &explain::why_not(&self.inventory, request, self.now))
+        self.reason_from(job, &self.why_of(job, request))
+    }
+
+    /// Why the request does not start now. What is reserved for the job itself does not stand in its way.
+    pub(super) fn why_of(&self, job: &Job, request: &Request) -> WhyNot {
+        let mut books = self.inventory.clone();
+        books.clear_reservation(job.id.0);
+        explain::why_not(&books, request, self.now)
     }
 
     pub(super) fn reason_from(&self, job: &Job, why: &WhyNot) -> Reason {
