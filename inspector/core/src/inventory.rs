@@ -53,8 +53,8 @@ pub struct Inventory {
     columns: Columns,
     /// Node of each holder.
     holders: imbl::OrdMap<Arc<str>, NodeId>,
-    /// Planned ends that have a time, with whose they are.
-    ends: imbl::OrdSet<(i64, NodeId, Arc<str>)>,
+    /// Planned ends that have a time, with whose they are, and what leaves with them.
+    ends: imbl::OrdMap<(i64, NodeId, Arc<str>), Quantities>,
     reservations: imbl::OrdMap<u32, Arc<Reservation>>,
     reserved: CowVec<Option<Arc<Vec<NodeReservation>>>>,
     eligibility: eligibility::Sets,
@@ -95,7 +95,7 @@ impl Inventory {
 
     /// The earliest planned end of a holder, if any has one (epoch seconds; may be in the past for an overrun).
     pub fn next_end(&self) -> Option<i64> {
-        self.ends.get_min().map(|(until, _, _)| *until)
+        self.ends.get_min().map(|((until, ..), _)| *until)
     }
 
     pub(crate) fn order(&self) -> &[NodeId] {
@@ -114,9 +114,9 @@ impl Inventory {
         self.book(id).map_or_else(|| Arc::from(""), |book| book.name.clone())
     }
 
-    /// Planned ends in order of time, with node and holder.
-    pub(crate) fn ends(&self) -> impl Iterator<Item = &(i64, NodeId, Arc<str>)> {
-        self.ends.iter()
+    /// Planned ends in order of time, with the node and what leaves it.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (i64, NodeId, &Quantities)> {
+        self.ends.iter().map(|((until, id, _), needs)| (*until, *id, needs))
     }
 
     pub(crate) fn columns(&self) -> &Columns {

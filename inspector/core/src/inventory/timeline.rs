@@ -1,6 +1,8 @@
 //! What is available over a window of time: holders leave at their planned ends, reservations come and go.
 
-use super::{Book, Inventory, KindId, NodeId};
+use smallvec::SmallVec;
+
+use super::{Inventory, KindId, NodeId};
 use crate::constraint::HostPort;
 
 /// When a holder is planned to leave: one past its planned end is planned to leave a second from now.
@@ -26,16 +28,23 @@ impl Inventory {
         let reserved = self.reserved_on(id);
         out.resize(kinds.len(), u64::MAX);
         let starts = reserved.iter().map(|entry| entry.start).filter(|at| start < *at && *at < end);
+        let mut sums: SmallVec<[u128; 8]> = SmallVec::new();
         for point in std::iter::once(start).chain(starts) {
-            for (kind, least) in kinds.iter().zip(out.iter_mut()) {
-                let held = held_at(book, now, point, *kind);
-                let promised: u128 = reserved
-                    .iter()
-                    .filter(|entry| entry.start <= point && point < entry.end)
-                    .map(|entry| of_kind(&entry.needs, *kind))
-                    .sum();
-                let offer = u128::from(book.offer(*kind).allocatable);
-                let left = offer.saturating_sub(held.saturating_add(promised));
+            sums.clear();
+            if point <= now {
+                sums.extend(kinds.iter().map(|kind| book.sums(*kind).held));
+            } else {
+                sums.resize(kinds.len(), 0);
+                let staying = book.holds.iter().filter(|(_, held)| planned_end(held.hold.until, now) > point);
+                for (_, held) in staying {
+                    add(&mut sums, kinds, &held.needs);
+                }
+            }
+            for entry in reserved.iter().filter(|entry| entry.start <= point && point < entry.end) {
+                add(&mut sums, kinds, &entry.needs);
+            }
+            for ((kind, sum), least) in kinds.iter().zip(&sums).zip(out.iter_mut()) {
+                let left = u128::from(book.offer(*kind).allocatable).saturating_sub(*sum);
                 *least = (*least).min(u64::try_from(left).unwrap_or(u64::MAX));
             }
         }
@@ -58,18 +67,11 @@ impl Inventory {
     }
 }
 
-/// What holders that are planned to be there at that moment hold.
-fn held_at(book: &Book, now: i64, at: i64, kind: KindId) -> u128 {
-    if at <= now {
-        return book.sums(kind).held;
+/// Adds what is needed of the kinds that are asked for.
+fn add(sums: &mut [u128], kinds: &[KindId], needs: &[(KindId, u64)]) {
+    for (kind, quantity) in needs {
+        if let Some(at) = kinds.iter().position(|wanted| wanted == kind) {
+            sums[at] += u128::from(*quantity);
+        }
     }
-    book.holds
-        .iter()
-        .filter(|(_, held)| planned_end(held.hold.until, now) > at)
-        .map(|(_, held)| of_kind(&held.needs, kind))
-        .sum()
-}
-
-fn of_kind(needs: &[(KindId, u64)], kind: KindId) -> u128 {
-    needs.iter().find(|(k, _)| *k == kind).map_or(0, |(_, quantity)| u128::from(*quantity))
 }

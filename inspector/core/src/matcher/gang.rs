@@ -9,6 +9,7 @@ mod earliest;
 mod lens;
 mod plan;
 mod search;
+mod sweep;
 
 use std::sync::Arc;
 
