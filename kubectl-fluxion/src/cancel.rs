@@ -12,7 +12,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use tokio::sync::OnceCell;
 
 use crate::cli::Connection;
-use crate::connect::cluster;
+use crate::connect::{ThroughCluster, cluster};
 use crate::failure::Failure;
 
 /// What became of one job.
@@ -79,27 +79,26 @@ impl From<Error> for Outcome {
 #[derive(Clone)]
 pub struct Deleter {
     flags: Arc<Connection>,
-    kube: Arc<OnceCell<kube::Client>>,
+    cluster: Arc<OnceCell<ThroughCluster>>,
 }
 
 impl Deleter {
     /// Uses the kubeconfig that the flags name, or the usual one.
     pub fn new(flags: &Connection) -> Self {
-        Self { flags: Arc::new(flags.clone()), kube: Arc::default() }
+        Self { flags: Arc::new(flags.clone()), cluster: Arc::default() }
     }
 
     async fn delete(&self, target: &CancelTarget) -> Result<(), Outcome> {
-        let kube = self
-            .kube
-            .get_or_try_init(|| async { cluster(&self.flags).await.map(|(it, _)| it.kube()) })
-            .await?;
+        let cluster =
+            self.cluster.get_or_try_init(|| async { cluster(&self.flags).await.map(|(it, _)| it) }).await?;
+        let kube = cluster.kube();
         let (group, version) = target.api_version.split_once('/').unwrap_or(("", &target.api_version));
         let kind = GroupVersionKind::gvk(group, version, &target.kind);
         let resource = ApiResource::from_gvk_with_plural(&kind, &target.resource);
         let api: Api<DynamicObject> = if target.namespace.is_empty() {
-            Api::all_with(kube.clone(), &resource)
+            Api::all_with(kube, &resource)
         } else {
-            Api::namespaced_with(kube.clone(), &target.namespace, &resource)
+            Api::namespaced_with(kube, &target.namespace, &resource)
         };
         let how = DeleteParams {
             propagation_policy: Some(match target.propagation_policy.as_str() {
@@ -124,9 +123,7 @@ impl Deleter {
                 409 | 422 => Outcome::Refused(status.message.clone()),
                 _ => Outcome::Failed(Exit::Other, status.message.clone()),
             }),
-            Ok(Err(error)) => {
-                Err(Outcome::Failed(Exit::Other, format!("{} can't be deleted: {error}", name(target))))
-            }
+            Ok(Err(error)) => Err(cluster.failed(&error).into()),
             Err(_) => Err(Outcome::Failed(
                 Exit::TimedOut,
                 format!(

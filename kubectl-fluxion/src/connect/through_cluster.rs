@@ -65,7 +65,8 @@ impl ThroughCluster {
         &self.name
     }
 
-    fn failed(&self, error: &kube::Error) -> Error {
+    /// What a request means that got no answer.
+    pub fn failed(&self, error: &kube::Error) -> Error {
         let mut innermost: &dyn std::error::Error = error;
         while let Some(source) = innermost.source() {
             innermost = source;
@@ -77,7 +78,10 @@ impl ThroughCluster {
         };
         match error {
             kube::Error::Auth(_) => Error::Unauthorized { server: self.name.clone(), message: why },
-            _ => Error::Unreachable { server: self.name.clone(), why },
+            kube::Error::Service(_) | kube::Error::HyperError(_) => {
+                Error::Unreachable { server: self.name.clone(), why }
+            }
+            _ => Error::Setup(format!("the cluster at {} can't be asked: {why}", self.name)),
         }
     }
 }

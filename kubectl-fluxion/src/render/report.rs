@@ -35,7 +35,7 @@ pub struct StatusReport {
     /// Number of jobs by state.
     pub jobs: BTreeMap<String, u32>,
     pub queues: Vec<FluxionQueue>,
-    /// `None`: the user may not see the audit, or the server has none.
+    /// `None`: the audit can't be had, e.g. for lack of rights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<Finding>>,
 }
@@ -242,7 +242,7 @@ fn job_line(jobs: &BTreeMap<String, u32>) -> String {
 
 fn audit_line(findings: Option<&[Finding]>) -> String {
     match findings.map(<[Finding]>::len) {
-        None => format!("{DIM}not shown to you{DIM:#}"),
+        None => format!("{DIM}not available{DIM:#}"),
         Some(0) => format!("{GOOD}clean{GOOD:#}"),
         Some(1) => format!("{BAD}1 finding{BAD:#}"),
         Some(number) => format!("{BAD}{number} findings{BAD:#}"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event, EventStream};
 use fluxion_api::client::{Change, Client, Error, Selection, follow};
-use fluxion_api::{FluxionJob, FluxionNode, FluxionQueue, ListMeta};
+use fluxion_api::{Exit, FluxionJob, FluxionNode, FluxionQueue, ListMeta};
 use futures::{Stream, StreamExt, stream};
 use jiff::Timestamp;
 use tokio::sync::mpsc::{Sender, channel};
@@ -16,6 +16,7 @@ use super::event_loop::Outside;
 use super::message::{Effect, Message, Source};
 use super::update::key_of;
 use crate::cancel;
+use crate::failure::Failure;
 
 /// Messages that may wait to be taken; whoever sends more has to wait.
 const QUEUED: usize = 1024;
@@ -29,11 +30,11 @@ type Effects = Box<dyn FnMut(Effect) + Send>;
 pub(super) fn connect(client: Client, settings: Settings) -> Outside<Messages, Effects> {
     let (sender, mut receiver) = channel(QUEUED);
     let jobs = Selection { namespace: settings.namespace.clone(), ..Selection::default() };
-    tokio::spawn(jobs_into(sender.clone(), client.clone(), jobs));
-    tokio::spawn(nodes_into(sender.clone(), client.clone()));
-    tokio::spawn(overview_into(sender.clone(), client.clone()));
+    watched(&sender, jobs_into(sender.clone(), client.clone(), jobs));
+    watched(&sender, nodes_into(sender.clone(), client.clone()));
+    watched(&sender, overview_into(sender.clone(), client.clone()));
     let effect = move |effect| {
-        tokio::spawn(carry_out(sender.clone(), client.clone(), settings.clone(), effect));
+        watched(&sender, carry_out(sender.clone(), client.clone(), settings.clone(), effect));
     };
     let server = stream::poll_fn(move |context| receiver.poll_recv(context));
     let messages = stream::select_with_strategy(
@@ -43,6 +44,18 @@ pub(super) fn connect(client: Client, settings: Settings) -> Outside<Messages, E
         |(): &mut ()| stream::PollNext::Left,
     );
     Outside { messages: Box::pin(messages), effect: Box::new(effect) }
+}
+
+/// Runs a task, and ends the screen should it panic: by then the terminal has been given back, and drawing on
+/// would spoil it.
+fn watched(sender: &Sender<Message>, task: impl Future<Output = ()> + Send + 'static) {
+    let sender = sender.clone();
+    tokio::spawn(async move {
+        if tokio::spawn(task).await.is_err_and(|error| error.is_panic()) {
+            let failure = Failure { exit: Exit::Other, message: None };
+            drop(sender.send(Message::Failed(failure)).await);
+        }
+    });
 }
 
 fn keys() -> impl Stream<Item = Message> + Send {
