@@ -147,18 +147,6 @@ impl Engine {
         (self.scratch.preorder, self.scratch.postorder)
     }
 
-    /// Notes an error number that a step outside of the matcher left behind.
-    pub fn leave_errno(&mut self, errno: Errno) {
-        self.scratch.errno = errno;
-    }
-
-    /// Makes types known that a document names, whether it fits or not.
-    pub fn know_types(&mut self, names: &[&str]) {
-        for name in names {
-            self.graph.intern_type(name);
-        }
-    }
-
     pub(super) fn root(&self) -> Option<VertexId> {
         self.graph.root(self.dominant)
     }

@@ -49,6 +49,7 @@ impl Engine {
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         let claim = Claim { job, start, duration };
+        self.know_types(document);
         self.scratch.start(&self.graph);
         let mut progress = Progress::default();
         let claimed = match document {
@@ -78,6 +79,22 @@ impl Engine {
         let hold = Some(Hold::Allocation);
         let booking = Booking { job, start, duration, hold, spans_exist: true, exclusive_types };
         self.book(&booking, sink)
+    }
+
+    /// Types that a document names are known from then on, whether it fits or not.
+    fn know_types(&mut self, document: &Document) {
+        match document {
+            Document::Graph(document) => {
+                for node in &document.nodes {
+                    self.graph.intern_type(&node.type_name);
+                }
+            }
+            Document::Ranks(document) => {
+                for (type_name, _) in document.ranks.iter().flat_map(|rank| &rank.children) {
+                    self.graph.intern_type(type_name);
+                }
+            }
+        }
     }
 
     fn undo(&mut self, progress: &Progress, job: JobId) {
