@@ -1,33 +1,99 @@
-//! Interned strings and paths. Lookups go through ordered maps: nothing here depends on hash order.
+//! Interned strings and paths. Lookups are hashed by a fixed function and never iterated over, so
+//! nothing here depends on the order of hashes.
 
-use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::ids::{PathId, Sym};
+
+/// An open-addressing table of positions in an arena, which holds the keys.
+#[derive(Clone, Debug, Default)]
+struct Slots {
+    /// Position plus one; 0 is free. The length is a power of two.
+    slots: Vec<u32>,
+    used: usize,
+}
+
+impl Slots {
+    fn find(&self, hash: u64, is: impl Fn(u32) -> bool) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = fold(hash) & mask;
+        while self.slots[at] != 0 {
+            if is(self.slots[at] - 1) {
+                return Some(self.slots[at] - 1);
+            }
+            at = (at + 1) & mask;
+        }
+        None
+    }
+
+    /// Adds a position that is not in the table; `hash_of` answers for those that are.
+    fn insert(&mut self, hash: u64, position: u32, hash_of: impl Fn(u32) -> u64) {
+        if (self.used + 1) * 4 > self.slots.len() * 3 {
+            let grown = vec![0; (self.slots.len() * 2).max(64)];
+            for old in std::mem::replace(&mut self.slots, grown) {
+                if old != 0 {
+                    self.place(hash_of(old - 1), old);
+                }
+            }
+        }
+        self.place(hash, position + 1);
+        self.used += 1;
+    }
+
+    fn place(&mut self, hash: u64, value: u32) {
+        let mask = self.slots.len() - 1;
+        let mut at = fold(hash) & mask;
+        while self.slots[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = value;
+    }
+}
+
+/// The part of a hash that picks a slot.
+#[allow(clippy::cast_possible_truncation, reason = "the low bits are all that is wanted")]
+fn fold(hash: u64) -> usize {
+    (hash ^ (hash >> 32)) as usize
+}
+
+fn hash_text(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn hash_link(parent: u32, component: Sym) -> u64 {
+    let key = (u64::from(parent) << 32) | u64::from(component.0);
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
 
 /// Each distinct string once.
 #[derive(Clone, Debug, Default)]
 pub struct Interner {
     strings: Vec<Arc<str>>,
-    index: BTreeMap<Arc<str>, Sym>,
+    index: Slots,
 }
 
 impl Interner {
     /// The symbol of a string, which is stored when it is new.
     pub fn intern(&mut self, text: &str) -> Sym {
-        if let Some(&sym) = self.index.get(text) {
-            return sym;
+        let hash = hash_text(text);
+        if let Some(known) = self.index.find(hash, |at| *self.strings[at as usize] == *text) {
+            return Sym(known);
         }
         let sym = Sym::from_index(self.strings.len());
-        let text: Arc<str> = Arc::from(text);
-        self.strings.push(Arc::clone(&text));
-        self.index.insert(text, sym);
+        self.index.insert(hash, sym.0, |at| hash_text(&self.strings[at as usize]));
+        self.strings.push(Arc::from(text));
         sym
     }
 
     /// The symbol of a string that is already stored.
     pub fn find(&self, text: &str) -> Option<Sym> {
-        self.index.get(text).copied()
+        self.index.find(hash_text(text), |at| *self.strings[at as usize] == *text).map(Sym)
     }
 
     /// The string of a symbol.
@@ -62,7 +128,7 @@ const TOP: u32 = u32::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct PathTable {
     links: Vec<Link>,
-    index: BTreeMap<(u32, Sym), PathId>,
+    index: Slots,
 }
 
 impl PathTable {
@@ -83,11 +149,23 @@ impl PathTable {
     }
 
     fn child(&mut self, parent: u32, component: Sym, depth: u32) -> PathId {
-        let links = &mut self.links;
-        *self.index.entry((parent, component)).or_insert_with(|| {
-            let id = PathId::from_index(links.len());
-            links.push(Link { parent, component, depth });
-            id
+        if let Some(known) = self.find_child(parent, component) {
+            return PathId(known);
+        }
+        let id = PathId::from_index(self.links.len());
+        let links = &self.links;
+        self.index.insert(hash_link(parent, component), id.0, |at| {
+            let link = links[at as usize];
+            hash_link(link.parent, link.component)
+        });
+        self.links.push(Link { parent, component, depth });
+        id
+    }
+
+    fn find_child(&self, parent: u32, component: Sym) -> Option<u32> {
+        self.index.find(hash_link(parent, component), |at| {
+            let link = self.links[at as usize];
+            link.parent == parent && link.component == component
         })
     }
 
@@ -95,7 +173,7 @@ impl PathTable {
     pub fn find(&self, strings: &Interner, path: &str) -> Option<PathId> {
         let mut parent = TOP;
         for component in path.split('/') {
-            parent = self.index.get(&(parent, strings.find(component)?))?.0;
+            parent = self.find_child(parent, strings.find(component)?)?;
         }
         Some(PathId(parent))
     }
