@@ -13,6 +13,7 @@ mod exact;
 pub mod filter;
 mod find;
 pub mod gang;
+mod memo;
 mod operations;
 mod partial;
 pub mod policy;

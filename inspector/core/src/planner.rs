@@ -99,6 +99,13 @@ impl Planner {
         self.spans.binary_search_by_key(&id, |span| span.id).ok().map(|at| &self.spans[at])
     }
 
+    /// First and last second for which anything is booked; none when nothing is.
+    pub fn hull(&self) -> Option<(i64, i64)> {
+        let first = self.spans.iter().map(|span| span.start).min()?;
+        let last = self.spans.iter().map(|span| span.end).max()?;
+        Some((first, last))
+    }
+
     /// All booked spans by their id.
     pub fn spans(&self) -> impl Iterator<Item = (SpanId, &Span)> {
         self.spans.iter().map(|span| (span.id, span))

@@ -92,6 +92,14 @@ impl Account {
         self.entries.iter().any(|entry| matches!(entry.plan, Some((Hold::Reservation, _))))
     }
 
+    /// First and last second for which anything is booked here; none when nothing is.
+    pub(super) fn hull(&self) -> Option<(i64, i64)> {
+        let plan = self.plan.hull();
+        let aggregates = self.aggregates.as_deref().and_then(MultiPlanner::hull);
+        let presence = self.entries.iter().filter_map(|entry| entry.presence);
+        presence.chain(plan).chain(aggregates).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
     /// Whether any job is here or below at some time of a stretch.
     pub fn is_visited(&self, start: i64, end: i64) -> bool {
         let meets = |&(from, to): &(i64, i64)| from < end && start < to;
@@ -116,6 +124,10 @@ impl Account {
 #[derive(Clone, Debug, Default)]
 pub struct Books {
     accounts: Vec<Option<Box<Account>>>,
+    /// Per vertex: the number of the node it is or belongs to.
+    homes: Vec<u32>,
+    /// Per node: counts up whenever the books below it may have changed.
+    stamps: Vec<u32>,
 }
 
 impl Books {
@@ -128,7 +140,29 @@ impl Books {
     /// The books of a vertex that has some.
     #[inline]
     pub fn get_mut(&mut self, id: VertexId) -> Option<&mut Account> {
+        self.touch(id);
         self.accounts.get_mut(id.index())?.as_deref_mut()
+    }
+
+    /// Says which vertices belong to which of so many nodes.
+    pub(super) fn set_homes(&mut self, homes: Vec<u32>, nodes: usize) {
+        self.homes = homes;
+        self.stamps = vec![0; nodes];
+    }
+
+    /// How often the books of a node may have changed.
+    #[inline]
+    pub(super) fn stamp(&self, node: u32) -> u32 {
+        self.stamps.get(node as usize).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn touch(&mut self, id: VertexId) {
+        if let Some(&home) = self.homes.get(id.index())
+            && let Some(stamp) = self.stamps.get_mut(home as usize)
+        {
+            *stamp = stamp.wrapping_add(1);
+        }
     }
 
     /// The books of a vertex, opened when there are none yet.
@@ -136,6 +170,7 @@ impl Books {
         if self.accounts.len() <= id.index() {
             self.accounts.resize_with(graph.vertex_count(), || None);
         }
+        self.touch(id);
         self.accounts[id.index()].get_or_insert_with(|| {
             let plan = Planner::new(graph.vertex(id).size);
             Box::new(Account { plan, aggregates: None, entries: Vec::new() })
@@ -144,6 +179,7 @@ impl Books {
 
     /// Forgets everything about a vertex.
     pub fn close(&mut self, id: VertexId) {
+        self.touch(id);
         if let Some(account) = self.accounts.get_mut(id.index()) {
             *account = None;
         }

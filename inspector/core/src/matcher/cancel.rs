@@ -39,11 +39,12 @@ impl Engine {
     fn cancel_below(&mut self, id: VertexId, job: JobId, depth: usize) {
         self.scratch.preorder += 1;
         self.scratch.see(id);
-        let Some(account) = self.books.get_mut(id) else { return };
-        if depth > MAX_DEPTH || !account.entry(job).is_some_and(|entry| entry.tag) {
+        if depth > MAX_DEPTH || !self.books.is_tagged(id, job) {
             return;
         }
-        account.release(job);
+        if let Some(account) = self.books.get_mut(id) {
+            account.release(job);
+        }
         for at in 0..self.graph.vertex(id).out_edges.len() {
             let edge = self.graph.edge(self.graph.vertex(id).out_edges[at]);
             if edge.subsystem == self.dominant && !self.scratch.is_seen(edge.target) {
@@ -62,8 +63,8 @@ impl Engine {
 
     /// Removes a job's span from the plan of a vertex; answers what it held.
     pub(super) fn drop_plan(&mut self, id: VertexId, job: JobId) -> Option<(Hold, u64)> {
+        let (hold, span) = self.books.get(id)?.entry(job)?.plan?;
         let account = self.books.get_mut(id)?;
-        let (hold, span) = account.entry(job)?.plan?;
         let span = account.plan.remove(span).ok();
         account.entry_mut(job).plan = None;
         account.tidy(job);

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::books::Books;
 use super::filter::{FilterError, Filters};
+use super::memo::Memo;
 use super::policy::Policy;
 use super::scratch::Scratch;
 use crate::errno::Errno;
@@ -68,6 +69,9 @@ pub struct Engine {
     pub(super) dominant: Subsystem,
     pub(super) auxiliary: Vec<Subsystem>,
     pub(super) scratch: Scratch,
+    pub(super) memo: Memo,
+    /// Whether every vertex is visited every time.
+    pub(super) exact_only: bool,
     /// Usable nodes, as Fluxion counts them.
     pub(super) nodes_up: i64,
     pub(super) node_type: TypeId,
@@ -103,6 +107,8 @@ impl Engine {
             dominant,
             auxiliary: subsystems.collect(),
             scratch: Scratch::default(),
+            memo: Memo::default(),
+            exact_only: false,
             nodes_up,
             node_type,
             storage_node_type,
@@ -119,7 +125,9 @@ impl Engine {
 
     /// Sets up the sums after the graph has changed.
     pub(super) fn prime(&mut self) -> Result<(), FilterError> {
-        self.filters.prime(&self.graph, &mut self.books, self.dominant, self.quirks)
+        self.filters.prime(&self.graph, &mut self.books, self.dominant, self.quirks)?;
+        self.memo.reset(&self.graph, &mut self.books, self.dominant, self.node_type);
+        Ok(())
     }
 
     /// The graph.
@@ -140,6 +148,12 @@ impl Engine {
     /// Which accidents are repeated.
     pub fn quirks(&self) -> Quirks {
         self.quirks
+    }
+
+    /// Whether to visit every vertex every time, and skip nothing that is known from earlier matches.
+    /// The answers are the same.
+    pub fn set_exact(&mut self, exact: bool) {
+        self.exact_only = exact;
     }
 
     /// Vertices that the last operation entered, and that it left successfully.

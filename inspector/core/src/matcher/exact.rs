@@ -9,6 +9,7 @@ mod collector;
 mod flexible;
 mod prune;
 mod select;
+mod shortcut;
 mod slots;
 
 pub(super) use select::{Purpose, Selection, Walk};

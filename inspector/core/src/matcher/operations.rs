@@ -157,7 +157,8 @@ impl Engine {
             purpose,
         };
         for variant in &asking.request.variants {
-            if Walk::new(ask, &mut self.scratch).run(variant) {
+            let memo = (!self.exact_only).then_some(&mut self.memo);
+            if Walk::new(ask, &mut self.scratch, memo).run(variant) {
                 return Ok(());
             }
         }

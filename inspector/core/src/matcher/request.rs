@@ -100,6 +100,13 @@ impl Request {
         &self.entries[id as usize]
     }
 
+    /// Whether a visit to a vertex may leave a label there.
+    pub(crate) fn has_labels(&self) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| !entry.is_slot && entry.label.as_ref().is_some_and(|label| !label.is_empty()))
+    }
+
     /// Entries of a list.
     pub(crate) fn list<'a>(&'a self, ids: &'a [EntryId]) -> impl Iterator<Item = &'a Entry> + 'a {
         ids.iter().map(|&id| self.entry(id))

@@ -4,13 +4,16 @@
 /// Ranges up to this length are left to insertion.
 const SMALL: usize = 16;
 
-/// Sorts so that `less` holds from front to back; equals end up where GNU's sort leaves them.
-pub(super) fn introsort<T>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
-    if items.len() > SMALL {
-        let depth = 2 * items.len().ilog2();
-        split(items, depth, less);
-    }
-    for at in 1..items.len() {
+/// Sorts so that `less` holds from front to back; equals end up where GNU's sort leaves them. Only the
+/// first `wanted` items need to be right: what is behind them is not looked at more than necessary,
+/// which makes it linear in the number of items.
+pub(super) fn introsort<T>(items: &mut [T], wanted: usize, less: &impl Fn(&T, &T) -> bool) {
+    let end = match items.len() {
+        0 | 1 => return,
+        len if len <= SMALL => len,
+        len => split(items, 2 * len.ilog2(), wanted, less),
+    };
+    for at in 1..end {
         let mut to = at;
         while to > 0 && less(&items[at], &items[to - 1]) {
             to -= 1;
@@ -19,18 +22,40 @@ pub(super) fn introsort<T>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
     }
 }
 
-fn split<T>(mut items: &mut [T], mut depth: u32, less: &impl Fn(&T, &T) -> bool) {
-    while items.len() > SMALL {
+/// Sorts pairs so that equal keys stay in order of their second parts, of which each occurs once and
+/// which come ascending or were put in order by an earlier call. At least the first `wanted` are right.
+pub(super) fn stable_front(items: &mut [(i64, u32)], wanted: usize) {
+    let places: Vec<u32> = items.iter().map(|item| item.1).collect();
+    if places.is_sorted() {
+        if wanted < items.len() {
+            items.select_nth_unstable(wanted);
+        }
+        let end = wanted.min(items.len());
+        items[..end].sort_unstable();
+    } else {
+        items.sort_by_key(|item| item.0);
+    }
+}
+
+/// Splits into small ranges, of which none has an item that belongs before one of an earlier range.
+/// Answers up to where that was done; at least `wanted`.
+fn split<T>(items: &mut [T], mut depth: u32, wanted: usize, less: &impl Fn(&T, &T) -> bool) -> usize {
+    let mut len = items.len();
+    let mut done = None;
+    while len > SMALL {
         if depth == 0 {
-            heap_sort(items, less);
-            return;
+            heap_sort(&mut items[..len], less);
+            break;
         }
         depth -= 1;
-        let cut = partition(items, less);
-        let (front, back) = items.split_at_mut(cut);
-        split(back, depth, less);
-        items = front;
+        let cut = partition(&mut items[..len], less);
+        if cut < wanted {
+            let more = split(&mut items[cut..len], depth, wanted - cut, less);
+            done = done.or(Some(cut + more));
+        }
+        len = cut;
     }
+    done.unwrap_or(len)
 }
 
 /// Partitions around the median of three, which is put first; answers where the back part starts.
@@ -109,7 +134,7 @@ mod tests {
 
     fn sorted(keys: &[i32]) -> Vec<usize> {
         let mut items: Vec<usize> = (0..keys.len()).collect();
-        introsort(&mut items, &|a, b| keys[*a] < keys[*b]);
+        introsort(&mut items, keys.len(), &|a, b| keys[*a] < keys[*b]);
         items
     }
 
@@ -153,6 +178,12 @@ mod tests {
             let mut all = order.clone();
             all.sort_unstable();
             prop_assert!(all.into_iter().eq(0..keys.len()));
+            for wanted in [0, 1, 5, keys.len() / 2] {
+                let mut items: Vec<usize> = (0..keys.len()).collect();
+                introsort(&mut items, wanted, &|a, b| keys[*a] < keys[*b]);
+                let shown = wanted.min(keys.len());
+                prop_assert_eq!(&items[..shown], &order[..shown]);
+            }
             let mut heap = order;
             heap_sort(&mut heap, &|a, b| keys[*a] < keys[*b]);
             prop_assert!(heap.windows(2).all(|pair| keys[pair[0]] <= keys[pair[1]]));

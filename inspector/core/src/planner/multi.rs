@@ -49,6 +49,12 @@ impl MultiPlanner {
         self.spans.len()
     }
 
+    /// First and last second for which anything is booked; none when nothing is.
+    pub fn hull(&self) -> Option<(i64, i64)> {
+        let all = self.kinds.iter().filter_map(|(_, planner)| planner.hull());
+        all.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
     /// Whether a span is booked.
     pub fn has_span(&self, id: MultiSpan) -> bool {
         self.position(id).is_some()

@@ -14,7 +14,7 @@ struct Tally {
     seen_total: u64,
 }
 
-impl Walk<'_, '_> {
+impl Walk<'_, '_, '_> {
     /// Visits the children of a vertex. Where the policy stops on first matches, that is when there
     /// are enough for `shares` shares. Answers whether any child can be used.
     #[allow(clippy::too_many_arguments, reason = "the state of a walk at one vertex, passed down as it is")]

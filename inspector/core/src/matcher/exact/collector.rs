@@ -10,8 +10,11 @@ use crate::matcher::sort;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::matcher) struct Taken {
     pub edge: EdgeId,
-    pub needs: u64,
     pub exclusive: bool,
+    pub needs: u64,
+    /// Not the target itself, but the candidate of this type and position that was found below it and
+    /// is only known in summary.
+    pub below: Option<(TypeId, u32)>,
 }
 
 /// One candidate: a vertex, or a slot made of several.
@@ -30,8 +33,10 @@ pub(in crate::matcher) struct Candidates {
     pub qualified: u64,
     /// Sum of all counts.
     pub total: u64,
-    /// How many groups from the front are chosen.
-    pub chosen: Option<usize>,
+    /// The order of the groups as it was last found out; empty as long as it is that of discovery.
+    order: Vec<u32>,
+    /// How many groups from the front of the order are chosen.
+    chosen: Option<usize>,
 }
 
 impl Candidates {
@@ -44,19 +49,40 @@ impl Candidates {
     }
 
     /// Puts the groups in the order of the policy and takes from the front until `count` is reached.
-    /// Answers whether there are enough.
-    pub(crate) fn choose(&mut self, count: u64, ranking: &Ranking) -> bool {
+    /// Answers whether there are enough. With `once` the list is not chosen from again, so that the
+    /// order behind what is chosen does not matter.
+    fn choose(&mut self, count: u64, ranking: &Ranking, once: bool) -> bool {
         if count == 0 || count > self.qualified {
             return false;
         }
-        ranking.sort(&mut self.groups);
+        let all = u32::try_from(self.groups.len()).expect("graphs have fewer than 2^32 vertices");
+        let wanted = if once { usize::try_from(count).unwrap_or(usize::MAX) } else { usize::MAX };
+        let before = std::mem::take(&mut self.order);
+        let before = if before.is_empty() { (0..all).collect() } else { before };
+        self.order = ranking.order(&self.groups, before, wanted);
         let mut left = count;
-        let enough = self.groups.iter().position(|group| {
-            left = left.saturating_sub(group.count);
+        let enough = self.order.iter().position(|&at| {
+            left = left.saturating_sub(self.groups[at as usize].count);
             left == 0
         });
         self.chosen = Some(enough.map_or(self.groups.len(), |at| at + 1));
         true
+    }
+
+    /// Puts all groups in the order of the policy.
+    pub(super) fn arrange(&mut self, ranking: &Ranking) {
+        if self.qualified > 0 {
+            ranking.sort(&mut self.groups);
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.chosen.is_none()
+    }
+
+    fn picked(&self) -> impl Iterator<Item = &Group> {
+        let count = self.chosen.unwrap_or(0);
+        self.order[..count].iter().map(|&at| &self.groups[at as usize])
     }
 }
 
@@ -78,25 +104,37 @@ pub(in crate::matcher) enum By {
 }
 
 impl Ranking {
-    fn sort(&self, groups: &mut [Group]) {
+    /// What a group is compared by: lower comes first.
+    fn key(&self, group: &Group) -> i64 {
         match &self.by {
-            By::Score(Order::Descending) => self.sort_by(groups, &|a, b| a.score > b.score),
-            By::Score(Order::Ascending) => self.sort_by(groups, &|a, b| a.score < b.score),
+            // Scores stay far from the ends of the range; the order of others only saturates.
+            By::Score(Order::Descending) => group.score.saturating_neg(),
+            By::Score(Order::Ascending) => group.score,
             By::Runs(runs) => {
-                let low = |group: &Group| {
-                    let at = runs.partition_point(|(score, _)| *score < group.score);
-                    runs.get(at).map_or(group.score, |(_, low)| *low)
-                };
-                self.sort_by(groups, &|a, b| low(a) > low(b));
+                let at = runs.partition_point(|(score, _)| *score < group.score);
+                runs.get(at).map_or(group.score, |(_, low)| *low).saturating_neg()
             }
         }
     }
 
-    fn sort_by(&self, groups: &mut [Group], less: &impl Fn(&Group, &Group) -> bool) {
+    /// The positions of the groups, which come in the order `before`, in the order of the policy; at
+    /// least the first `wanted` are right.
+    fn order(&self, groups: &[Group], before: Vec<u32>, wanted: usize) -> Vec<u32> {
+        let mut keyed: Vec<(i64, u32)> =
+            before.into_iter().map(|at| (self.key(&groups[at as usize]), at)).collect();
         if self.introsort {
-            sort::introsort(groups, less);
+            sort::introsort(&mut keyed, wanted, &|a, b| a.0 < b.0);
         } else {
-            groups.sort_by(|a, b| less(b, a).cmp(&less(a, b)));
+            sort::stable_front(&mut keyed, wanted);
+        }
+        keyed.into_iter().map(|(_, at)| at).collect()
+    }
+
+    fn sort(&self, groups: &mut [Group]) {
+        if self.introsort {
+            sort::introsort(groups, usize::MAX, &|a, b| self.key(a) < self.key(b));
+        } else {
+            groups.sort_by_key(|group| self.key(group));
         }
     }
 }
@@ -151,6 +189,10 @@ impl Collector {
     pub(crate) fn merge(&mut self, other: Self) {
         for (of, candidates) in other.lists {
             let list = self.list(of);
+            if list.groups.is_empty() {
+                *list = Candidates { order: Vec::new(), chosen: None, ..candidates };
+                continue;
+            }
             list.qualified = list.qualified.saturating_add(candidates.qualified);
             list.total = list.total.saturating_add(candidates.total);
             list.groups.extend(candidates.groups);
@@ -166,8 +208,8 @@ impl Collector {
     }
 
     /// Chooses among the candidates of a type.
-    pub(crate) fn choose(&mut self, of: TypeId, count: u64, ranking: &Ranking) -> bool {
-        self.get_mut(of).is_some_and(|list| list.choose(count, ranking))
+    pub(crate) fn choose(&mut self, of: TypeId, count: u64, ranking: &Ranking, once: bool) -> bool {
+        self.get_mut(of).is_some_and(|list| list.choose(count, ranking, once))
     }
 
     /// Whether anything was chosen.
@@ -177,10 +219,7 @@ impl Collector {
 
     /// Everything chosen, in order of the types' numbers.
     pub(crate) fn chosen(&self) -> impl Iterator<Item = &Taken> {
-        self.lists.iter().flat_map(|(_, list)| {
-            let count = list.chosen.unwrap_or(0);
-            list.groups[..count].iter().flat_map(|group| &group.taken)
-        })
+        self.lists.iter().flat_map(|(_, list)| list.picked().flat_map(|group| &group.taken))
     }
 
     pub(crate) fn lists(&self) -> impl Iterator<Item = (TypeId, &Candidates)> {

@@ -5,7 +5,7 @@ use crate::errno::Errno;
 use crate::graph::{Status, VertexId};
 use crate::matcher::request::{Entry, EntryId, amount_of};
 
-impl Walk<'_, '_> {
+impl Walk<'_, '_, '_> {
     /// Whether it makes sense to look at and below a vertex; the error says why not.
     pub(super) fn prune(&self, id: VertexId, exclusive: bool, list: &[EntryId]) -> Result<(), Errno> {
         let ask = &self.ask;

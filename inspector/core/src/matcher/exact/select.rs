@@ -2,11 +2,13 @@
 
 use smallvec::smallvec;
 
-use super::collector::{By, Collector, Group, Ranking, Taken, runs};
+use super::collector::{By, Candidates, Collector, Group, Ranking, Taken, runs};
+use super::shortcut::{Known, Shortcut};
 use crate::errno::Errno;
 use crate::graph::{EdgeId, Graph, Subsystem, TypeId, VertexId};
 use crate::matcher::books::Books;
 use crate::matcher::filter::MAX_DEPTH;
+use crate::matcher::memo::Memo;
 use crate::matcher::policy::{Order, Policy, Scoring};
 use crate::matcher::request::{EntryId, Request};
 use crate::matcher::scratch::{Mark, Scratch};
@@ -46,9 +48,11 @@ pub(in crate::matcher) struct Selection<'a> {
 }
 
 /// One walk.
-pub(in crate::matcher) struct Walk<'a, 's> {
+pub(in crate::matcher) struct Walk<'a, 's, 'm> {
     pub(super) ask: Selection<'a>,
     pub(super) scratch: &'s mut Scratch,
+    /// What need not be visited again; none for a walk that is exact in every step.
+    pub(super) shortcut: Option<Shortcut<'m>>,
     /// Sum of the factors of the nodes that enclose the current vertex.
     boost: i64,
     last_factor: i64,
@@ -75,10 +79,12 @@ pub(super) enum Kind<'r> {
     Slots(&'r [EntryId]),
 }
 
-impl<'a, 's> Walk<'a, 's> {
-    /// Prepares a walk.
-    pub(crate) fn new(ask: Selection<'a>, scratch: &'s mut Scratch) -> Self {
-        Self { ask, scratch, boost: 0, last_factor: 0 }
+impl<'a, 's, 'm> Walk<'a, 's, 'm> {
+    /// Prepares a walk. With a memo it skips what is known already, where that changes nothing.
+    pub(crate) fn new(ask: Selection<'a>, scratch: &'s mut Scratch, memo: Option<&'m mut Memo>) -> Self {
+        let plain = !ask.policy.stop_on_first && !ask.flexible && !ask.request.has_labels();
+        let memo = memo.filter(|memo| plain && memo.is_enabled());
+        Self { ask, scratch, shortcut: memo.map(Shortcut::new), boost: 0, last_factor: 0 }
     }
 
     /// Looks for what one variant of the request needs and marks it. Answers whether it was found;
@@ -102,7 +108,11 @@ impl<'a, 's> Walk<'a, 's> {
             self.scratch.errno = Errno::Enodev;
             return false;
         }
-        self.mark_chosen(root, &found, false, true);
+        if self.shortcut.is_some() {
+            self.mark_kept(root, &found);
+        } else {
+            self.mark_chosen(root, &found, false, true);
+        }
         true
     }
 
@@ -146,7 +156,8 @@ impl<'a, 's> Walk<'a, 's> {
                     By::Runs(runs(points.clone()))
                 }
             };
-            if count == 0 || !found.choose(entry.type_id, count, &self.ranking(by)) {
+            let once = self.is_asked_once(top, entry.type_id);
+            if count == 0 || !found.choose(entry.type_id, count, &self.ranking(by), once) {
                 return false;
             }
         }
@@ -160,15 +171,28 @@ impl<'a, 's> Walk<'a, 's> {
     /// Marks what was chosen among the candidates below `top`, and at the root (or without the quirk
     /// everywhere) the way from `top` to it.
     fn mark_chosen(&mut self, top: VertexId, found: &Collector, exclusive: bool, at_root: bool) {
-        for &Taken { edge, needs, exclusive } in found.chosen() {
+        for &Taken { edge, needs, exclusive, .. } in found.chosen() {
             self.scratch.mark(edge, needs, exclusive);
         }
+        let chosen: Vec<Taken> = found.chosen().copied().collect();
+        self.mark_ways(top, &chosen, found, exclusive, at_root);
+    }
+
+    /// Marks the ways from `top` to what was chosen.
+    pub(super) fn mark_ways(
+        &mut self,
+        top: VertexId,
+        chosen: &[Taken],
+        found: &Collector,
+        exclusive: bool,
+        at_root: bool,
+    ) {
         let quirk = self.ask.quirks.unreachable_slots;
         if quirk && !at_root {
             return;
         }
         let graph = self.ask.graph;
-        for taken in found.chosen() {
+        for taken in chosen {
             let mut at = graph.edge(taken.edge).source;
             while at != top {
                 let Some(up) = self.scratch.way_to(at) else { break };
@@ -176,7 +200,7 @@ impl<'a, 's> Walk<'a, 's> {
                     break;
                 }
                 let vertex = graph.vertex(at);
-                let open = found.get(vertex.type_id).is_some_and(|list| list.chosen.is_none());
+                let open = found.get(vertex.type_id).is_some_and(Candidates::is_open);
                 if open || !quirk {
                     self.scratch.mark(up, vertex.size, exclusive);
                 }
@@ -202,6 +226,13 @@ impl<'a, 's> Walk<'a, 's> {
         parent: &mut Collector,
         depth: usize,
     ) -> Option<Visited> {
+        if self.shortcut.is_some() {
+            match self.visit_known(id, list, pristine, exclusive_above, parent, depth) {
+                Known::Nothing => {}
+                Known::Unusable => return None,
+                Known::Usable(visited) => return Some(visited),
+            }
+        }
         let graph = self.ask.graph;
         let vertex = graph.vertex(id);
         let request = self.ask.request;
@@ -261,7 +292,11 @@ impl<'a, 's> Walk<'a, 's> {
         let score = self.score(id);
         if score > 0 {
             if found.has_choice() {
-                self.mark_chosen(id, &found, exclusive, false);
+                if self.shortcut.as_ref().is_some_and(Shortcut::is_active) {
+                    self.keep_choice(id, &found, exclusive);
+                } else {
+                    self.mark_chosen(id, &found, exclusive, false);
+                }
             } else {
                 parent.merge(found);
             }
@@ -285,12 +320,19 @@ impl<'a, 's> Walk<'a, 's> {
         };
         let ranking = self.ranking(By::Score(order));
         let request = self.ask.request;
+        let several = request.list(list).filter(|entry| entry.type_id == of).count() > 1;
         request.list(list).filter(|entry| entry.type_id == of).all(|entry| {
             request.list(&entry.with).all(|child| {
                 let count = child.count.take(found.qualified(child.type_id));
-                count > 0 && found.choose(child.type_id, count, &ranking)
+                let once = !several && self.is_asked_once(&entry.with, child.type_id);
+                count > 0 && found.choose(child.type_id, count, &ranking, once)
             })
         })
+    }
+
+    /// Whether only one entry of a list asks for a type.
+    fn is_asked_once(&self, list: &[EntryId], of: TypeId) -> bool {
+        self.ask.request.list(list).filter(|entry| entry.type_id == of).count() == 1
     }
 
     fn score(&self, id: VertexId) -> i64 {
@@ -343,7 +385,7 @@ impl<'a, 's> Walk<'a, 's> {
     pub(super) fn add_child(&self, edge: EdgeId, visited: &Visited, found: &mut Collector) {
         let graph = self.ask.graph;
         let of = graph.vertex(graph.edge(edge).target).type_id;
-        let taken = Taken { edge, needs: visited.available, exclusive: visited.exclusive };
+        let taken = Taken { edge, needs: visited.available, exclusive: visited.exclusive, below: None };
         let group = Group { score: visited.score, count: visited.available, taken: smallvec![taken] };
         found.add(of, group);
     }

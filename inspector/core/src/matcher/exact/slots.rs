@@ -11,7 +11,7 @@ use crate::matcher::request::EntryId;
 /// How far into the candidates of each type slots have been made.
 type Cursors = SmallVec<[(TypeId, usize); 4]>;
 
-impl Walk<'_, '_> {
+impl Walk<'_, '_, '_> {
     /// Makes as many slots as fit below a vertex and adds them to its candidates.
     pub(super) fn build_slots(&mut self, id: VertexId, slot: EntryId, found: &mut Collector, depth: usize) {
         let request = self.ask.request;
@@ -43,7 +43,7 @@ impl Walk<'_, '_> {
         };
         let ranking = self.ranking(By::Score(order));
         for (_, list) in parts.lists_mut() {
-            list.choose(list.qualified, &ranking);
+            list.arrange(&ranking);
         }
     }
 }

@@ -80,6 +80,52 @@ fn grow(engine: &mut Engine, rank: i32) -> Result<(), Failure> {
     })
 }
 
+/// Plays the same steps on an engine that skips what it knows and on one that does not.
+fn play_both(quick: &mut Engine, exact: &mut Engine, steps: &[Step]) {
+    exact.set_exact(true);
+    let mut jobs: Vec<JobId> = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let job = at as JobId + 1;
+        match step.clone() {
+            Step::Match(operation, which, duration) => {
+                let (found, lines) = run(quick, operation, JOBS[which], duration, job);
+                let (wanted, wanted_lines) = run(exact, operation, JOBS[which], duration, job);
+                assert_eq!(found, wanted, "{step:?}");
+                assert_eq!(lines.written, wanted_lines.written, "{step:?}");
+                assert_eq!(quick.visits(), exact.visits(), "{step:?}");
+                if found.is_ok() && operation.books() {
+                    jobs.push(job);
+                }
+            }
+            Step::Cancel(pick) if !jobs.is_empty() => {
+                let job = jobs.remove(pick.index(jobs.len()));
+                assert_eq!(quick.cancel(job), exact.cancel(job));
+            }
+            Step::PartialCancel(pick, rank) if !jobs.is_empty() => {
+                let job = jobs[pick.index(jobs.len())];
+                let record = RankRecord { rank, ..RankRecord::default() };
+                let document = Document::Ranks(RankDocument { ranks: vec![record], properties: vec![] });
+                assert_eq!(quick.partial_cancel(job, &document), exact.partial_cancel(job, &document));
+            }
+            Step::Status(rank, up) => {
+                if let Some(path) = path_of(exact, rank) {
+                    for engine in [&mut *quick, &mut *exact] {
+                        engine.set_status(&path, if up { Status::Up } else { Status::Down });
+                    }
+                }
+            }
+            Step::Grow => {
+                grow(quick, 100 + i32::try_from(at).unwrap()).unwrap();
+                grow(exact, 100 + i32::try_from(at).unwrap()).unwrap();
+            }
+            Step::Remove(rank) => {
+                assert_eq!(quick.remove_ranks(&[rank]), exact.remove_ranks(&[rank]));
+            }
+            Step::Cancel(_) | Step::PartialCancel(..) => {}
+        }
+    }
+}
+
 fn play(engine: &mut Engine, steps: &[Step]) {
     let mut jobs: Vec<(JobId, bool)> = Vec::new();
     let mut next_rank = 100;
@@ -134,18 +180,33 @@ fn play(engine: &mut Engine, steps: &[Step]) {
     assert!(engine.is_as_new());
 }
 
+const POLICIES: [&str; 10] =
+    ["first", "firstnodex", "high", "low", "hinode", "lonode", "hinodex", "lonodex", "locality", "variation"];
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn the_books_always_add_up(
-        policy in prop::sample::select(vec![
-            "first", "firstnodex", "high", "low", "hinode", "lonode", "hinodex", "lonodex", "locality", "variation",
-        ]),
+        policy in prop::sample::select(POLICIES.to_vec()),
         shape in (1..3_usize, 1..4_usize, 1..5_usize, 0..3_usize, 0..3_usize),
         steps in prop::collection::vec(step(), 1..40),
     ) {
         let (racks, nodes, cores, gpus, memory) = shape;
         let mut engine = engine(machine(racks, nodes, cores, gpus, memory), policy, Quirks::default());
         play(&mut engine, &steps);
+    }
+
+    #[test]
+    fn skipping_what_is_known_changes_nothing(
+        policy in prop::sample::select(POLICIES[2..].to_vec()),
+        shape in (1..4_usize, 1..8_usize, 1..7_usize, 0..3_usize, 0..4_usize),
+        steps in prop::collection::vec(step(), 1..50),
+        quirks in prop::sample::select(vec![Quirks::default(), Quirks::flux_sched()]),
+    ) {
+        let (racks, nodes, cores, gpus, memory) = shape;
+        let graph = machine(racks, nodes, cores, gpus, memory);
+        let mut quick = engine(graph.clone(), policy, quirks);
+        let mut exact = engine(graph, policy, quirks);
+        play_both(&mut quick, &mut exact, &steps);
     }
 }
