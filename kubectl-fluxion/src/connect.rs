@@ -42,9 +42,6 @@ pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
     if let Some(url) = std::env::var("FLUXION_SERVER").ok().filter(|url| !url.is_empty()) {
         return direct(flags, &url);
     }
-    if flags.impersonate.is_some() || !flags.impersonate_groups.is_empty() {
-        return through(flags).await;
-    }
     let file = server_file();
     if let Some(path) = &file
         && let Some(found) = read_server_file(path)?
@@ -73,7 +70,8 @@ async fn through(flags: &Connection) -> Result<Server, Failure> {
 }
 
 fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
-    let served = |client| Server { client, namespace: "default".to_owned(), note: None };
+    let served =
+        |client| Server { client, namespace: "default".to_owned(), note: own_token_note(flags, url) };
     let token = match &flags.token_file {
         Some(path) => Some(read_token(path)?),
         None => match beside(url) {
@@ -88,6 +86,12 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
         None => None,
     };
     Ok(served(Client::new(Direct::new(url, token, certificates.as_deref())?, flags.limit())))
+}
+
+/// Said to who acts as another user towards a server that knows only the holder of its token.
+fn own_token_note(flags: &Connection, url: &str) -> Option<String> {
+    let acts = flags.impersonate.is_some() || !flags.impersonate_groups.is_empty();
+    acts.then(|| format!("{url} is asked with its own token: --as and --as-group count for deleting only"))
 }
 
 /// The inspector of this machine, when it is the one at this address; its token is then known.
@@ -105,6 +109,7 @@ fn standalone(flags: &Connection, path: PathBuf, found: ServerFile) -> Result<Se
             path.display()
         )
     });
+    let note = note.or_else(|| own_token_note(flags, &found.url));
     let client = match &flags.token_file {
         Some(token) => Client::new(Direct::new(&found.url, Some(read_token(token)?), None)?, flags.limit()),
         None => Client::new(FromFile::new(path, found, false)?, flags.limit()),

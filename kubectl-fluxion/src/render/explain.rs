@@ -54,13 +54,16 @@ impl Page<'_> {
         let limit = job
             .spec
             .duration_seconds
-            .map_or_else(|| "no time limit".to_owned(), |s| format!("for {}", short(s)));
+            .map_or_else(|| "no time limit".to_owned(), |s| format!("time limit {}", short(s)));
+        let request = match request(job, true).as_str() {
+            "-" => "no requests".to_owned(),
+            some => clean(some).into_owned(),
+        };
         let place = status.position.map_or_else(String::new, |place| format!(", number {place} in line"));
         putln!(
             self.text,
-            "{DIM}{} members, {} {limit}; queue {}{place}, priority {}{DIM:#}",
+            "{DIM}{} members, {request}, {limit}; queue {}{place}, priority {}{DIM:#}",
             members(job),
-            clean(&request(job, true)),
             clean(&job.spec.queue),
             job.spec.priority
         );
@@ -135,7 +138,11 @@ impl Page<'_> {
             }
         } else if let Some(start) = planned_start(job).filter(|_| job.is_queued()) {
             self.title("Planned start");
-            put!(self.text, "  {} (in {})", clock(start, now, &self.options.zone), until(Some(start), now));
+            let left = match until(Some(start), now).as_str() {
+                "now" => "due now".to_owned(),
+                left => format!("in {left}"),
+            };
+            put!(self.text, "  {} ({left})", clock(start, now, &self.options.zone));
             if let Some(reservation) = status.reservation.as_ref().filter(|it| !it.nodes.is_empty()) {
                 putln!(self.text, " on {}", clean(&hostlist(&reservation.nodes, 12)));
             } else {
