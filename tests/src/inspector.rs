@@ -21,8 +21,8 @@ use crate::wait;
 const STARTUP: Duration = Duration::from_mins(1);
 /// How long one answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
-/// So that a killed inspector's Lease is soon taken over.
-const LEASE_SECONDS: &str = "3";
+/// One that was killed and comes back goes on at once; long enough not to be lost on a busy machine.
+const LEASE_SECONDS: &str = "15";
 
 /// What the inspector is started with.
 #[derive(Clone, Debug, Default)]

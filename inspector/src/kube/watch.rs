@@ -9,7 +9,7 @@ use fluxion_core::event::Event;
 use fluxion_core::model::OwnerDetail;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher;
@@ -106,7 +106,11 @@ impl Starting {
         let follow = self.follow("PersistentVolumeClaim");
         let claims =
             watcher(Api::<PersistentVolumeClaim>::all(self.client.clone()), watcher::Config::default());
-        self.tasks.spawn(volumes::follow_claims(follow, claims, volumes));
+        self.tasks.spawn(volumes::follow_claims(follow, claims, Arc::clone(&volumes)));
+        let follow = self.follow("PersistentVolume");
+        let persistent =
+            watcher(Api::<PersistentVolume>::all(self.client.clone()), watcher::Config::default());
+        self.tasks.spawn(volumes::follow_volumes(follow, persistent, volumes));
     }
 
     fn owners(&mut self) {

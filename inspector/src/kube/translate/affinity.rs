@@ -7,7 +7,7 @@ use fluxion_core::constraint::{
 };
 use fluxion_core::model::Text;
 use k8s_openapi::api::core::v1::{
-    Container, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration as ApiToleration,
+    Container, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration as ApiToleration,
 };
 
 pub(super) fn node_constraint(spec: &PodSpec) -> NodeConstraint {
@@ -18,9 +18,14 @@ pub(super) fn node_constraint(spec: &PodSpec) -> NodeConstraint {
         .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
     NodeConstraint {
         selector: selector(spec.node_selector.as_ref()),
-        affinity: required.map(|required| required.node_selector_terms.iter().map(term).collect()),
+        affinity: required.map(terms),
         tolerations: spec.tolerations.iter().flatten().filter_map(toleration).collect(),
     }
+}
+
+/// Alternatives, of which one must match.
+pub(in crate::kube) fn terms(selector: &NodeSelector) -> Vec<Term> {
+    selector.node_selector_terms.iter().map(term).collect()
 }
 
 fn selector(map: Option<&BTreeMap<String, String>>) -> BTreeMap<Text, Text> {

@@ -1,31 +1,39 @@
-//! Pods together with the claims they mount: a Pod whose volume is not bound yet can't be placed by us.
+//! Pods together with the claims they mount and the volumes behind those: a Pod whose volume is not bound yet can't
+//! be placed by us, and a bound volume may be reached from some nodes only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fluxion_core::constraint::Term;
 use fluxion_core::event::Event;
 use fluxion_core::model::{PodSpec, Text, Unsupported};
 use futures::Stream;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::runtime::watcher::{self, Event as WatchEvent};
 
-use crate::kube::translate::{Unreadable, pod};
+use crate::kube::translate::{Unreadable, affinity, pod};
 
-use super::follow::Follow;
+use super::follow::{Follow, identity};
 use super::known::Known;
+
+/// More alternatives than this are not multiplied out.
+const TERMS_MAX: usize = 256;
 
 /// Namespace and name of a claim.
 type Claim = (Text, Text);
 
 #[derive(Default)]
 struct Content {
-    bound: BTreeSet<Claim>,
-    /// Pods that mount claims and are not on a node yet, by uid; said again when a claim changes.
+    /// Bound claims and their volumes.
+    bound: BTreeMap<Claim, Text>,
+    /// From which nodes a volume can be reached; `None`: from all.
+    volumes: BTreeMap<Text, Option<Vec<Term>>>,
+    /// Pods that mount claims and are not on a node yet, by uid; said again when a claim or its volume changes.
     waiting: BTreeMap<Text, (PodSpec, Vec<Text>)>,
     users: BTreeMap<Claim, BTreeSet<Text>>,
 }
 
-/// What both watches share. It stays locked while an event is handed over, so that the engine hears the latest last.
+/// What the watches share. It stays locked while an event is handed over, so that the engine hears the latest last.
 #[derive(Default)]
 pub(super) struct Volumes(Mutex<Content>);
 
@@ -62,25 +70,76 @@ impl Content {
         }
     }
 
+    /// The Pod with what its volumes add: that they are not there yet, or where they can be reached.
     fn judged(&self, spec: &PodSpec, claims: &[Text]) -> PodSpec {
         let mut spec = spec.clone();
-        let unbound = |claim: &&Text| !self.bound.contains(&(spec.namespace.clone(), (*claim).clone()));
-        let more: Vec<_> = claims.iter().filter(unbound).cloned().map(Unsupported::UnboundVolume).collect();
-        spec.unsupported.extend(more);
+        for claim in claims {
+            let volume = self.bound.get(&(spec.namespace.clone(), claim.clone()));
+            let narrowed = match volume.and_then(|volume| self.volumes.get(volume)) {
+                None => false,
+                Some(None) => true,
+                Some(Some(reachable)) => narrow(&mut spec, reachable),
+            };
+            if !narrowed {
+                spec.unsupported.push(Unsupported::UnboundVolume(claim.clone()));
+            }
+        }
         spec
     }
 
-    /// A claim is bound or not; the Pods that mount it, if that is news.
-    fn claim(&mut self, claim: Claim, bound: bool) -> Vec<PodSpec> {
-        let news = if bound { self.bound.insert(claim.clone()) } else { self.bound.remove(&claim) };
-        let users = if news { self.users.get(&claim) } else { None };
+    /// A claim is bound to a volume or not; the Pods that mount it, if that is news.
+    fn claim(&mut self, claim: Claim, volume: Option<Text>) -> Vec<PodSpec> {
+        let before = match volume.clone() {
+            Some(volume) => self.bound.insert(claim.clone(), volume),
+            None => self.bound.remove(&claim),
+        };
+        if before == volume { Vec::new() } else { self.affected(&claim) }
+    }
+
+    /// A volume can be reached from these nodes, or is gone; the Pods that mount it, if that is news.
+    fn volume(&mut self, name: &Text, reachable: Option<Option<Vec<Term>>>) -> Vec<PodSpec> {
+        let before = match reachable.clone() {
+            Some(reachable) => self.volumes.insert(name.clone(), reachable),
+            None => self.volumes.remove(name),
+        };
+        if before == reachable {
+            return Vec::new();
+        }
+        let claims = self.users.keys().filter(|claim| self.bound.get(*claim) == Some(name));
+        claims.flat_map(|claim| self.affected(claim)).collect()
+    }
+
+    fn affected(&self, claim: &Claim) -> Vec<PodSpec> {
+        let users = self.users.get(claim).into_iter().flatten();
         users
-            .into_iter()
-            .flatten()
             .filter_map(|uid| self.waiting.get(uid))
             .map(|(spec, claims)| self.judged(spec, claims))
             .collect()
     }
+}
+
+/// Keeps of the nodes that the Pod may run on those from which the volume can be reached; false when that can't be
+/// written down.
+fn narrow(spec: &mut PodSpec, reachable: &[Term]) -> bool {
+    let constraint = Arc::make_mut(&mut spec.constraint);
+    let Some(own) = &constraint.affinity else {
+        constraint.affinity = Some(reachable.to_vec());
+        return true;
+    };
+    if own.len().saturating_mul(reachable.len()) > TERMS_MAX {
+        return false;
+    }
+    let both = |a: &Term, b: &Term| {
+        // A term that says nothing matches nothing, and must not be made to match by what is added to it.
+        let empty = |term: &Term| term.labels.is_empty() && term.fields.is_empty();
+        (!empty(a) && !empty(b)).then(|| Term {
+            labels: a.labels.iter().chain(&b.labels).cloned().collect(),
+            fields: a.fields.iter().chain(&b.fields).cloned().collect(),
+        })
+    };
+    let product = own.iter().flat_map(|a| reachable.iter().filter_map(move |b| both(a, b))).collect();
+    constraint.affinity = Some(product);
+    true
 }
 
 pub(super) async fn follow_pods(
@@ -111,59 +170,101 @@ pub(super) async fn follow_claims(
     volumes: Arc<Volumes>,
 ) {
     let engine = follow.engine.clone();
-    let tell = |claim: Claim, bound: bool| {
+    let tell = |object: &Known, volume: Option<Text>| {
         let mut content = volumes.lock();
-        for spec in content.claim(claim, bound) {
+        for spec in content.claim((object.namespace.clone(), object.name.clone()), volume) {
             engine.send(Event::Pod(Box::new(spec)));
         }
-    };
-    let translate = |object: &PersistentVolumeClaim| {
-        let phase = object.status.as_ref().and_then(|status| status.phase.as_deref());
-        let claim = super::follow::identity(object);
-        tell((claim.namespace, claim.name), phase == Some("Bound"));
-        Ok(Vec::new())
-    };
-    let gone = |object: &Known| {
-        tell((object.namespace.clone(), object.name.clone()), false);
         Vec::new()
     };
-    follow.run(claims, translate, gone).await;
+    let translate = |object: &PersistentVolumeClaim| {
+        let bound = object.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Bound");
+        let volume = object.spec.as_ref().and_then(|spec| spec.volume_name.as_deref());
+        Ok(tell(&identity(object), volume.filter(|_| bound).map(Text::from)))
+    };
+    follow.run(claims, translate, |object| tell(object, None)).await;
+}
+
+pub(super) async fn follow_volumes(
+    follow: Follow,
+    persistent: impl Stream<Item = watcher::Result<WatchEvent<PersistentVolume>>> + Send,
+    volumes: Arc<Volumes>,
+) {
+    let engine = follow.engine.clone();
+    let tell = |name: &Text, reachable| {
+        let mut content = volumes.lock();
+        for spec in content.volume(name, reachable) {
+            engine.send(Event::Pod(Box::new(spec)));
+        }
+        Vec::new()
+    };
+    let translate = |object: &PersistentVolume| {
+        let affinity = object.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref());
+        let required = affinity.and_then(|affinity| affinity.required.as_ref()).map(affinity::terms);
+        Ok(tell(&identity(object).name, Some(required)))
+    };
+    follow.run(persistent, translate, |object| tell(&object.name, None)).await;
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn read(node: Option<&str>) -> (PodSpec, Vec<Text>) {
+    fn read(node: Option<&str>, affinity: &Value) -> (PodSpec, Vec<Text>) {
         let object: Pod = serde_json::from_value(json!({
             "metadata": {"name": "p", "namespace": "a", "uid": "u"},
-            "spec": {"containers": [], "nodeName": node, "volumes": [
+            "spec": {"containers": [], "nodeName": node, "affinity": affinity, "volumes": [
                 {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}}))
         .unwrap();
         (pod::translate(&object).unwrap(), pod::claims(&object))
     }
 
+    fn claim() -> Claim {
+        ("a".into(), "data".into())
+    }
+
+    fn term(key: &str) -> Term {
+        let selector =
+            json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": "Exists"}]}]});
+        affinity::terms(&serde_json::from_value(selector).unwrap()).remove(0)
+    }
+
     #[test]
-    fn a_pod_is_said_again_when_its_claim_is_bound() {
+    fn a_pod_is_said_again_when_its_claim_is_bound_and_the_volume_known() {
         let mut content = Content::default();
-        let claim: Claim = ("a".into(), "data".into());
-        let (spec, claims) = read(None);
+        let (spec, claims) = read(None, &Value::Null);
         let unbound = vec![Unsupported::UnboundVolume("data".into())];
         assert_eq!(content.pod(spec, claims).unsupported, unbound);
-        assert_eq!(content.claim(claim.clone(), true)[0].unsupported, []);
-        assert!(content.claim(claim.clone(), true).is_empty(), "no news");
-        assert_eq!(content.claim(claim, false)[0].unsupported, unbound);
+        assert_eq!(content.claim(claim(), Some("pv".into()))[0].unsupported, unbound);
+        assert_eq!(content.volume(&"pv".into(), Some(None))[0].unsupported, []);
+        assert!(content.claim(claim(), Some("pv".into())).is_empty(), "no news");
+        assert_eq!(content.claim(claim(), None)[0].unsupported, unbound);
+    }
+
+    #[test]
+    fn a_volume_narrows_the_nodes() {
+        let mut content = Content::default();
+        content.claim(claim(), Some("pv".into()));
+        content.volume(&"pv".into(), Some(Some(vec![term("rack-1"), term("rack-2")])));
+        let (spec, claims) = read(None, &Value::Null);
+        assert_eq!(content.pod(spec, claims).constraint.affinity, Some(vec![term("rack-1"), term("rack-2")]));
+        let own = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "ssd", "operator": "Exists"}]}, {}]}}});
+        let (spec, claims) = read(None, &own);
+        let narrowed = content.pod(spec, claims);
+        let terms = narrowed.constraint.affinity.as_ref().unwrap();
+        assert_eq!((terms.len(), terms[0].labels.len(), narrowed.unsupported.len()), (2, 2, 0));
     }
 
     #[test]
     fn a_pod_on_a_node_or_gone_is_not_said_again() {
         let mut content = Content::default();
-        for (spec, claims) in [read(None), read(Some("n1"))] {
+        for (spec, claims) in [read(None, &Value::Null), read(Some("n1"), &Value::Null)] {
             content.pod(spec, claims);
         }
-        assert!(content.claim(("a".into(), "data".into()), true).is_empty());
+        assert!(content.claim(claim(), Some("pv".into())).is_empty());
         assert!(content.waiting.is_empty() && content.users.is_empty());
     }
 }
