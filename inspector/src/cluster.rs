@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fluxion_core::event::Event;
-use fluxion_core::state::{Settings, State};
+use fluxion_core::state::State;
 use tokio::sync::watch as signal;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::ClusterOptions;
+use crate::config;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
 use crate::http::{self, HttpSettings};
 use crate::kube::connect::connect;
@@ -19,6 +20,7 @@ use crate::kube::lease::Lease;
 use crate::kube::watch::Watches;
 use crate::kube::writer::Writer;
 use crate::metrics::Metrics;
+use crate::signals::asked_to_end;
 use crate::state_dir::StateDir;
 
 /// How long giving the Lease back may take at the end.
@@ -27,10 +29,7 @@ const LAST_WORD: Duration = Duration::from_secs(3);
 /// Runs until it is told to end (SIGTERM, Ctrl-C).
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let common = &options.common;
-    let mut settings = Settings::default();
-    if !common.scheduler_names.is_empty() {
-        settings.scheduler_names = common.scheduler_names.iter().map(|name| name.as_str().into()).collect();
-    }
+    let settings = config::load(common.config.as_deref(), &common.scheduler_names)?;
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
     let listener = http::listen(common.listen).await.context("--listen")?;
     let connection = connect(options.kubeconfig.clone(), options.context.clone()).await?;
@@ -103,16 +102,6 @@ async fn lead_when_synced(
             return;
         }
     }
-}
-
-/// Waits for a signal, and says which it was.
-async fn asked_to_end() -> std::io::Result<&'static str> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    })
 }
 
 /// Who we are among the inspectors of a cluster: machine (or Pod) and state folder, which one process claims. So an

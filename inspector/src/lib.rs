@@ -5,11 +5,14 @@
 
 pub mod cli;
 pub mod cluster;
+pub mod config;
 pub mod engine;
 pub mod http;
+pub mod journal;
 pub mod kube;
 pub mod logs;
 pub mod metrics;
+pub mod signals;
 pub mod standalone;
 pub mod state_dir;
 pub mod view;

@@ -6,6 +6,7 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DynamicObject;
 use serde::de::DeserializeOwned;
@@ -34,8 +35,8 @@ pub enum NotAnObject {
     Field { path: String, message: String },
 }
 
-/// API groups of PodGroups, native and scheduler-plugins'.
-const POD_GROUP_GROUPS: [&str; 2] = ["scheduling.k8s.io", "scheduling.x-k8s.io"];
+/// The native PodGroup that is understood.
+const NATIVE_POD_GROUP: &str = "scheduling.k8s.io/v1beta1";
 
 impl Object {
     /// Reads a JSON document by its `apiVersion` and `kind`.
@@ -59,9 +60,17 @@ impl Object {
             ("scheduling.k8s.io/v1", "PriorityClass") => {
                 typed(value).map(|object| Self::PriorityClass(Box::new(object)))
             }
-            (version, "PodGroup") if is_pod_group_version(version) => {
+            (NATIVE_POD_GROUP, "PodGroup") => {
+                typed::<PodGroup>(value.clone())?;
                 typed(value).map(|object| Self::PodGroup(Box::new(object)))
             }
+            (version, "PodGroup") if version.starts_with("scheduling.x-k8s.io/") => {
+                typed(value).map(|object| Self::PodGroup(Box::new(object)))
+            }
+            (version, "PodGroup") if version.starts_with("scheduling.k8s.io/") => Err(NotAnObject::Field {
+                path: "apiVersion".to_owned(),
+                message: format!("is {version}: PodGroups of {NATIVE_POD_GROUP} are understood"),
+            }),
             _ => Err(NotAnObject::UnknownKind(format!("{kind} ({api_version})"))),
         }
     }
@@ -160,10 +169,6 @@ impl Object {
     }
 }
 
-fn is_pod_group_version(api_version: &str) -> bool {
-    api_version.split_once('/').is_some_and(|(group, _)| POD_GROUP_GROUPS.contains(&group))
-}
-
 /// Deserializes with the path of whatever does not fit.
 fn typed<T: DeserializeOwned>(value: Value) -> Result<T, NotAnObject> {
     serde_path_to_error::deserialize(value).map_err(|error| {
@@ -186,9 +191,7 @@ fn quantities_as_text(value: &mut Value, depth: u32) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields {
-                if let (true, Value::Object(quantities)) =
-                    (QUANTITY_MAPS.contains(&key.as_str()), &mut *field)
-                {
+                if let (true, Value::Object(quantities)) = (QUANTITY_MAPS.contains(&key.as_str()), &mut *field) {
                     for quantity in quantities.values_mut() {
                         if let Value::Number(number) = quantity {
                             *quantity = Value::String(number.to_string());
@@ -236,15 +239,14 @@ mod tests {
     #[test]
     fn both_pod_groups_are_taken_and_others_are_not() {
         let group = |api_version: &str| {
-            Object::from_value(
-                json!({"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": "g"}}),
-            )
+            Object::from_value(json!({"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": "g"}}))
         };
-        assert_eq!(
-            group("scheduling.x-k8s.io/v1alpha1").unwrap().api_version(),
-            "scheduling.x-k8s.io/v1alpha1"
-        );
-        assert_eq!(group("scheduling.k8s.io/v1beta1").unwrap().kind(), "PodGroup");
+        assert_eq!(group("scheduling.x-k8s.io/v1alpha1").unwrap().api_version(), "scheduling.x-k8s.io/v1alpha1");
+        let native = json!({"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": "g"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": 4}}}});
+        assert_eq!(Object::from_value(native).unwrap().kind(), "PodGroup");
+        let Err(NotAnObject::Field { path, .. }) = group("scheduling.k8s.io/v1alpha2") else { panic!("refused") };
+        assert_eq!(path, "apiVersion");
         assert_eq!(
             group("scheduling.volcano.sh/v1beta1"),
             Err(NotAnObject::UnknownKind("PodGroup (scheduling.volcano.sh/v1beta1)".to_owned()))

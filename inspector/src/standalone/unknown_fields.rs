@@ -7,7 +7,7 @@ const NAMED_MAX: usize = 10;
 
 /// Paths that stand in `written` and did not survive being read into the API type and written again
 /// (`understood`). Empty and null values say nothing and may vanish.
-pub fn unknown_fields(written: &Value, understood: &Value) -> Vec<String> {
+pub(super) fn unknown_fields(written: &Value, understood: &Value) -> Vec<String> {
     let mut found = Vec::new();
     walk(written, Some(understood), &mut String::new(), &mut found);
     found
@@ -57,8 +57,7 @@ mod tests {
 
     #[test]
     fn only_what_was_lost_is_named() {
-        let written =
-            json!({"a": {"b": 1, "typo": 2}, "list": [{"x": 1}, {"y": 2}], "empty": {}, "none": null});
+        let written = json!({"a": {"b": 1, "typo": 2}, "list": [{"x": 1}, {"y": 2}], "empty": {}, "none": null});
         let understood = json!({"a": {"b": 1}, "list": [{"x": 1}, {}]});
         assert_eq!(unknown_fields(&written, &understood), ["a.typo", "list[1].y"]);
         assert!(unknown_fields(&written, &written).is_empty());

@@ -1,0 +1,241 @@
+//! The configuration file: read strictly, checked, and turned into the engine's settings.
+//!
+//! Knows the file's form; what a setting does is told in `examples/config.yaml`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fluxion_core::matcher::gang::NodePolicy;
+use fluxion_core::queue::{QueueConfig, QueuePolicy};
+use fluxion_core::state::Settings;
+use serde::Deserialize;
+
+mod seconds;
+
+use seconds::Seconds;
+
+/// Larger files are no configuration (bytes).
+const SIZE_MAX: u64 = 1 << 20;
+/// More queues than anybody reads.
+const QUEUES_MAX: usize = 1000;
+
+/// Why a configuration is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read the configuration {}: {source}", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("the configuration {} is larger than 1 MiB", path.display())]
+    TooLarge { path: PathBuf },
+    #[error("{}{}: {message} (examples/config.yaml shows every setting)", file, at(*.line))]
+    Syntax { file: String, line: Option<u64>, message: String },
+    #[error("{file}: {field}: {message}")]
+    Value { file: String, field: String, message: String },
+}
+
+fn at(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!(", line {line}"))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct File {
+    queues: Option<Vec<Queue>>,
+    scheduler_names: Option<Vec<String>>,
+    topology_keys: Option<Vec<String>>,
+    bind_deadline: Option<Seconds>,
+    limits: Option<Limits>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Queue {
+    name: String,
+    #[serde(default)]
+    policy: Policy,
+    queue_depth: Option<usize>,
+    reservation_depth: Option<usize>,
+    default_duration: Option<Seconds>,
+    #[serde(default)]
+    node_policy: Nodes,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Policy {
+    Fcfs,
+    #[default]
+    Easy,
+    Conservative,
+    Hybrid,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Nodes {
+    #[default]
+    Low,
+    High,
+    First,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Limits {
+    keep_ended: Option<Seconds>,
+    keep_ended_max: Option<usize>,
+    unschedulable_max: Option<usize>,
+    group_size_max: Option<u32>,
+}
+
+/// The settings: defaults, then the file, then the names from the command line where there are any.
+pub fn load(path: Option<&Path>, scheduler_names: &[String]) -> Result<Settings, ConfigError> {
+    let mut settings = match path {
+        None => Settings::default(),
+        Some(path) => {
+            let io = |source| ConfigError::Io { path: path.to_owned(), source };
+            if std::fs::metadata(path).map_err(io)?.len() > SIZE_MAX {
+                return Err(ConfigError::TooLarge { path: path.to_owned() });
+            }
+            let text = std::fs::read_to_string(path).map_err(io)?;
+            parse(&path.display().to_string(), &text)?
+        }
+    };
+    if !scheduler_names.is_empty() {
+        settings.scheduler_names = names("--scheduler-name", scheduler_names)
+            .map_err(|message| value("command line", "--scheduler-name", message))?;
+    }
+    Ok(settings)
+}
+
+/// Reads the text of a configuration; `file` is what errors call it.
+pub fn parse(file: &str, text: &str) -> Result<Settings, ConfigError> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    let mut field = String::new();
+    let read: Result<File, _> =
+        serde_saphyr::with_deserializer_from_str_with_options(text, options, |deserializer| {
+            serde_path_to_error::deserialize(deserializer).map_err(|error| {
+                field = error.path().to_string();
+                error.into_inner()
+            })
+        });
+    let read = read.map_err(|error| {
+        let line = error.location().map(|location| location.line());
+        let what = error.to_string();
+        // Where the field is the file itself, there is nothing to name.
+        let message = if field == "." || field.is_empty() { what } else { format!("{field}: {what}") };
+        ConfigError::Syntax { file: file.to_owned(), line, message }
+    })?;
+    settings(file, read)
+}
+
+fn value(file: &str, field: impl Into<String>, message: impl Into<String>) -> ConfigError {
+    ConfigError::Value { file: file.to_owned(), field: field.into(), message: message.into() }
+}
+
+fn settings(file: &str, read: File) -> Result<Settings, ConfigError> {
+    let mut settings = Settings::default();
+    if let Some(queues) = read.queues {
+        if queues.is_empty() || queues.len() > QUEUES_MAX {
+            let message = format!("want 1 to {QUEUES_MAX} queues, not {}", queues.len());
+            return Err(value(file, "queues", message));
+        }
+        settings.queues.clear();
+        for (index, queue) in queues.into_iter().enumerate() {
+            let queue = queue_config(queue).map_err(|(key, message)| {
+                value(file, format!("queues[{index}].{key}"), message)
+            })?;
+            if settings.queues.iter().any(|other| other.name == queue.name) {
+                let message = format!("there are two queues '{}'", queue.name);
+                return Err(value(file, format!("queues[{index}].name"), message));
+            }
+            settings.queues.push(queue);
+        }
+    }
+    if let Some(list) = read.scheduler_names {
+        settings.scheduler_names =
+            names("schedulerNames", &list).map_err(|message| value(file, "schedulerNames", message))?;
+    }
+    if let Some(list) = read.topology_keys {
+        settings.topology_keys =
+            names("topologyKeys", &list).map_err(|message| value(file, "topologyKeys", message))?;
+    }
+    if let Some(deadline) = read.bind_deadline {
+        settings.bind_deadline = deadline.0;
+    }
+    let limits = read.limits.unwrap_or_default();
+    if let Some(keep) = limits.keep_ended {
+        settings.keep_ended = keep.0;
+    }
+    if let Some(max) = limits.keep_ended_max {
+        settings.keep_ended_max = max;
+    }
+    if let Some(max) = limits.unschedulable_max {
+        settings.unschedulable_max = max;
+    }
+    if let Some(max) = limits.group_size_max {
+        if max == 0 {
+            return Err(value(file, "limits.groupSizeMax", "must be at least 1"));
+        }
+        settings.group_size_max = max;
+    }
+    Ok(settings)
+}
+
+fn queue_config(queue: Queue) -> Result<QueueConfig, (&'static str, String)> {
+    let defaults = QueueConfig::default();
+    if !is_label(&queue.name) {
+        let message = format!("'{}' is no name (lower case letters, digits and -, at most 63)", queue.name);
+        return Err(("name", message));
+    }
+    let queue_depth = queue.queue_depth.unwrap_or(defaults.queue_depth);
+    if queue_depth == 0 {
+        return Err(("queueDepth", "must be at least 1, or no job ever starts".to_owned()));
+    }
+    Ok(QueueConfig {
+        name: Arc::from(queue.name),
+        policy: match queue.policy {
+            Policy::Fcfs => QueuePolicy::Fcfs,
+            Policy::Easy => QueuePolicy::Easy,
+            Policy::Conservative => QueuePolicy::Conservative,
+            Policy::Hybrid => QueuePolicy::Hybrid,
+        },
+        queue_depth,
+        reservation_depth: queue.reservation_depth.unwrap_or(defaults.reservation_depth),
+        default_duration: queue.default_duration.map(|seconds| seconds.0),
+        node_policy: match queue.node_policy {
+            Nodes::Low => NodePolicy::Low,
+            Nodes::High => NodePolicy::High,
+            Nodes::First => NodePolicy::First,
+        },
+    })
+}
+
+/// A DNS label: it becomes the name of a `FluxionQueue`.
+fn is_label(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=63).contains(&name.len())
+        && name.bytes().all(|byte| plain(byte) || byte == b'-')
+        && name.bytes().next().is_some_and(plain)
+        && name.bytes().next_back().is_some_and(plain)
+}
+
+/// Names that stand in labels and specs: at least one, none empty, none twice.
+fn names(what: &str, list: &[String]) -> Result<Vec<Arc<str>>, String> {
+    if list.is_empty() && what != "topologyKeys" {
+        return Err("want at least one name".to_owned());
+    }
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for name in list {
+        if name.is_empty() || name.len() > 317 || name.contains(char::is_whitespace) {
+            return Err(format!("'{name}' is no name"));
+        }
+        if names.iter().any(|known| **known == **name) {
+            return Err(format!("'{name}' stands there twice"));
+        }
+        names.push(Arc::from(name.as_str()));
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests;

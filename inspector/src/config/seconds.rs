@@ -1,0 +1,41 @@
+//! A duration as it stands in the configuration: `90s`, `1.5h`, `1h30m`, or a number of seconds.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+
+/// Whole seconds, at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seconds(pub(super) i64);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+
+        impl Visitor<'_> for Read {
+            type Value = Seconds;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration such as 90s, 1.5h, 1h30m or 2d")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Seconds, E> {
+                fluxion_core::duration::parse(text).map(Seconds).map_err(E::custom)
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Seconds, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Seconds, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Seconds, E> {
+                self.visit_str(&number.to_string())
+            }
+        }
+
+        deserializer.deserialize_any(Read)
+    }
+}

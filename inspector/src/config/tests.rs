@@ -1,0 +1,49 @@
+use super::*;
+
+#[test]
+fn the_example_is_the_defaults() {
+    let example = parse("config.yaml", include_str!("../../../examples/config.yaml")).unwrap();
+    let defaults = Settings::default();
+    assert_eq!(example.queues, defaults.queues);
+    assert_eq!(format!("{example:?}"), format!("{defaults:?}"));
+    assert_eq!(format!("{:?}", parse("empty", "").unwrap()), format!("{defaults:?}"));
+}
+
+#[test]
+fn what_is_set_wins_over_the_defaults() {
+    let text = "queues:\n- {name: gpu, policy: hybrid, reservationDepth: 4, defaultDuration: 1h30m, nodePolicy: high}\n\
+                - {name: rest, policy: fcfs, queueDepth: 5, defaultDuration: 90}\n\
+                schedulerNames: [fluxion, fluence]\ntopologyKeys: [rack]\nbindDeadline: 10s\nlimits: {groupSizeMax: 7}\n";
+    let settings = parse("c", text).unwrap();
+    let gpu = &settings.queues[0];
+    assert_eq!((&*gpu.name, gpu.policy, gpu.reservation_depth), ("gpu", QueuePolicy::Hybrid, 4));
+    assert_eq!((gpu.default_duration, gpu.queue_depth), (Some(5400), 10_000));
+    assert_eq!((settings.queues[1].default_duration, settings.queues[1].queue_depth), (Some(90), 5));
+    assert_eq!((settings.bind_deadline, settings.group_size_max), (10, 7));
+    assert_eq!(settings.scheduler_names.len(), 2);
+    let flags = load(None, &["mine".to_owned()]).unwrap();
+    assert_eq!(flags.scheduler_names, [Arc::from("mine")]);
+}
+
+#[test]
+fn errors_name_the_line_the_field_and_what_is_allowed() {
+    let cases: [(&str, &[&str]); 11] = [
+        ("queues:\n- name: a\n  polcy: easy\n", &["c.yaml, line 3", "queues[0]", "polcy", "nodePolicy"]),
+        ("queues:\n- name: a\n  policy: fair\n", &["line 3", "queues[0].policy", "fair", "conservative"]),
+        ("queue: []\n", &["line 1", "queue", "schedulerNames"]),
+        ("queues: []\n", &["c.yaml: queues: want 1 to 1000"]),
+        ("queues: [{name: A_b}]\n", &["queues[0].name", "'A_b' is no name"]),
+        ("queues: [{name: a}, {name: a}]\n", &["queues[1].name", "two queues 'a'"]),
+        ("queues: [{name: a, queueDepth: 0}]\n", &["queues[0].queueDepth", "at least 1"]),
+        ("queues: [{name: a, queueDepth: -1}]\n", &["queues[0].queueDepth"]),
+        ("bindDeadline: soon\n", &["line 1", "bindDeadline", "soon"]),
+        ("limits: {groupSizeMax: 0}\n", &["limits.groupSizeMax: must be at least 1"]),
+        ("queues: [\n", &["c.yaml, line "]),
+    ];
+    for (text, wanted) in cases {
+        let error = parse("c.yaml", text).unwrap_err().to_string();
+        for part in wanted {
+            assert!(error.contains(part), "{text:?} gives {error:?} without {part:?}");
+        }
+    }
+}

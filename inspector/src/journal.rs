@@ -1,0 +1,268 @@
+//! The journal: a SQLite file that holds the objects of standalone mode and the history of its jobs.
+//!
+//! What belongs together is written in one transaction, so that after a kill at any moment the file is a state
+//! that was. Knows rows and text; what an object means is the business of `standalone`.
+
+use std::path::{Path, PathBuf};
+
+use fluxion_core::event::JournalEntry;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection};
+
+/// Marks the file as ours (`PRAGMA application_id`): "flux".
+const APPLICATION_ID: i64 = 0x666c_7578;
+/// So many transitions are kept.
+const HISTORY_MAX: i64 = 200_000;
+/// Transactions between two looks at the length of the history.
+const PRUNE_EVERY: u32 = 1000;
+
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
+
+/// Why the journal can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("{} belongs to another program: choose another --state-dir", path.display())]
+    Foreign { path: PathBuf },
+    #[error("{} is damaged ({problem}): move it away to begin anew, or choose another --state-dir", path.display())]
+    Damaged { path: PathBuf, problem: String },
+    #[error(
+        "{} was written by another version of fluxion-inspector ({problem}): use that one, or another --state-dir",
+        path.display()
+    )]
+    OtherVersion { path: PathBuf, problem: String },
+    #[error("{}: {source}", path.display())]
+    Sql { path: PathBuf, source: sqlx::Error },
+}
+
+/// A manifest that was handed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// Resource, namespace, name.
+    pub key: (String, String, String),
+    /// When it is taken in.
+    pub due: i64,
+    /// The manifest (JSON) while that has not happened.
+    pub body: Option<String>,
+}
+
+/// An object as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRow {
+    pub uid: String,
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
+    pub body: String,
+}
+
+/// Changes that belong together.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub objects: Vec<ObjectRow>,
+    /// Uids.
+    pub gone: Vec<String>,
+    pub submissions: Vec<Submission>,
+    pub history: Vec<JournalEntry>,
+}
+
+impl Batch {
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.gone.is_empty() && self.submissions.is_empty() && self.history.is_empty()
+    }
+}
+
+/// What the file held.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Made up when the file was.
+    pub cluster_id: String,
+    pub objects: Vec<ObjectRow>,
+    pub submissions: Vec<Submission>,
+    /// Time of the last transition (epoch seconds).
+    pub latest: Option<i64>,
+}
+
+/// The open file.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    connection: SqliteConnection,
+    transactions: u32,
+}
+
+impl Journal {
+    /// Opens `state.db` in a folder, or makes it with this cluster id.
+    pub async fn open(dir: &Path, new_cluster_id: &str) -> Result<(Self, Kept), JournalError> {
+        let path = dir.join("state.db");
+        let options = SqliteConnectOptions::new()
+            .filename(&path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .disable_statement_logging();
+        let connection = options.connect().await.map_err(|error| explain(&path, error))?;
+        let mut journal = Self { path, connection, transactions: 0 };
+        journal.check().await?;
+        let kept = journal.read(new_cluster_id).await.map_err(|error| explain(&journal.path, error))?;
+        Ok((journal, kept))
+    }
+
+    /// Ours, whole, and of this version.
+    async fn check(&mut self) -> Result<(), JournalError> {
+        let path = self.path.clone();
+        let failed = |error| explain(&path, error);
+        let connection = &mut self.connection;
+        let id: i64 =
+            sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *connection).await.map_err(failed)?;
+        let tables: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut *connection).await.map_err(failed)?;
+        if id != APPLICATION_ID && (id != 0 || tables > 0) {
+            return Err(JournalError::Foreign { path });
+        }
+        let found: String =
+            sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&mut *connection).await.map_err(failed)?;
+        if found != "ok" {
+            return Err(JournalError::Damaged { path, problem: found });
+        }
+        if let Err(error) = MIGRATIONS.run(&mut *connection).await {
+            return Err(JournalError::OtherVersion { path, problem: error.to_string() });
+        }
+        if id != APPLICATION_ID {
+            // The number in the text is APPLICATION_ID; a pragma takes no parameter.
+            sqlx::query("PRAGMA application_id = 1718383992").execute(connection).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self, new_cluster_id: &str) -> sqlx::Result<Kept> {
+        let connection = &mut self.connection;
+        sqlx::query("INSERT INTO facts (key, value) VALUES ('cluster-id', ?) ON CONFLICT DO NOTHING")
+            .bind(new_cluster_id)
+            .execute(&mut *connection)
+            .await?;
+        let cluster_id =
+            sqlx::query_scalar("SELECT value FROM facts WHERE key = 'cluster-id'").fetch_one(&mut *connection).await?;
+        let objects = sqlx::query("SELECT uid, kind, namespace, name, body FROM objects ORDER BY uid")
+            .try_map(|row: sqlx::sqlite::SqliteRow| {
+                Ok(ObjectRow {
+                    uid: row.try_get(0)?,
+                    kind: row.try_get(1)?,
+                    namespace: row.try_get(2)?,
+                    name: row.try_get(3)?,
+                    body: row.try_get(4)?,
+                })
+            })
+            .fetch_all(&mut *connection)
+            .await?;
+        let submissions =
+            sqlx::query("SELECT resource, namespace, name, due, body FROM submissions ORDER BY due, resource, namespace, name")
+                .try_map(|row: sqlx::sqlite::SqliteRow| {
+                    Ok(Submission {
+                        key: (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?),
+                        due: row.try_get(3)?,
+                        body: row.try_get(4)?,
+                    })
+                })
+                .fetch_all(&mut *connection)
+                .await?;
+        let latest = sqlx::query_scalar("SELECT max(time) FROM history").fetch_one(connection).await?;
+        Ok(Kept { cluster_id, objects, submissions, latest })
+    }
+
+    /// Writes it all, or nothing.
+    pub async fn write(&mut self, batch: &Batch) -> Result<(), JournalError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.transactions = self.transactions.wrapping_add(1);
+        let prune = self.transactions.is_multiple_of(PRUNE_EVERY);
+        transaction(&mut self.connection, batch, prune).await.map_err(|error| explain(&self.path, error))
+    }
+
+    /// The transitions of a job, oldest first.
+    pub async fn history(&mut self, uid: &str) -> Result<Vec<(i64, String, String)>, JournalError> {
+        sqlx::query("SELECT time, state, reason FROM history WHERE uid = ? ORDER BY number")
+            .bind(uid)
+            .try_map(|row: sqlx::sqlite::SqliteRow| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
+            .fetch_all(&mut self.connection)
+            .await
+            .map_err(|error| explain(&self.path, error))
+    }
+
+    /// Folds the write-ahead log into the file and closes it.
+    pub async fn close(self) -> Result<(), JournalError> {
+        let path = self.path;
+        self.connection.close().await.map_err(|error| explain(&path, error))
+    }
+}
+
+async fn transaction(connection: &mut SqliteConnection, batch: &Batch, prune: bool) -> sqlx::Result<()> {
+    let mut transaction = connection.begin().await?;
+    for row in &batch.objects {
+        sqlx::query(
+            "INSERT INTO objects (uid, kind, namespace, name, body) VALUES (?, ?, ?, ?, ?) \
+             ON CONFLICT (uid) DO UPDATE SET body = excluded.body",
+        )
+        .bind(&row.uid)
+        .bind(&row.kind)
+        .bind(&row.namespace)
+        .bind(&row.name)
+        .bind(&row.body)
+        .execute(&mut *transaction)
+        .await?;
+    }
+    for uid in &batch.gone {
+        sqlx::query("DELETE FROM objects WHERE uid = ?").bind(uid).execute(&mut *transaction).await?;
+    }
+    for submission in &batch.submissions {
+        let (resource, namespace, name) = &submission.key;
+        sqlx::query(
+            "INSERT INTO submissions (resource, namespace, name, due, body) VALUES (?, ?, ?, ?, ?) \
+             ON CONFLICT DO UPDATE SET due = excluded.due, body = excluded.body",
+        )
+        .bind(resource)
+        .bind(namespace)
+        .bind(name)
+        .bind(submission.due)
+        .bind(&submission.body)
+        .execute(&mut *transaction)
+        .await?;
+    }
+    for entry in &batch.history {
+        sqlx::query("INSERT INTO history (time, job, uid, state, reason) VALUES (?, ?, ?, ?, ?)")
+            .bind(entry.time)
+            .bind(&entry.job)
+            .bind(&*entry.uid)
+            .bind(entry.state)
+            .bind(&entry.reason)
+            .execute(&mut *transaction)
+            .await?;
+    }
+    if prune {
+        sqlx::query("DELETE FROM history WHERE number <= (SELECT max(number) FROM history) - ?")
+            .bind(HISTORY_MAX)
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await
+}
+
+/// SQLite's answer in words that say what to do.
+fn explain(path: &Path, error: sqlx::Error) -> JournalError {
+    /// `SQLITE_CORRUPT` and `SQLITE_NOTADB`.
+    const DAMAGED: [&str; 2] = ["11", "26"];
+    let path = path.to_owned();
+    match &error {
+        sqlx::Error::Database(database)
+            if database.code().is_some_and(|code| DAMAGED.contains(&code.as_ref())) =>
+        {
+            JournalError::Damaged { path, problem: database.message().to_owned() }
+        }
+        sqlx::Error::ColumnDecode { .. } => JournalError::Damaged { path, problem: error.to_string() },
+        _ => JournalError::Sql { path, source: error },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! The Job controller: completions, parallelism, indexes, failures, limits.
+//!
+//! As in a cluster with the defaults, except that Pods that were deleted count as nothing.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
+use k8s_openapi::api::core::v1::Pod;
+
+use super::{Wish, cut, pod_of};
+use crate::standalone::kubelet::{ended, phase};
+use crate::standalone::object::Object;
+use crate::standalone::store::{seconds, time};
+
+/// Label and annotation that holds a Pod's index.
+const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+
+/// When the Job has to be looked at though none of its Pods changed: its time limit, or the end of the time
+/// that it is kept (epoch seconds).
+pub fn due(job: &Job, keep_ended: i64) -> Option<i64> {
+    let status = job.status.as_ref()?;
+    if let Some(since) = ended_since(status) {
+        let own = job.spec.as_ref().and_then(|spec| spec.ttl_seconds_after_finished).map(i64::from);
+        return Some(since.saturating_add(own.unwrap_or(keep_ended)));
+    }
+    let limit = job.spec.as_ref()?.active_deadline_seconds?;
+    Some(seconds(status.start_time.as_ref())?.saturating_add(limit))
+}
+
+/// When the Job completed or failed.
+pub fn ended_since(status: &JobStatus) -> Option<i64> {
+    let conditions = status.conditions.as_ref()?;
+    let end = conditions.iter().find(|condition| {
+        (condition.type_ == "Complete" || condition.type_ == "Failed") && condition.status == "True"
+    })?;
+    Some(seconds(end.last_transition_time.as_ref()).unwrap_or(0))
+}
+
+/// How its Pods stand.
+struct Count<'a> {
+    /// Neither ended nor being deleted.
+    active: Vec<&'a Pod>,
+    succeeded: usize,
+    failed: usize,
+    indexes_done: BTreeSet<i32>,
+    indexes_active: BTreeSet<i32>,
+}
+
+fn count<'a>(pods: &[&'a Pod]) -> Count<'a> {
+    let mut count = Count {
+        active: Vec::new(),
+        succeeded: 0,
+        failed: 0,
+        indexes_done: BTreeSet::new(),
+        indexes_active: BTreeSet::new(),
+    };
+    for pod in pods {
+        match phase(pod) {
+            "Succeeded" => {
+                count.succeeded += 1;
+                count.indexes_done.extend(index_of(pod));
+            }
+            "Failed" => count.failed += 1,
+            _ if pod.metadata.deletion_timestamp.is_none() => {
+                count.active.push(pod);
+                count.indexes_active.extend(index_of(pod));
+            }
+            _ => {}
+        }
+    }
+    count
+}
+
+fn index_of(pod: &Pod) -> Option<i32> {
+    pod.metadata.annotations.as_ref()?.get(INDEX)?.parse().ok()
+}
+
+/// What the Job needs now.
+pub fn reconcile(job: &Job, pods: &[&Pod], now: i64) -> Wish {
+    let mut wish = Wish::default();
+    let Some(spec) = &job.spec else { return wish };
+    let mut status = job.status.clone().unwrap_or_default();
+    if ended_since(&status).is_some() {
+        return wish;
+    }
+    let suspended = spec.suspend == Some(true);
+    if !suspended && status.start_time.is_none() {
+        status.start_time = time(now);
+    }
+    let count = count(pods);
+    let parallelism = usize::try_from(spec.parallelism.unwrap_or(1)).unwrap_or(0);
+    let completions = spec.completions.map(|number| usize::try_from(number).unwrap_or(0));
+    let indexed = spec.completion_mode.as_deref() == Some("Indexed");
+    let succeeded = if indexed { count.indexes_done.len() } else { count.succeeded };
+
+    let expired = spec.active_deadline_seconds.zip(seconds(status.start_time.as_ref()));
+    let expired = !suspended && expired.is_some_and(|(limit, start)| start.saturating_add(limit) <= now);
+    let too_many = count.failed > usize::try_from(spec.backoff_limit.unwrap_or(6)).unwrap_or(0);
+    let complete = match completions {
+        Some(wanted) => succeeded >= wanted,
+        // A work queue: one success says that there is no more work, and the others may finish theirs.
+        None => succeeded > 0 && count.active.is_empty(),
+    };
+    let mut active = count.active.len();
+    if complete || expired || too_many {
+        wish.delete = count.active.iter().filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect();
+        active = 0;
+        end(&mut status, complete, expired, now);
+    } else if suspended {
+        wish.delete = count.active.iter().filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect();
+        active = 0;
+    } else {
+        let wanted = match completions {
+            Some(wanted) => parallelism.min(wanted - succeeded),
+            None if succeeded > 0 => active,
+            None => parallelism,
+        };
+        let missing = wanted.saturating_sub(active);
+        wish.create = create(job, &count, completions.filter(|_| indexed), missing);
+        active += wish.create.len();
+        // Fewer are wanted than there are: those that were not started go first.
+        let mut surplus: Vec<&&Pod> = count.active.iter().collect();
+        surplus.sort_by_key(|pod| (phase(pod) == "Running", pod.metadata.name.as_deref()));
+        let surplus = surplus.into_iter().take(active.saturating_sub(wanted));
+        wish.delete = surplus.filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect();
+    }
+    let number = |number: usize| i32::try_from(number).ok().filter(|number| *number > 0);
+    status.active = number(active);
+    status.succeeded = number(succeeded);
+    status.failed = number(count.failed);
+    status.ready = number(count.active.iter().filter(|pod| phase(pod) == "Running" && !ended(pod)).count());
+    status.completed_indexes = (indexed && !count.indexes_done.is_empty()).then(|| ranges(&count.indexes_done));
+    if job.status.as_ref() != Some(&status) {
+        wish.owner = Some(Object::Job(Box::new(Job { status: Some(status), ..job.clone() })));
+    }
+    wish
+}
+
+fn end(status: &mut JobStatus, complete: bool, expired: bool, now: i64) {
+    let (kind, reason, message) = if complete {
+        ("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
+    } else if expired {
+        ("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
+    } else {
+        ("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    };
+    if complete {
+        status.completion_time = time(now);
+    }
+    status.conditions.get_or_insert_default().push(JobCondition {
+        type_: kind.to_owned(),
+        status: "True".to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message.to_owned()),
+        last_transition_time: time(now),
+        last_probe_time: None,
+    });
+}
+
+/// `missing` new Pods; `indexes` is their number where the Job is indexed.
+fn create(job: &Job, count: &Count<'_>, indexes: Option<usize>, missing: usize) -> Vec<Object> {
+    let Some(spec) = &job.spec else { return Vec::new() };
+    let owner = Object::Job(Box::new(job.clone()));
+    let free: Vec<Option<i32>> = match indexes {
+        None => vec![None; missing],
+        Some(indexes) => (0..i32::try_from(indexes).unwrap_or(i32::MAX))
+            .filter(|index| !count.indexes_done.contains(index) && !count.indexes_active.contains(index))
+            .take(missing)
+            .map(Some)
+            .collect(),
+    };
+    let (name, uid) = (cut(owner.name()), owner.uid());
+    let mut objects = Vec::with_capacity(free.len());
+    for index in free {
+        let start = index.map_or_else(|| name.to_owned(), |index| format!("{name}-{index}"));
+        let mut pod = pod_of(&owner, &start, &spec.template);
+        let labels = pod.metadata.labels.get_or_insert_default();
+        for (key, value) in [
+            ("batch.kubernetes.io/controller-uid", uid),
+            ("batch.kubernetes.io/job-name", owner.name()),
+            ("job-name", owner.name()),
+        ] {
+            labels.insert(key.to_owned(), value.to_owned());
+        }
+        if let Some(index) = index {
+            labels.insert(INDEX.to_owned(), index.to_string());
+            pod.metadata.annotations.get_or_insert_default().insert(INDEX.to_owned(), index.to_string());
+        }
+        objects.push(Object::Pod(Box::new(pod)));
+    }
+    objects
+}
+
+/// `0-2,4`.
+fn ranges(indexes: &BTreeSet<i32>) -> String {
+    let mut text = String::new();
+    let mut rest = indexes.iter().copied().peekable();
+    while let Some(first) = rest.next() {
+        let mut last = first;
+        while rest.next_if_eq(&last.saturating_add(1)).is_some() {
+            last += 1;
+        }
+        let comma = if text.is_empty() { "" } else { "," };
+        // Writing into a String can't fail.
+        let _ = if first == last { write!(text, "{comma}{first}") } else { write!(text, "{comma}{first}-{last}") };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

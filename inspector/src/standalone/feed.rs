@@ -1,0 +1,104 @@
+//! Between the objects and the engine: what it is told about a change.
+
+use fluxion_core::event::Event;
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
+use kube::core::DynamicObject;
+use serde_json::{Value, json};
+
+use super::object::Object;
+use super::store::{Change, Store, time};
+use crate::kube::translate::{Unreadable, group, node, owner, pod};
+
+/// What the engine is told; `None` for objects that mean nothing to it.
+pub fn event(store: &Store, change: &Change) -> Option<Event> {
+    match change {
+        Change::Set(uid) => of(store.get(uid)?),
+        Change::Gone(object) => gone(object),
+    }
+}
+
+/// What the engine is told of an object that is there.
+pub fn of(object: &Object) -> Option<Event> {
+    let translated = match object {
+        Object::Node(object) => node::translate(object).map(|node| Event::Node(Box::new(node))),
+        Object::Pod(object) => pod::translate(object).map(|pod| Event::Pod(Box::new(pod))),
+        Object::Job(object) => owner::job(object).map(|owner| Event::Owner(Box::new(owner))),
+        Object::Deployment(object) => owner::deployment(object).map(|owner| Event::Owner(Box::new(owner))),
+        Object::ReplicaSet(object) => owner::replica_set(object).map(|owner| Event::Owner(Box::new(owner))),
+        Object::StatefulSet(object) => owner::stateful_set(object).map(|owner| Event::Owner(Box::new(owner))),
+        Object::PodGroup(object) => pod_group(object)?.map(|group| Event::Group(Box::new(group))),
+        Object::PriorityClass(_) => return None,
+    };
+    match translated {
+        Ok(event) => Some(event),
+        Err(error) => {
+            tracing::warn!(object = %super::store::called(object), %error, "not understood");
+            None
+        }
+    }
+}
+
+fn pod_group(group: &DynamicObject) -> Option<Result<fluxion_core::model::GroupSpec, Unreadable>> {
+    if !is_native(group) {
+        return Some(group::sigs(group));
+    }
+    // Checked when it was taken in.
+    let typed: PodGroup = serde_json::from_value(serde_json::to_value(group).ok()?).ok()?;
+    Some(group::native(&typed))
+}
+
+fn is_native(group: &DynamicObject) -> bool {
+    group.types.as_ref().is_some_and(|types| types.api_version.starts_with("scheduling.k8s.io/"))
+}
+
+fn gone(object: &Object) -> Option<Event> {
+    let uid = object.uid().into();
+    Some(match object {
+        Object::Node(_) => Event::NodeGone(object.name().into()),
+        Object::Pod(_) => Event::PodGone(uid),
+        Object::PodGroup(_) => Event::GroupGone(uid),
+        Object::Job(_) | Object::Deployment(_) | Object::ReplicaSet(_) | Object::StatefulSet(_) => {
+            Event::OwnerGone(uid)
+        }
+        Object::PriorityClass(_) => return None,
+    })
+}
+
+/// Writes a PodGroup's status: a condition on the native one, a phase on the other.
+pub fn set_group_scheduled(group: &mut DynamicObject, scheduled: bool, why: (&str, &str), now: i64) {
+    if !group.data.is_object() {
+        return;
+    }
+    if !is_native(group) {
+        let phase = if scheduled { "Scheduled" } else { "Pending" };
+        group.data["status"]["phase"] = Value::from(phase);
+        return;
+    }
+    let status = if scheduled { "True" } else { "False" };
+    let (reason, message) = why;
+    let conditions = &mut group.data["status"]["conditions"];
+    let list = match conditions {
+        Value::Array(list) => list,
+        other => {
+            *other = Value::Array(Vec::new());
+            let Value::Array(list) = other else { return };
+            list
+        }
+    };
+    let found = list.iter().position(|condition| condition["type"] == group::INITIALLY_SCHEDULED);
+    // Once true it stays true: that the gang has started is never taken back.
+    if found.is_some_and(|place| list[place]["status"] == "True") {
+        return;
+    }
+    let since = time(now).and_then(|time| serde_json::to_value(time).ok()).unwrap_or_default();
+    let since = match found {
+        Some(place) if list[place]["status"] == status => list[place]["lastTransitionTime"].clone(),
+        _ => since,
+    };
+    let condition = json!({"type": group::INITIALLY_SCHEDULED, "status": status, "reason": reason,
+        "message": message, "lastTransitionTime": since});
+    match found {
+        Some(place) => list[place] = condition,
+        None => list.push(condition),
+    }
+}

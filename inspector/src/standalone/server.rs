@@ -1,0 +1,354 @@
+//! The loop of standalone mode: effects of the engine and wishes of users in, events and journal entries out.
+//!
+//! Whatever changed is on disk before the engine or a user learns of it, so a kill at any moment loses nothing
+//! that was told and repeats nothing that was done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use fluxion_core::event::{Effect, Event, JournalEntry};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::cluster::Cluster;
+use super::feed;
+use super::object::Object;
+use super::store::{Change, NameKey, StoreError, called, name_key};
+use crate::engine::{Clock, EngineHandle};
+use crate::journal::{Batch, Journal, JournalError, Kept, ObjectRow, Submission};
+
+/// When, after it was handed in, an object is taken in.
+pub const SUBMIT_AT: &str = "fluxion.flux-framework.org/submit-at";
+/// Effects and wishes that one turn takes at most.
+const TURN_MAX: usize = 256;
+/// The loop looks at the clock at least so often: the machine's clock may jump.
+const NAP: Duration = Duration::from_secs(1);
+
+/// What became of an object that was handed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is there.
+    Created { called: String },
+    /// It comes at this time (epoch seconds).
+    Later { called: String, due: i64 },
+    /// One of its name was handed in before, and is not run twice.
+    Known { called: String },
+}
+
+/// Why it was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotTaken {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{object}: annotation {SUBMIT_AT}: {problem}")]
+    SubmitAt { object: String, problem: String },
+    #[error("the server is shutting down")]
+    Stopped,
+}
+
+/// Hands objects in; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SubmitHandle(mpsc::Sender<Wish>);
+
+#[derive(Debug)]
+struct Wish {
+    objects: Vec<Object>,
+    answer: oneshot::Sender<Vec<Result<Taken, NotTaken>>>,
+}
+
+impl SubmitHandle {
+    /// One answer for each object, in order; they are on disk by then.
+    pub async fn submit(&self, objects: Vec<Object>) -> Result<Vec<Result<Taken, NotTaken>>, NotTaken> {
+        let (answer, answers) = oneshot::channel();
+        self.0.send(Wish { objects, answer }).await.map_err(|_| NotTaken::Stopped)?;
+        answers.await.map_err(|_| NotTaken::Stopped)
+    }
+}
+
+/// Everything that standalone mode keeps.
+pub struct Server {
+    cluster: Cluster,
+    journal: Journal,
+    clock: Clock,
+    /// Objects that come later, by their time.
+    waiting: BTreeMap<(i64, NameKey), Object>,
+    /// What was handed in, now or in an earlier life.
+    known: BTreeSet<NameKey>,
+    batch: Batch,
+}
+
+/// A row that is no object any more.
+#[derive(Debug, thiserror::Error)]
+#[error("the state holds something that is no {what}: {problem}; move state.db away to begin anew")]
+pub struct BadRow {
+    what: String,
+    problem: String,
+}
+
+impl Server {
+    /// From what the journal kept.
+    pub fn new(mut cluster: Cluster, journal: Journal, kept: Kept, clock: Clock) -> Result<Self, BadRow> {
+        let objects = kept.objects.iter().map(|row| parse(&row.kind, &row.body)).collect::<Result<_, _>>()?;
+        cluster.restore(objects);
+        let (mut waiting, mut known) = (BTreeMap::new(), BTreeSet::new());
+        for submission in kept.submissions {
+            if let Some(body) = &submission.body {
+                waiting.insert((submission.due, submission.key.clone()), parse("manifest", body)?);
+            }
+            known.insert(submission.key);
+        }
+        Ok(Self { cluster, journal, clock, waiting, known, batch: Batch::default() })
+    }
+
+    /// The objects.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Nothing was ever handed in.
+    pub fn is_new(&self) -> bool {
+        self.known.is_empty() && self.cluster.store().iter().next().is_none()
+    }
+
+    /// Epoch seconds.
+    pub fn now(&self) -> i64 {
+        (self.clock)().div_euclid(1000)
+    }
+
+    /// Makes these Nodes the cluster: new ones come, known ones are replaced, others go unless Pods hold them.
+    /// Names of those that had to stay are returned.
+    pub fn set_nodes(&mut self, nodes: Vec<Object>) -> Result<Vec<String>, StoreError> {
+        let now = self.now();
+        let names: BTreeSet<NameKey> = nodes.iter().map(name_key).collect();
+        for node in nodes {
+            let known = self.cluster.store().named(&name_key(&node)).map(|known| known.uid().to_owned());
+            match known {
+                Some(uid) => self.cluster.replace_node(&uid, node),
+                None => drop(self.cluster.create(node, now)?),
+            }
+        }
+        let held: BTreeSet<String> = self.cluster.store().iter().filter_map(node_held).collect();
+        let absent: Vec<(String, String)> = self
+            .cluster
+            .store()
+            .iter()
+            .filter(|object| matches!(object, Object::Node(_)) && !names.contains(&name_key(object)))
+            .map(|object| (object.uid().to_owned(), object.name().to_owned()))
+            .collect();
+        let mut kept = Vec::new();
+        for (uid, name) in absent {
+            if held.contains(&name) {
+                kept.push(name);
+            } else {
+                self.cluster.delete(&uid, now);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Hands in an object. With `once`, one that was handed in before under its name is left alone, whether or
+    /// not it is still there.
+    pub fn submit(&mut self, object: Object, once: bool) -> Result<Taken, NotTaken> {
+        let now = self.now();
+        let (key, called) = (submission_key(&object), called(&object));
+        if once && self.known.contains(&key) {
+            return Ok(Taken::Known { called });
+        }
+        if let Some(delay) = object.annotation(SUBMIT_AT) {
+            let delay = match delay {
+                "0" | "0s" => 0,
+                text => fluxion_core::duration::parse(text)
+                    .map_err(|problem| NotTaken::SubmitAt { object: called.clone(), problem: problem.to_string() })?,
+            };
+            let due = now.saturating_add(delay);
+            if due > now {
+                let body = Some(object.to_value().to_string());
+                self.batch.submissions.push(Submission { key: key.clone(), due, body });
+                self.known.insert(key.clone());
+                self.waiting.insert((due, key), object);
+                return Ok(Taken::Later { called, due });
+            }
+        }
+        self.take(key, object, now)?;
+        Ok(Taken::Created { called })
+    }
+
+    fn take(&mut self, key: NameKey, object: Object, now: i64) -> Result<(), StoreError> {
+        self.cluster.create(object, now)?;
+        self.batch.submissions.push(Submission { key: key.clone(), due: now, body: None });
+        self.known.insert(key);
+        Ok(())
+    }
+
+    /// Takes in what is due by `now`.
+    fn take_due(&mut self, now: i64) {
+        while let Some(entry) = self.waiting.first_entry().filter(|entry| entry.key().0 <= now) {
+            let ((due, key), object) = entry.remove_entry();
+            let called = called(&object);
+            if let Err(error) = self.take(key.clone(), object, due) {
+                tracing::warn!(object = called, %error, "not taken in");
+                // It had its chance: otherwise every restart would try it again.
+                self.batch.submissions.push(Submission { key, due, body: None });
+            }
+        }
+    }
+
+    /// Lets happen what is due, writes down what changed, and returns what the engine has to learn.
+    pub async fn settle(&mut self) -> Result<Vec<Event>, JournalError> {
+        let now = self.now();
+        self.take_due(now);
+        let changes = self.cluster.settle(now);
+        let store = self.cluster.store();
+        let mut events = Vec::with_capacity(changes.len());
+        for change in &changes {
+            match change {
+                Change::Set(uid) => self.batch.objects.extend(store.get(uid).map(row)),
+                Change::Gone(object) => self.batch.gone.push(object.uid().to_owned()),
+            }
+            events.extend(feed::event(store, change));
+        }
+        self.journal.write(&std::mem::take(&mut self.batch)).await?;
+        Ok(events)
+    }
+
+    /// Everything there is, for an engine that knows nothing yet.
+    pub fn everything(&self) -> Vec<Event> {
+        self.cluster.store().iter().filter_map(feed::of).collect()
+    }
+
+    /// Runs until it is told to stop, or until nothing can be written any more.
+    pub async fn run(
+        mut self,
+        engine: EngineHandle,
+        mut effects: mpsc::Receiver<Vec<Effect>>,
+        mut wishes: Wishes,
+        stopping: CancellationToken,
+    ) -> Result<(), JournalError> {
+        loop {
+            let mut outcomes = Vec::new();
+            let mut answers = Vec::new();
+            let nap = self.nap();
+            tokio::select! {
+                () = stopping.cancelled() => break,
+                batch = effects.recv() => match batch {
+                    Some(batch) => self.carry_out(batch, &mut outcomes),
+                    None => break,
+                },
+                Some(wish) = wishes.0.recv() => answers.push(self.grant(wish)),
+                () = tokio::time::sleep(nap) => {}
+            }
+            for _ in 0..TURN_MAX {
+                match effects.try_recv() {
+                    Ok(batch) => self.carry_out(batch, &mut outcomes),
+                    Err(_) => break,
+                }
+            }
+            while answers.len() < TURN_MAX
+                && let Ok(wish) = wishes.0.try_recv()
+            {
+                answers.push(self.grant(wish));
+            }
+            for event in self.settle().await?.into_iter().chain(outcomes) {
+                engine.send(event);
+            }
+            for (answer, results) in answers {
+                // Who asked may have gone; what was wished is done all the same.
+                let _ = answer.send(results);
+            }
+        }
+        self.settle().await?;
+        self.journal.close().await
+    }
+
+    /// Until something is due.
+    fn nap(&self) -> Duration {
+        let submission = self.waiting.first_key_value().map(|((due, _), _)| *due);
+        let due = self.cluster.next_due().into_iter().chain(submission).min();
+        let wait = due.map_or(i64::MAX, |due| due.saturating_mul(1000).saturating_sub((self.clock)()));
+        Duration::from_millis(u64::try_from(wait).unwrap_or(0)).min(NAP)
+    }
+
+    fn grant(&mut self, wish: Wish) -> (oneshot::Sender<Vec<Result<Taken, NotTaken>>>, Vec<Result<Taken, NotTaken>>) {
+        let results = wish.objects.into_iter().map(|object| self.submit(object, false)).collect();
+        (wish.answer, results)
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>, outcomes: &mut Vec<Event>) {
+        let now = self.now();
+        for effect in effects {
+            match effect {
+                Effect::Bind { pod, node, record } => {
+                    let outcome = self.cluster.bind(&pod, &node, &record, now);
+                    outcomes.push(Event::Bound { pod: pod.uid, outcome });
+                }
+                Effect::Unscheduled { pod, reason, message } => {
+                    self.cluster.unscheduled(&pod, reason, &message, now);
+                }
+                Effect::GroupScheduled { group, scheduled, reason, message } => {
+                    self.cluster.group_scheduled(&group, scheduled, (reason, &message), now);
+                }
+                Effect::Note { regarding, warning, reason, note, .. } => {
+                    let object = format!("{} {}/{}", regarding.kind, regarding.namespace, regarding.name);
+                    if warning {
+                        tracing::warn!(object, reason, "{note}");
+                    } else {
+                        tracing::info!(object, reason, "{note}");
+                    }
+                }
+                Effect::Delete { object, why } => {
+                    tracing::info!(object = %object.name, namespace = %object.namespace, why, "deleted");
+                    self.cluster.delete(&object.uid, now);
+                }
+                Effect::Journal(entry) => self.note(entry),
+            }
+        }
+    }
+
+    fn note(&mut self, entry: JournalEntry) {
+        self.batch.history.push(entry);
+    }
+}
+
+/// Where wishes arrive.
+#[derive(Debug)]
+pub struct Wishes(mpsc::Receiver<Wish>);
+
+/// A way to hand objects in, and its other end.
+pub fn wishes() -> (SubmitHandle, Wishes) {
+    let (sender, receiver) = mpsc::channel(TURN_MAX);
+    (SubmitHandle(sender), Wishes(receiver))
+}
+
+/// The name under which it was handed in; with a generated name, the beginning of that.
+fn submission_key(object: &Object) -> NameKey {
+    let (resource, namespace, name) = name_key(object);
+    let namespace =
+        if namespace.is_empty() && object.namespaced() { "default".to_owned() } else { namespace };
+    let start = object.meta().generate_name.as_deref().unwrap_or_default();
+    let name = if name.is_empty() { format!("{start}*") } else { name };
+    (resource, namespace, name)
+}
+
+/// The node that a Pod holds something on.
+fn node_held(object: &Object) -> Option<String> {
+    match object {
+        Object::Pod(pod) if super::kubelet::holds_a_node(pod) => pod.spec.as_ref()?.node_name.clone(),
+        _ => None,
+    }
+}
+
+fn row(object: &Object) -> ObjectRow {
+    ObjectRow {
+        uid: object.uid().to_owned(),
+        kind: object.kind().to_owned(),
+        namespace: object.namespace().to_owned(),
+        name: object.name().to_owned(),
+        body: object.to_value().to_string(),
+    }
+}
+
+fn parse(what: &str, body: &str) -> Result<Object, BadRow> {
+    let bad = |problem: String| BadRow { what: what.to_owned(), problem };
+    let value = serde_json::from_str(body).map_err(|error| bad(error.to_string()))?;
+    Object::from_value(value).map_err(|error| bad(format!("{error:?}")))
+}

@@ -1,0 +1,274 @@
+//! The objects of standalone mode: what an API server would keep.
+//!
+//! In memory, with a list of what changed since it was last asked; that list is what the journal writes and the
+//! engine is fed. Knows how objects belong together (names, owners), not what becomes of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::admission::{self, Refused};
+use super::object::Object;
+
+/// Identity of an object: `metadata.uid`.
+pub type Uid = Arc<str>;
+
+/// More objects than this are not taken in: memory and state file stay bounded.
+pub const OBJECTS_MAX: usize = 200_000;
+/// Seconds a virtual Pod takes to stop.
+const GRACE: i64 = 1;
+
+/// What an object is called among its like: resource (`pods`, `podgroups.scheduling.k8s.io`), namespace, name.
+pub type NameKey = (String, String, String);
+
+/// Why an object was not taken in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    #[error("{0} exists already")]
+    Exists(String),
+    #[error("{object}: {refused}")]
+    Invalid { object: String, refused: Refused },
+    #[error("there are {OBJECTS_MAX} objects already: wait until some have ended, or cancel some")]
+    Full,
+}
+
+/// What happened to one object since the changes were last taken.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// It is new or different; look it up.
+    Set(Uid),
+    /// It is gone; this is what it was.
+    Gone(Box<Object>),
+}
+
+/// All objects. Every change goes through a method of this.
+#[derive(Debug, Default)]
+pub struct Store {
+    objects: BTreeMap<Uid, Object>,
+    names: BTreeMap<NameKey, Uid>,
+    /// Uid of a controller to what it owns.
+    owned: BTreeMap<Uid, BTreeSet<Uid>>,
+    changes: BTreeMap<Uid, Change>,
+    /// Grows with every change; makes resourceVersions and uids.
+    sequence: u64,
+}
+
+impl Store {
+    /// Puts back what a journal kept, as it was.
+    pub fn restore(&mut self, object: Object) {
+        let version = object.meta().resource_version.as_deref().and_then(|text| text.parse().ok());
+        self.sequence = self.sequence.max(version.unwrap_or(0));
+        self.index(object);
+    }
+
+    /// Takes a new object in: checks it, fills in defaults, gives it a uid. `names` are the scheduler names that
+    /// are ours.
+    pub fn create(&mut self, mut object: Object, now: i64, ours: &[Arc<str>]) -> Result<Uid, StoreError> {
+        if self.objects.len() >= OBJECTS_MAX {
+            return Err(StoreError::Full);
+        }
+        self.sequence += 1;
+        let priority = |class: &str| self.priority(class);
+        admission::admit(&mut object, now, self.sequence, ours, &priority)
+            .map_err(|refused| StoreError::Invalid { object: called(&object), refused })?;
+        if self.names.contains_key(&name_key(&object)) || self.objects.contains_key(object.uid()) {
+            return Err(StoreError::Exists(called(&object)));
+        }
+        object.meta_mut().resource_version = Some(self.sequence.to_string());
+        let uid = self.index(object);
+        self.changes.insert(uid.clone(), Change::Set(uid.clone()));
+        Ok(uid)
+    }
+
+    fn index(&mut self, object: Object) -> Uid {
+        let uid: Uid = object.uid().into();
+        self.names.insert(name_key(&object), uid.clone());
+        if let Some(owner) = controller_uid(&object) {
+            self.owned.entry(owner).or_default().insert(uid.clone());
+        }
+        self.objects.insert(uid.clone(), object);
+        uid
+    }
+
+    /// Value of a PriorityClass.
+    fn priority(&self, class: &str) -> Option<i32> {
+        let key = ("priorityclasses".to_owned(), String::new(), class.to_owned());
+        match self.objects.get(self.names.get(&key)?)? {
+            Object::PriorityClass(class) => Some(class.value.unwrap_or(0)),
+            _ => None,
+        }
+    }
+
+    /// An object by uid.
+    pub fn get(&self, uid: &str) -> Option<&Object> {
+        self.objects.get(uid)
+    }
+
+    /// An object by what it is called.
+    pub fn named(&self, key: &NameKey) -> Option<&Object> {
+        self.objects.get(self.names.get(key)?)
+    }
+
+    /// All objects, in order of uid.
+    pub fn iter(&self) -> impl Iterator<Item = &Object> {
+        self.objects.values()
+    }
+
+    /// What this controller owns, in order of uid.
+    pub fn owned_by(&self, uid: &str) -> impl Iterator<Item = &Object> {
+        self.owned.get(uid).into_iter().flatten().filter_map(|uid| self.objects.get(uid))
+    }
+
+    /// The controller of an object, while it is there.
+    pub fn controller_of(&self, object: &Object) -> Option<&Object> {
+        self.objects.get(&controller_uid(object)?)
+    }
+
+    /// Changes an object in place. `change` must leave name, uid and owners alone.
+    pub fn update(&mut self, uid: &str, change: impl FnOnce(&mut Object)) {
+        let Some(object) = self.objects.get_mut(uid) else { return };
+        let key = Uid::from(uid);
+        self.sequence += 1;
+        change(object);
+        object.meta_mut().resource_version = Some(self.sequence.to_string());
+        self.changes.insert(key.clone(), Change::Set(key));
+    }
+
+    /// Deletes an object and all that it owns. Pods that run get a moment to stop; [`Store::remove`] ends them.
+    pub fn delete(&mut self, uid: &str, now: i64) {
+        let mut open = vec![Uid::from(uid)];
+        // Manifests can say that two objects own each other.
+        let mut seen = BTreeSet::new();
+        while let Some(uid) = open.pop() {
+            if !seen.insert(uid.clone()) {
+                continue;
+            }
+            open.extend(self.owned.get(&uid).into_iter().flatten().cloned());
+            match self.objects.get(&uid) {
+                Some(Object::Pod(pod)) if super::kubelet::holds_a_node(pod) => self.terminate(&uid, now),
+                Some(_) => self.remove(&uid),
+                None => {}
+            }
+        }
+    }
+
+    fn terminate(&mut self, uid: &str, now: i64) {
+        if self.objects.get(uid).is_some_and(|object| object.meta().deletion_timestamp.is_none()) {
+            self.update(uid, |object| {
+                object.meta_mut().deletion_timestamp = time(now.saturating_add(GRACE));
+                object.meta_mut().deletion_grace_period_seconds = Some(GRACE);
+            });
+        }
+    }
+
+    /// Takes an object away at once.
+    pub fn remove(&mut self, uid: &str) {
+        let Some((uid, object)) = self.objects.remove_entry(uid) else { return };
+        self.sequence += 1;
+        self.names.remove(&name_key(&object));
+        if let Some(owner) = controller_uid(&object)
+            && let Some(owned) = self.owned.get_mut(&owner)
+        {
+            owned.remove(&uid);
+            if owned.is_empty() {
+                self.owned.remove(&owner);
+            }
+        }
+        self.changes.insert(uid, Change::Gone(Box::new(object)));
+    }
+
+    /// What changed since the last call, in order of uid.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes).into_values().collect()
+    }
+}
+
+/// `Kind/namespace/name` for messages.
+pub fn called(object: &Object) -> String {
+    match object.namespace() {
+        "" => format!("{} {}", object.kind(), object.name()),
+        namespace => format!("{} {namespace}/{}", object.kind(), object.name()),
+    }
+}
+
+/// The same of an object by uid.
+pub fn called_of(store: &Store, uid: &str) -> String {
+    store.get(uid).map_or_else(|| uid.to_owned(), called)
+}
+
+/// What the object is called among its like.
+pub fn name_key(object: &Object) -> NameKey {
+    let resource = match object {
+        Object::PodGroup(_) => {
+            let group = object.api_version().split_once('/').map_or("", |(group, _)| group);
+            format!("podgroups.{group}")
+        }
+        Object::PriorityClass(_) => "priorityclasses".to_owned(),
+        _ => format!("{}s", object.kind().to_lowercase()),
+    };
+    (resource, object.namespace().to_owned(), object.name().to_owned())
+}
+
+/// Uid of the owner that is the controller.
+pub fn controller_uid(object: &Object) -> Option<Uid> {
+    let owners = object.meta().owner_references.as_ref()?;
+    owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str().into())
+}
+
+/// Epoch seconds as Kubernetes writes times; `None` beyond what a calendar holds.
+pub fn time(seconds: i64) -> Option<Time> {
+    Timestamp::from_second(seconds).ok().map(Time)
+}
+
+/// Epoch seconds of a time.
+pub fn seconds(time: Option<&Time>) -> Option<i64> {
+    time.map(|time| time.0.as_second())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const NOW: i64 = 1_700_000_000;
+
+    fn object(value: serde_json::Value) -> Object {
+        Object::from_value(value).unwrap()
+    }
+
+    fn pod(name: &str) -> Object {
+        object(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [{"name": "c"}]}}))
+    }
+
+    #[test]
+    fn two_of_one_name_are_refused_and_a_successor_is_another_object() {
+        let mut store = Store::default();
+        let first = store.create(pod("p"), NOW, &["fluxion".into()]).unwrap();
+        assert_eq!(
+            store.create(pod("p"), NOW, &["fluxion".into()]),
+            Err(StoreError::Exists("Pod default/p".to_owned()))
+        );
+        store.delete(&first, NOW);
+        assert!(store.get(&first).is_none(), "a Pod that holds no node goes at once");
+        let second = store.create(pod("p"), NOW, &["fluxion".into()]).unwrap();
+        assert_ne!(first, second);
+        assert_eq!(store.take_changes().len(), 2);
+        assert!(store.take_changes().is_empty());
+    }
+
+    #[test]
+    fn what_is_restored_keeps_its_uid_and_the_sequence_goes_on() {
+        let mut store = Store::default();
+        let uid = store.create(pod("p"), NOW, &["fluxion".into()]).unwrap();
+        let kept = store.get(&uid).unwrap().clone();
+        let mut again = Store::default();
+        again.restore(kept.clone());
+        assert_eq!(again.get(&uid), Some(&kept));
+        assert!(again.take_changes().is_empty(), "nothing changed by that");
+        let other = again.create(pod("q"), NOW, &["fluxion".into()]).unwrap();
+        let version = |object: &Object| object.meta().resource_version.clone().unwrap().parse::<u64>().unwrap();
+        assert!(version(again.get(&other).unwrap()) > version(&kept));
+    }
+}
