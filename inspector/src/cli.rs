@@ -12,8 +12,9 @@ pub struct Cli {
     /// How the log on stderr is written.
     #[arg(long, value_enum, default_value_t = LogFormat::Text, global = true, env = "FLUXION_LOG_FORMAT")]
     pub log_format: LogFormat,
+    /// Without one: `cluster` in a Pod, else `try`.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -26,14 +27,18 @@ pub enum LogFormat {
 pub enum Command {
     /// Schedule the Pods of a Kubernetes cluster.
     Cluster(ClusterOptions),
+    /// Schedule virtual Pods on the nodes of a file: no cluster needed.
+    Standalone(StandaloneOptions),
+    /// Show it on the examples: the live screen on a terminal, tables otherwise.
+    Try(TryOptions),
 }
 
 /// What both modes share.
 #[derive(Clone, Debug, Args)]
 pub struct CommonOptions {
-    /// Where the HTTP API listens.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8181")]
-    pub listen: SocketAddr,
+    /// Where the HTTP API listens [default: 127.0.0.1:8181; in standalone mode a free port].
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
     /// Holds server.json (address and token, only for its owner to read) and the journal
     /// [default: $XDG_STATE_HOME/fluxion].
     #[arg(long, value_name = "DIR")]
@@ -44,6 +49,35 @@ pub struct CommonOptions {
     /// `spec.schedulerName` of the Pods to schedule; repeat it for several [default: fluxion].
     #[arg(long = "scheduler-name", value_name = "NAME")]
     pub scheduler_names: Vec<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct StandaloneOptions {
+    #[command(flatten)]
+    pub common: CommonOptions,
+    /// The nodes, as `kubectl get nodes -o yaml` prints them [default: those of the state folder, else an example].
+    #[arg(long, value_name = "FILE")]
+    pub cluster: Option<PathBuf>,
+    /// Manifests of Pods, Jobs, PodGroups: a file, or a folder of them; repeat it for several.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub jobs: Vec<PathBuf>,
+    /// How many times as fast as the machine's clock virtual time runs.
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
+    pub speed: f64,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct TryOptions {
+    #[command(flatten)]
+    pub standalone: StandaloneOptions,
+    /// Let the server go on afterwards, until Ctrl-C.
+    #[arg(long)]
+    pub keep: bool,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "write a number such as 10".to_owned())?;
+    if (1.0..=1000.0).contains(&speed) { Ok(speed) } else { Err("want 1 to 1000".to_owned()) }
 }
 
 #[derive(Clone, Debug, Args)]
@@ -81,8 +115,8 @@ mod tests {
     #[test]
     fn scheduler_names_repeat() {
         let line = "fluxion-inspector cluster --scheduler-name fluxion --scheduler-name fluence --context c";
-        let Command::Cluster(options) = Cli::parse_from(line.split(' ')).command;
+        let Some(Command::Cluster(options)) = Cli::parse_from(line.split(' ')).command else { panic!("{line}") };
         assert_eq!(options.common.scheduler_names, ["fluxion", "fluence"]);
-        assert_eq!(options.common.listen.to_string(), "127.0.0.1:8181");
+        assert_eq!(options.common.listen, None);
     }
 }

@@ -1,6 +1,7 @@
 //! `fluxion-inspector cluster`: puts the parts together, and takes them down in order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,8 @@ use crate::metrics::Metrics;
 use crate::signals::asked_to_end;
 use crate::state_dir::StateDir;
 
+/// Where the API listens unless told otherwise.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8181);
 /// How long giving the Lease back may take at the end.
 const LAST_WORD: Duration = Duration::from_secs(3);
 
@@ -31,7 +34,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let common = &options.common;
     let settings = config::load(common.config.as_deref(), &common.scheduler_names)?;
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
-    let listener = http::listen(common.listen).await.context("--listen")?;
+    let listener = http::listen(common.listen.unwrap_or(LISTEN)).await.context("--listen")?;
     let connection = connect(options.kubeconfig.clone(), options.context.clone()).await?;
     let (client, metrics) = (connection.client, Arc::new(Metrics::new()));
 

@@ -15,4 +15,5 @@ pub mod metrics;
 pub mod signals;
 pub mod standalone;
 pub mod state_dir;
+pub mod trial;
 pub mod view;

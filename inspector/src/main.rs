@@ -2,17 +2,29 @@
 
 use clap::Parser;
 use fluxion_inspector::cli::{Cli, Command};
-use fluxion_inspector::{cluster, logs};
+use fluxion_inspector::{cluster, logs, standalone, trial};
 
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
-    logs::start(cli.log_format);
+    let command = cli.command.unwrap_or_else(default_command);
+    // A try is about what it shows; the live screen must not be written over.
+    logs::start(cli.log_format, if matches!(command, Command::Try(_)) { "error" } else { "info" });
     // Only one of the crates that speak TLS may install the provider; a second call is answered with an error.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        match cli.command {
+        match command {
             Command::Cluster(options) => cluster::run(options).await,
+            Command::Standalone(options) => standalone::run(options).await,
+            Command::Try(options) => trial::run(options).await,
         }
     })
+}
+
+/// What is meant where nothing is said: in a Pod the cluster it is in, elsewhere a look around.
+fn default_command() -> Command {
+    let in_a_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    let name = if in_a_pod { "cluster" } else { "try" };
+    // Both have a default for every option, which a test of the command line holds.
+    Cli::parse_from(["fluxion-inspector", name]).command.unwrap_or_else(|| unreachable!("a command was named"))
 }

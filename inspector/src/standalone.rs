@@ -3,6 +3,25 @@
 //! A small substitute of the API server, in this process, feeds the same engine with the same objects that a
 //! cluster would, and carries out its effects; virtual Pods run for their time.
 
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use fluxion_api::server_file::ServerFile;
+use fluxion_core::event::Event;
+use fluxion_core::state::State;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::StandaloneOptions;
+use crate::config;
+use crate::engine::{Clock, Engine, EngineHandle, Role, system_clock};
+use crate::http::{self, App, HttpSettings};
+use crate::journal::Journal;
+use crate::metrics::Metrics;
+use crate::state_dir::StateDir;
+
 pub mod admission;
 pub mod cluster;
 pub mod controllers;
@@ -15,3 +34,203 @@ pub mod object;
 pub mod server;
 pub mod store;
 mod unknown_fields;
+
+use cluster::Cluster;
+use manifest::{Document, Manifests};
+use object::Object;
+use server::{Server, Taken};
+
+/// Where the API listens unless told otherwise: a free port, which `server.json` tells.
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+/// Runs in the foreground until it is told to end.
+pub async fn run(options: StandaloneOptions) -> anyhow::Result<()> {
+    let running = start(&options).await?;
+    let asked = crate::signals::asked_to_end();
+    running.until(asked).await
+}
+
+/// A server that runs in this process.
+pub struct Running {
+    /// How it is reached.
+    pub reached: ServerFile,
+    /// Its engine, to wait for what it decides.
+    pub engine: EngineHandle,
+    /// The state was empty when it started.
+    pub new: bool,
+    state_dir: StateDir,
+    stopping: CancellationToken,
+    loops: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Running {
+    /// Waits for `asked`, or for the server to fail, and takes it down in order.
+    pub async fn until(
+        mut self,
+        asked: impl Future<Output = std::io::Result<&'static str>>,
+    ) -> anyhow::Result<()> {
+        tokio::select! {
+            signal = asked => tracing::info!(signal = signal?, "ending"),
+            failed = &mut self.loops => return failed?,
+        }
+        self.stop().await.map(drop)
+    }
+
+    /// Takes it down: nothing is accepted any more, what is known is on disk. The folder is still ours.
+    pub async fn stop(self) -> anyhow::Result<StateDir> {
+        self.stopping.cancel();
+        self.engine.stop();
+        self.loops.await??;
+        Ok(self.state_dir)
+    }
+
+    /// The state folder.
+    pub fn state_dir(&self) -> &Path {
+        self.state_dir.path()
+    }
+}
+
+/// Starts everything; it is announced in `server.json` when this returns, and the engine knows all there is.
+pub async fn start(options: &StandaloneOptions) -> anyhow::Result<Running> {
+    let common = &options.common;
+    let settings = config::load(common.config.as_deref(), &common.scheduler_names)?;
+    let manifests = read(options)?;
+    let state_dir = StateDir::claim(common.state_dir.as_deref())?;
+    let (journal, kept) = Journal::open(state_dir.path(), &new_cluster_id()).await?;
+    let cluster_id = kept.cluster_id.clone();
+    let cluster = Cluster::new(settings.scheduler_names.clone(), settings.keep_ended);
+    let clock = clock(options.speed, kept.latest);
+    let mut server = Server::new(cluster, journal, kept, Arc::clone(&clock))?;
+    let new = server.is_new();
+    load(&mut server, manifests, new)?;
+    server.settle().await?;
+
+    let listener = http::listen(common.listen.unwrap_or(LISTEN)).await?;
+    let metrics = Arc::new(Metrics::new());
+    let engine =
+        Engine { state: State::new(settings), role: Role::Standalone, clock, metrics: Arc::clone(&metrics) };
+    let (engine, effects) = engine.start()?;
+    server.everything().into_iter().for_each(|event| engine.send(event));
+    engine.send(Event::Synced);
+
+    let reached = state_dir.announce(listener.local_addr()?, &cluster_id)?;
+    let stopping = CancellationToken::new();
+    let settings = HttpSettings { token: reached.token.clone(), cancels: true };
+    let (_submit, wishes) = server::wishes();
+    let app = App::new(engine.clone(), settings, metrics, stopping.clone());
+    let serving = tokio::spawn(http::serve(listener, app));
+    let keeping = tokio::spawn(server.run(engine.clone(), effects, wishes, stopping.clone()));
+    let ended = stopping.clone();
+    let loops = tokio::spawn(async move {
+        let kept = keeping.await;
+        // Without the loop nothing is true any more: whoever watches is told by the end of the connection.
+        ended.cancel();
+        serving.await?.context("the HTTP API")?;
+        kept?.context("the server ends, because its state can't be written")
+    });
+    tracing::info!(url = reached.url, state_dir = %state_dir.path().display(), new, "listening");
+    Ok(Running { reached, engine, new, state_dir, stopping, loops })
+}
+
+/// What the command line named.
+struct Named {
+    cluster: Option<Manifests>,
+    jobs: Option<Manifests>,
+}
+
+fn read(options: &StandaloneOptions) -> anyhow::Result<Named> {
+    let mut named = Named { cluster: None, jobs: None };
+    if let Some(path) = &options.cluster {
+        let mut manifests = Manifests::default();
+        manifests.read(path)?;
+        let nodes = manifests.documents.iter().any(|document| matches!(document.object, Object::Node(_)));
+        anyhow::ensure!(
+            nodes,
+            "{} holds no Node: `kubectl get nodes -o yaml` writes such a file",
+            path.display()
+        );
+        named.cluster = Some(manifests);
+    }
+    for path in &options.jobs {
+        named.jobs.get_or_insert_default().read(path)?;
+    }
+    Ok(named)
+}
+
+/// Puts manifests in. Those of an earlier life are left alone; an empty state without a cluster gets the
+/// examples.
+fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()> {
+    let (cluster, jobs) = match (named.cluster, named.jobs) {
+        (None, jobs) if new => (Some(examples::cluster()?), Some(jobs.map_or_else(examples::jobs, Ok)?)),
+        others => others,
+    };
+    let mut documents = Vec::new();
+    if let Some(manifests) = cluster {
+        warn(&manifests);
+        let (nodes, others): (Vec<_>, Vec<_>) =
+            manifests.documents.into_iter().partition(|document| matches!(document.object, Object::Node(_)));
+        let kept = server.set_nodes(nodes.into_iter().map(|document| document.object).collect())?;
+        for name in kept {
+            tracing::warn!(node = name, "not in the cluster file, and stays because Pods run on it");
+        }
+        documents.extend(others);
+    }
+    if let Some(manifests) = jobs {
+        warn(&manifests);
+        documents.extend(manifests.documents);
+    }
+    // What others refer to comes first: a PriorityClass before its Pods, a PodGroup before its members.
+    documents.sort_by_key(|document| match document.object {
+        Object::PriorityClass(_) => 0,
+        Object::Node(_) => 1,
+        Object::PodGroup(_) => 2,
+        _ => 3,
+    });
+    for document in documents {
+        let Document { place, mut object } = document;
+        fix_name(&place.to_string(), &mut object);
+        match server.submit(object, true) {
+            Ok(Taken::Known { called }) => tracing::debug!(object = called, "known from before, left alone"),
+            Ok(taken) => tracing::debug!(?taken),
+            Err(error) => anyhow::bail!("{place}: {error}"),
+        }
+    }
+    Ok(())
+}
+
+fn warn(manifests: &Manifests) {
+    for warning in &manifests.warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+/// Gives a name to what has only the beginning of one: the same at every start, so that it is known again.
+fn fix_name(place: &str, object: &mut Object) {
+    if object.name().is_empty() {
+        let start = object.meta().generate_name.clone().unwrap_or_default();
+        object.meta_mut().name = Some(format!("{start}{}", names::random_looking(&[place], 0)));
+    }
+}
+
+/// The machine's clock, or one that runs `speed` times as fast from now on. A state that is ahead of the machine
+/// (it ran faster before) goes on from its `latest` time.
+fn clock(speed: f64, latest: Option<i64>) -> Clock {
+    let real = system_clock();
+    let began = real();
+    let from = latest.map_or(began, |latest| latest.saturating_mul(1000).max(began));
+    // As fast as the machine is the usual case, and must not depend on arithmetic.
+    if from == began && (speed - 1.0).abs() < f64::EPSILON {
+        return real;
+    }
+    Arc::new(move || {
+        let passed = (real() - began) as f64 * speed;
+        #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a server's life; a cast saturates")]
+        from.saturating_add(passed as i64)
+    })
+}
+
+/// Names a state folder for ever: made of what no two share.
+fn new_cluster_id() -> String {
+    let now = jiff::Timestamp::now().as_nanosecond().to_string();
+    names::uid(&["cluster", &now], u64::from(std::process::id()))
+}

@@ -36,21 +36,26 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     if let Command::Version(format) = command {
         return version::run(connected, format.output).await;
     }
-    let server = connected?;
+    run_on(&connected?, Cli { connection, scope, command }).await
+}
+
+/// Asks a server that is known; how it is found plays no part.
+pub async fn run_on(server: &connect::Server, cli: Cli) -> Result<Exit, Failure> {
+    let Cli { connection, scope, command } = cli;
     if let Some(note) = &server.note {
         output::note(note);
     }
     match command {
-        Command::Status(format) => status::run(&server, format.output).await,
-        Command::Queue(listing) => lists::jobs(&server, &scope, &listing, render::Columns::Queue).await,
-        Command::Jobs(listing) => lists::jobs(&server, &scope, &listing, render::Columns::Jobs).await,
-        Command::Nodes(listing) => lists::nodes(&server, &listing).await,
-        Command::Graph(format) => lists::graph(&server, format.output).await,
-        Command::Reservations(format) => reservations::run(&server, &scope, format.output).await,
-        Command::Explain { job, output } => explain::run(&server, &scope, &job, output.output).await,
-        Command::Cancel(what) => cancel::run(&server, &scope, &connection, &what).await,
+        Command::Status(format) => status::run(server, format.output).await,
+        Command::Queue(listing) => lists::jobs(server, &scope, &listing, render::Columns::Queue).await,
+        Command::Jobs(listing) => lists::jobs(server, &scope, &listing, render::Columns::Jobs).await,
+        Command::Nodes(listing) => lists::nodes(server, &listing).await,
+        Command::Graph(format) => lists::graph(server, format.output).await,
+        Command::Reservations(format) => reservations::run(server, &scope, format.output).await,
+        Command::Explain { job, output } => explain::run(server, &scope, &job, output.output).await,
+        Command::Cancel(what) => cancel::run(server, &scope, &connection, &what).await,
         Command::Tui => {
-            let namespace = crate::lookup::namespaces(&server, &scope).filter(|_| scope.namespace.is_some());
+            let namespace = crate::lookup::namespaces(server, &scope).filter(|_| scope.namespace.is_some());
             let deleter = crate::cancel::Deleter::new(&connection);
             tui::run(server.client.clone(), tui::Settings { namespace, deleter }).await
         }
