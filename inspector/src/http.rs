@@ -15,11 +15,13 @@ use tower_http::compression::CompressionLayer;
 
 use crate::engine::{EngineHandle, Published};
 use crate::metrics::Metrics;
+use crate::standalone::server::SubmitHandle;
 
 mod answer;
 mod auth;
 mod cancel;
 mod collection;
+mod create;
 mod discovery;
 mod documents;
 mod explain;
@@ -64,6 +66,8 @@ pub struct HttpSettings {
 pub struct App {
     engine: EngineHandle,
     settings: Arc<HttpSettings>,
+    /// Takes manifests in; only standalone mode does.
+    submit: Option<SubmitHandle>,
     metrics: Arc<Metrics>,
     requests: Arc<scrape::Requests>,
     index: Arc<Index>,
@@ -87,6 +91,7 @@ impl App {
             requests: Arc::new(scrape::Requests::register(&metrics, engine.clone())),
             engine,
             settings: Arc::new(settings),
+            submit: None,
             metrics,
             index: Arc::default(),
             pages: Arc::default(),
@@ -94,6 +99,13 @@ impl App {
             cancelling: Arc::default(),
             stopping,
         }
+    }
+
+    /// Lets manifests be handed in.
+    #[must_use]
+    pub fn with_submit(mut self, submit: SubmitHandle) -> Self {
+        self.submit = Some(submit);
+        self
     }
 
     /// The latest snapshot, once it shows the whole cluster.
@@ -115,7 +127,7 @@ impl App {
 pub fn router(app: App) -> Router {
     let api = Router::new()
         .route("/fluxionjobs", get(jobs::list_all))
-        .route("/namespaces/{namespace}/fluxionjobs", get(jobs::list))
+        .route("/namespaces/{namespace}/fluxionjobs", get(jobs::list).post(create::post))
         .route("/namespaces/{namespace}/fluxionjobs/{name}", get(jobs::get))
         .route("/namespaces/{namespace}/fluxionjobs/{name}/explain", get(explain::get))
         .route("/namespaces/{namespace}/fluxionjobs/{name}/cancel", post(cancel::post))

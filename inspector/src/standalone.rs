@@ -116,8 +116,8 @@ pub async fn start(options: &StandaloneOptions) -> anyhow::Result<Running> {
     let reached = state_dir.announce(listener.local_addr()?, &cluster_id)?;
     let stopping = CancellationToken::new();
     let settings = HttpSettings { token: reached.token.clone(), cancels: true };
-    let (_submit, wishes) = server::wishes();
-    let app = App::new(engine.clone(), settings, metrics, stopping.clone());
+    let (submit, wishes) = server::wishes();
+    let app = App::new(engine.clone(), settings, metrics, stopping.clone()).with_submit(submit);
     let serving = tokio::spawn(http::serve(listener, app));
     let keeping = tokio::spawn(server.run(engine.clone(), effects, wishes, stopping.clone()));
     let ended = stopping.clone();
