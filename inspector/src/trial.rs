@@ -82,9 +82,8 @@ async fn decided(engine: &EngineHandle) -> anyhow::Result<()> {
     let settled = async {
         loop {
             let published = engine.fresh().await?;
-            let mut jobs = published.state.jobs().peekable();
-            let open = |state| matches!(state, JobState::Binding);
-            if published.state.ready() && jobs.peek().is_some() && !jobs.any(|job| open(job.state)) {
+            let mut jobs = published.state.jobs();
+            if published.state.ready() && !jobs.any(|job| job.state == JobState::Binding) {
                 return Ok(());
             }
             if changes.changed().await.is_err() {

@@ -1,0 +1,221 @@
+//! Standalone mode as a user runs it: a process, a state folder, and questions to its API.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use fluxion_api::FluxionJob;
+use fluxion_api::client::{Call, Client, Direct, Method, Selection, Transport};
+use fluxion_api::server_file::ServerFile;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server process; killed when dropped.
+struct Server {
+    process: Child,
+    state: PathBuf,
+}
+
+impl Server {
+    fn start(state: &Path, arguments: &[&str]) -> Self {
+        // Left by a killed one: not to be taken for the new one's.
+        let _ = fs::remove_file(state.join("server.json"));
+        let process = command(state).args(["standalone"]).args(arguments).stderr(Stdio::null()).spawn().unwrap();
+        Self { process, state: state.to_owned() }
+    }
+
+    async fn client(&mut self) -> Client {
+        Client::new(self.transport().await, PATIENCE)
+    }
+
+    async fn transport(&mut self) -> Direct {
+        let file = self.state.join("server.json");
+        let began = Instant::now();
+        let reached: ServerFile = loop {
+            if let Some(reached) = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
+                break reached;
+            }
+            assert!(self.process.try_wait().unwrap().is_none(), "the server ended");
+            assert!(began.elapsed() < PATIENCE, "the server does not come up");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        Direct::new(&reached.url, Some(reached.token), None).unwrap()
+    }
+
+    /// As `kill -9` does.
+    fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn command(state: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fluxion-inspector"));
+    command.env("XDG_STATE_HOME", state.parent().unwrap()).env_remove("RUST_LOG").stdin(Stdio::null());
+    command
+}
+
+fn example(path: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(path).display().to_string()
+}
+
+/// A folder whose child `fluxion` is the default state folder.
+fn state() -> (tempfile::TempDir, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let state = home.path().join("fluxion");
+    (home, state)
+}
+
+async fn jobs(client: &Client) -> Vec<FluxionJob> {
+    match client.list::<FluxionJob>(&Selection::default()).await {
+        Ok(list) => list.items,
+        // Not ready yet.
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Waits until the job fits.
+async fn job_that(client: &Client, name: &str, what: impl Fn(&FluxionJob) -> bool) -> FluxionJob {
+    let began = Instant::now();
+    loop {
+        let all = jobs(client).await;
+        let found = all.iter().find(|job| job.metadata.name == name);
+        if let Some(job) = found.filter(|job| what(job)) {
+            return job.clone();
+        }
+        assert!(began.elapsed() < PATIENCE, "{name} is {:?}", found.map(|job| &job.status));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn manifest(folder: &Path, name: &str, pods: u32, run_time: u32) -> String {
+    let path = folder.join(format!("{name}.yaml"));
+    let text = format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n  annotations:\n    \
+         fluxion.flux-framework.org/gang: 'true'\n    fluxion.flux-framework.org/run-time: {run_time}s\n\
+         spec:\n  parallelism: {pods}\n  completions: {pods}\n  template:\n    spec:\n      \
+         activeDeadlineSeconds: 600\n      containers:\n      - name: c\n        resources: {{requests: {{cpu: 7}}}}\n",
+    );
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn text(output: &Output) -> (String, String) {
+    let read = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (read(&output.stdout), read(&output.stderr))
+}
+
+#[test]
+fn a_try_shows_the_examples_and_leaves_nothing() {
+    let (_home, state) = state();
+    let output = command(&state).output().unwrap();
+    let (out, err) = text(&output);
+    assert!(output.status.success(), "{err}");
+    for wanted in ["job/weather", "Reserved", "pod/too-big", "Unsatisfiable", "podgroup/evaluate", "3/4"] {
+        assert!(out.contains(wanted), "no {wanted} in:\n{out}");
+    }
+    let left: Vec<_> = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["lock"]);
+}
+
+#[tokio::test]
+async fn a_killed_server_goes_on_where_it_was() {
+    let (home, state) = state();
+    let cluster = example("clusters/small.yaml");
+    let (wide, next) = (manifest(home.path(), "a-wide", 4, 8), manifest(home.path(), "b-next", 4, 2));
+    let arguments = ["--cluster", &cluster, "--jobs", &wide, "--jobs", &next];
+    let mut server = Server::start(&state, &arguments);
+    let before = job_that(&server.client().await, "job.a-wide", |job| job.status.state == "Running").await;
+    server.kill();
+
+    // Killed in the midst of things a few times more, at different moments.
+    for millis in [0, 30, 150, 600] {
+        let mut server = Server::start(&state, &arguments);
+        let _ = server.client().await;
+        tokio::time::sleep(Duration::from_millis(millis)).await;
+        server.kill();
+    }
+
+    let mut server = Server::start(&state, &arguments);
+    let client = server.client().await;
+    let after = job_that(&client, "job.a-wide", |_| true).await;
+    assert_eq!(after.metadata.uid, before.metadata.uid);
+    assert_eq!(after.status.started_at, before.status.started_at);
+    assert_eq!(after.status.planned_end, before.status.planned_end);
+    let ended = job_that(&client, "job.a-wide", |job| job.status.state == "Completed").await;
+    assert_eq!(ended.status.members.ended, 4);
+    let next = job_that(&client, "job.b-next", |job| job.status.state == "Completed").await;
+    assert!(next.status.started_at >= ended.status.ended_at, "{next:?} overlaps {ended:?}");
+    // Handed in by every one of the starts, run once.
+    let all: Vec<String> = jobs(&client).await.into_iter().map(|job| job.metadata.name).collect();
+    assert_eq!(all, ["job.a-wide", "job.b-next"]);
+}
+
+#[tokio::test]
+async fn manifests_are_taken_in_while_it_runs() {
+    let (_home, state) = state();
+    let mut server = Server::start(&state, &[]);
+    let (client, transport) = (server.client().await, server.transport().await);
+    job_that(&client, "podgroup.evaluate", |job| job.status.state == "Gathering").await;
+    let body = fs::read(example("late-member.yaml")).unwrap();
+    let path = "/apis/fluxion.flux-framework.org/v1alpha1/namespaces/default/fluxionjobs";
+    let call = Call { method: Method::Post, path: path.to_owned(), body };
+    assert_eq!(transport.send(call.clone()).await.unwrap().status, 201);
+    assert_eq!(transport.send(call.clone()).await.unwrap().status, 409, "it is there already");
+    job_that(&client, "podgroup.evaluate", |job| job.status.state == "Running").await;
+    let call = Call { body: b"kind: Pod".to_vec(), ..call };
+    assert_eq!(transport.send(call).await.unwrap().status, 400);
+}
+
+#[tokio::test]
+async fn one_folder_has_one_server() {
+    let (_home, state) = state();
+    let mut server = Server::start(&state, &[]);
+    let _ = server.client().await;
+    let output = command(&state).args(["standalone"]).output().unwrap();
+    let (_, err) = text(&output);
+    assert!(!output.status.success());
+    assert!(err.contains("another inspector is running with this state folder"), "{err}");
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_begins() {
+    let (home, state) = state();
+    let bad = home.path().join("bad.yaml");
+    fs::write(&bad, "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: 3}\n").unwrap();
+    let unknown = home.path().join("config.yaml");
+    fs::write(&unknown, "queues:\n- name: a\n  polcy: easy\n").unwrap();
+    let (bad, unknown) = (bad.display().to_string(), unknown.display().to_string());
+    let jobs = example("gang.yaml");
+    let cases: [(&[&str], &[&str]); 6] = [
+        (&["--jobs", &bad], &["bad.yaml, document 1 (Pod/p)", "spec.containers"]),
+        (&["--cluster", &jobs], &["gang.yaml", "holds no Node"]),
+        (&["--cluster", "/nowhere.yaml"], &["/nowhere.yaml", "No such file"]),
+        (&["--config", &unknown], &["config.yaml, line 3", "polcy", "queueDepth"]),
+        (&["--listen", "0.0.0.0:0"], &["127.0.0.1"]),
+        (&["--speed", "0"], &["want 1 to 1000"]),
+    ];
+    for (arguments, wanted) in cases {
+        let output = command(&state).arg("standalone").args(arguments).output().unwrap();
+        let (_, err) = text(&output);
+        assert!(!output.status.success(), "{arguments:?}");
+        for part in wanted {
+            assert!(err.contains(part), "{arguments:?} says {err:?} without {part:?}");
+        }
+        assert!(!err.contains("panicked"), "{err}");
+    }
+    fs::create_dir_all(&state).unwrap();
+    fs::write(state.join("state.db"), "no database at all ".repeat(500)).unwrap();
+    let output = command(&state).arg("standalone").output().unwrap();
+    let (_, err) = text(&output);
+    assert!(!output.status.success());
+    assert!(err.contains("state.db") && err.contains("--state-dir"), "{err}");
+}
