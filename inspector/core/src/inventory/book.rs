@@ -136,22 +136,22 @@ impl Book {
     }
 
     fn count(&mut self, held: &Held, add: bool) {
-        let hold = &held.hold;
+        let share = &held.hold;
         for (kind, quantity) in held.needs.iter() {
             let sums = slot(&mut self.sums, *kind);
             let totals = [
                 (&mut sums.held, true),
-                (&mut sums.foreign, hold.kind == HoldKind::Foreign),
-                (&mut sums.nominated, hold.kind == HoldKind::Nominated),
-                (&mut sums.endless, hold.until.is_none()),
-                (&mut sums.permanent, hold.permanent),
+                (&mut sums.foreign, share.kind == HoldKind::Foreign),
+                (&mut sums.nominated, share.kind == HoldKind::Nominated),
+                (&mut sums.endless, share.until.is_none()),
+                (&mut sums.permanent, share.permanent),
             ];
             for (total, _) in totals.into_iter().filter(|(_, applies)| *applies) {
                 // Fewer than 2^64 holders of at most 2^64 each.
                 *total = if add { *total + u128::from(*quantity) } else { *total - u128::from(*quantity) };
             }
         }
-        if !hold.ports.is_empty() {
+        if !share.ports.is_empty() {
             self.port_holders = if add { self.port_holders + 1 } else { self.port_holders - 1 };
         }
     }

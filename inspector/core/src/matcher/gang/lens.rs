@@ -76,7 +76,7 @@ impl<'a> Lens<'a> {
                 out.clear();
                 match self.moment {
                     Moment::Late | Moment::LateUnreserved => {
-                        out.extend(kinds.iter().map(|kind| columns.late(id, *kind)))
+                        out.extend(kinds.iter().map(|kind| columns.late(id, *kind)));
                     }
                     Moment::Most => out.extend(kinds.iter().map(|kind| columns.most(id, *kind))),
                     _ => out.extend(kinds.iter().map(|kind| columns.free(id, *kind))),

@@ -41,14 +41,14 @@ fn definition(inventory: &Inventory, config: &QueueConfig, jobs: &[PassJob], now
 fn start(books: &mut Inventory, job: &PassJob, placement: &Placement, now: i64) {
     for (at, slot) in placement.slots.iter().enumerate() {
         let shape = &job.request.shapes[slot.shape as usize];
-        let share = Hold {
+        let taken = Hold {
             needs: shape.needs.checked_mul(slot.count.into()).unwrap().into(),
             ports: shape.ports.clone(),
             kind: HoldKind::Assumed,
             job: Some(job.id),
             ..hold("cpu=0", job.request.end(now))
         };
-        books.hold(format!("{}/{at}", job.id).into(), &slot.node, share);
+        books.hold(format!("{}/{at}", job.id).into(), &slot.node, taken);
     }
 }
 
