@@ -115,7 +115,9 @@ mod tests {
     #[test]
     fn scheduler_names_repeat() {
         let line = "fluxion-inspector cluster --scheduler-name fluxion --scheduler-name fluence --context c";
-        let Some(Command::Cluster(options)) = Cli::parse_from(line.split(' ')).command else { panic!("{line}") };
+        let Some(Command::Cluster(options)) = Cli::parse_from(line.split(' ')).command else {
+            panic!("{line}")
+        };
         assert_eq!(options.common.scheduler_names, ["fluxion", "fluence"]);
         assert_eq!(options.common.listen, None);
     }

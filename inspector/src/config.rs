@@ -141,9 +141,8 @@ fn settings(file: &str, read: File) -> Result<Settings, ConfigError> {
         }
         settings.queues.clear();
         for (index, queue) in queues.into_iter().enumerate() {
-            let queue = queue_config(queue).map_err(|(key, message)| {
-                value(file, format!("queues[{index}].{key}"), message)
-            })?;
+            let queue = queue_config(queue)
+                .map_err(|(key, message)| value(file, format!("queues[{index}].{key}"), message))?;
             if settings.queues.iter().any(|other| other.name == queue.name) {
                 let message = format!("there are two queues '{}'", queue.name);
                 return Err(value(file, format!("queues[{index}].name"), message));

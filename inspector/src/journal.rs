@@ -68,7 +68,10 @@ pub struct Batch {
 impl Batch {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.gone.is_empty() && self.submissions.is_empty() && self.history.is_empty()
+        self.objects.is_empty()
+            && self.gone.is_empty()
+            && self.submissions.is_empty()
+            && self.history.is_empty()
     }
 }
 
@@ -115,8 +118,10 @@ impl Journal {
         let connection = &mut self.connection;
         let id: i64 =
             sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *connection).await.map_err(failed)?;
-        let tables: i64 =
-            sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut *connection).await.map_err(failed)?;
+        let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema")
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(failed)?;
         if id != APPLICATION_ID && (id != 0 || tables > 0) {
             return Err(JournalError::Foreign { path });
         }
@@ -141,8 +146,9 @@ impl Journal {
             .bind(new_cluster_id)
             .execute(&mut *connection)
             .await?;
-        let cluster_id =
-            sqlx::query_scalar("SELECT value FROM facts WHERE key = 'cluster-id'").fetch_one(&mut *connection).await?;
+        let cluster_id = sqlx::query_scalar("SELECT value FROM facts WHERE key = 'cluster-id'")
+            .fetch_one(&mut *connection)
+            .await?;
         let objects = sqlx::query("SELECT uid, kind, namespace, name, body FROM objects ORDER BY uid")
             .try_map(|row: sqlx::sqlite::SqliteRow| {
                 Ok(ObjectRow {

@@ -1,10 +1,22 @@
 //! `fluxion-inspector`: reads the command line and hands over.
 
+use std::process::ExitCode;
+
 use clap::Parser;
 use fluxion_inspector::cli::{Cli, Command};
 use fluxion_inspector::{cluster, logs, standalone, trial};
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let command = cli.command.unwrap_or_else(default_command);
     // A try is about what it shows; the live screen must not be written over.
@@ -26,5 +38,7 @@ fn default_command() -> Command {
     let in_a_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     let name = if in_a_pod { "cluster" } else { "try" };
     // Both have a default for every option, which a test of the command line holds.
-    Cli::parse_from(["fluxion-inspector", name]).command.unwrap_or_else(|| unreachable!("a command was named"))
+    Cli::parse_from(["fluxion-inspector", name])
+        .command
+        .unwrap_or_else(|| unreachable!("a command was named"))
 }

@@ -224,7 +224,10 @@ fn clock(speed: f64, latest: Option<i64>) -> Clock {
     }
     Arc::new(move || {
         let passed = (real() - began) as f64 * speed;
-        #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a server's life; a cast saturates")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "milliseconds of a server's life; a cast saturates"
+        )]
         from.saturating_add(passed as i64)
     })
 }

@@ -21,7 +21,8 @@ impl Server {
     fn start(state: &Path, arguments: &[&str]) -> Self {
         // Left by a killed one: not to be taken for the new one's.
         let _ = fs::remove_file(state.join("server.json"));
-        let process = command(state).args(["standalone"]).args(arguments).stderr(Stdio::null()).spawn().unwrap();
+        let process =
+            command(state).args(["standalone"]).args(arguments).stderr(Stdio::null()).spawn().unwrap();
         Self { process, state: state.to_owned() }
     }
 

@@ -46,7 +46,9 @@ pub(super) async fn post(
             }
             Ok(Taken::Known { called }) => format!("{called} is known"),
             Err(error) if said.is_empty() => return Err(refusal(error)),
-            Err(error) => return Err(Refusal::Conflict(format!("{error}; before that: {}", said.join(", ")))),
+            Err(error) => {
+                return Err(Refusal::Conflict(format!("{error}; before that: {}", said.join(", "))));
+            }
         });
     }
     // Who asks next sees what was made.
@@ -64,7 +66,8 @@ pub(super) async fn post(
 }
 
 fn read(body: &[u8], namespace: &str) -> Result<Vec<Object>, Refusal> {
-    let text = std::str::from_utf8(body).map_err(|_| Refusal::BadRequest("the body is no text".to_owned()))?;
+    let text =
+        std::str::from_utf8(body).map_err(|_| Refusal::BadRequest("the body is no text".to_owned()))?;
     let mut manifests = Manifests::default();
     manifests.read_text("the body", text).map_err(|error| Refusal::BadRequest(error.to_string()))?;
     // From a file a warning goes to the log; here nobody would see it.
@@ -75,7 +78,9 @@ fn read(body: &[u8], namespace: &str) -> Result<Vec<Object>, Refusal> {
     for document in manifests.documents {
         let (place, mut object) = (document.place, document.object);
         if !object.namespaced() {
-            return Err(Refusal::BadRequest(format!("{place}: belongs to no namespace; put it into --cluster")));
+            return Err(Refusal::BadRequest(format!(
+                "{place}: belongs to no namespace; put it into --cluster"
+            )));
         }
         match object.namespace() {
             "" => object.meta_mut().namespace = Some(namespace.to_owned()),

@@ -58,7 +58,8 @@ async fn what_was_written_is_there_again_after_a_kill() {
 async fn other_files_are_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("state.db");
-    std::fs::write(&path, "this is no database, and longer than a header of one hundred bytes ".repeat(40)).unwrap();
+    std::fs::write(&path, "this is no database, and longer than a header of one hundred bytes ".repeat(40))
+        .unwrap();
     let error = Journal::open(dir.path(), "c").await.unwrap_err();
     assert!(matches!(error, JournalError::Damaged { .. }), "{error:?}");
     assert!(error.to_string().contains("state.db") && error.to_string().contains("--state-dir"), "{error}");

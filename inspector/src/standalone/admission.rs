@@ -59,12 +59,22 @@ pub fn admit(
         Object::Deployment(deployment) => {
             let spec = &mut deployment.spec;
             replicas(spec.replicas)?;
-            pod_spec("spec.template.spec", spec.template.spec.as_mut().ok_or_else(no_template)?, ours, priority)?;
+            pod_spec(
+                "spec.template.spec",
+                spec.template.spec.as_mut().ok_or_else(no_template)?,
+                ours,
+                priority,
+            )?;
         }
         Object::StatefulSet(set) => {
             let spec = &mut set.spec;
             replicas(spec.replicas)?;
-            pod_spec("spec.template.spec", spec.template.spec.as_mut().ok_or_else(no_template)?, ours, priority)?;
+            pod_spec(
+                "spec.template.spec",
+                spec.template.spec.as_mut().ok_or_else(no_template)?,
+                ours,
+                priority,
+            )?;
         }
         Object::Node(_) | Object::PodGroup(_) | Object::PriorityClass(_) => {}
     }
@@ -91,7 +101,12 @@ fn identity(object: &mut Object, now: i64, sequence: u64) -> Result<(), Refused>
     let (kind, namespaced) = (object.kind(), object.namespaced());
     let meta = object.meta_mut();
     meta.namespace = if namespaced {
-        Some(meta.namespace.take().filter(|namespace| !namespace.is_empty()).unwrap_or_else(|| "default".to_owned()))
+        Some(
+            meta.namespace
+                .take()
+                .filter(|namespace| !namespace.is_empty())
+                .unwrap_or_else(|| "default".to_owned()),
+        )
     } else {
         None
     };
@@ -104,7 +119,8 @@ fn identity(object: &mut Object, now: i64, sequence: u64) -> Result<(), Refused>
     for (field, text) in [("metadata.name", &name), ("metadata.namespace", &namespace)] {
         let optional = field == "metadata.namespace" && !namespaced;
         if !optional && !is_subdomain(text) {
-            let want = "want lower case letters, digits, '-' and '.', starting and ending with a letter or digit";
+            let want =
+                "want lower case letters, digits, '-' and '.', starting and ending with a letter or digit";
             return Err(refused(field, format!("'{}' is no name: {want}", shorten(text))));
         }
     }
@@ -142,11 +158,15 @@ fn pod_spec(
     if let Some(seconds) = spec.active_deadline_seconds
         && !(1..=i64::from(i32::MAX)).contains(&seconds)
     {
-        return Err(refused(&format!("{field}.activeDeadlineSeconds"), format!("is {seconds}: want 1 to {}", i32::MAX)));
+        return Err(refused(
+            &format!("{field}.activeDeadlineSeconds"),
+            format!("is {seconds}: want 1 to {}", i32::MAX),
+        ));
     }
     // Who is on a node already was placed by somebody else; all others are ours, whatever their manifest says.
     if spec.node_name.is_none() {
-        let named = spec.scheduler_name.as_deref().is_some_and(|name| ours.iter().any(|known| **known == *name));
+        let named =
+            spec.scheduler_name.as_deref().is_some_and(|name| ours.iter().any(|known| **known == *name));
         if !named {
             spec.scheduler_name = ours.first().map(|name| name.to_string());
         }
@@ -159,7 +179,8 @@ fn pod_spec(
             Some("system-cluster-critical") => Some(2_000_000_000),
             Some("system-node-critical") => Some(2_000_001_000),
             Some(class) => Some(priority(class).ok_or_else(|| {
-                let message = format!("there is no PriorityClass '{}': put it into a manifest too", shorten(class));
+                let message =
+                    format!("there is no PriorityClass '{}': put it into a manifest too", shorten(class));
                 refused(&format!("{field}.priorityClassName"), message)
             })?),
         };
@@ -249,7 +270,8 @@ mod tests {
 
     #[test]
     fn who_is_placed_already_stays_with_who_placed_it() {
-        let got = admitted(pod(json!({"containers": [{"name": "c"}], "nodeName": "n1", "schedulerName": "other"})));
+        let got =
+            admitted(pod(json!({"containers": [{"name": "c"}], "nodeName": "n1", "schedulerName": "other"})));
         assert_eq!(got.unwrap()["spec"]["schedulerName"], "other");
         let ours = admitted(pod(json!({"containers": [{"name": "c"}], "schedulerName": "fluence"}))).unwrap();
         assert_eq!(ours["spec"]["schedulerName"], "fluence");
@@ -267,17 +289,31 @@ mod tests {
         };
         let cases = [
             (pod(json!({"containers": []})), "spec.containers"),
-            (pod(json!({"containers": [{"name": "c"}], "activeDeadlineSeconds": 0})), "spec.activeDeadlineSeconds"),
-            (pod(json!({"containers": [{"name": "c"}], "priorityClassName": "none"})), "spec.priorityClassName"),
+            (
+                pod(json!({"containers": [{"name": "c"}], "activeDeadlineSeconds": 0})),
+                "spec.activeDeadlineSeconds",
+            ),
+            (
+                pod(json!({"containers": [{"name": "c"}], "priorityClassName": "none"})),
+                "spec.priorityClassName",
+            ),
             (job(json!({"parallelism": -1})), "spec.parallelism"),
             (job(json!({"parallelism": 2_000_000_000})), "spec.parallelism"),
             (job(json!({"parallelism": 2, "completionMode": "Indexed"})), "spec.completions"),
-            (job(json!({"template": {"spec": {"containers": [{"name": "c"}], "restartPolicy": "Always"}}})),
-                "spec.template.spec.restartPolicy"),
+            (
+                job(
+                    json!({"template": {"spec": {"containers": [{"name": "c"}], "restartPolicy": "Always"}}}),
+                ),
+                "spec.template.spec.restartPolicy",
+            ),
             (json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "Bad_Name"}}), "metadata.name"),
         ];
         for (value, field) in cases {
-            assert_eq!(admitted(value.clone()).map_err(|refused| refused.field), Err(field.to_owned()), "{value}");
+            assert_eq!(
+                admitted(value.clone()).map_err(|refused| refused.field),
+                Err(field.to_owned()),
+                "{value}"
+            );
         }
     }
 }

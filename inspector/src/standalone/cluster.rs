@@ -160,7 +160,10 @@ impl Cluster {
             };
             let Some(object) = object else { continue };
             controllers.extend(controller_uid(object));
-            if !matches!(object, Object::Pod(_) | Object::Node(_) | Object::PodGroup(_) | Object::PriorityClass(_)) {
+            if !matches!(
+                object,
+                Object::Pod(_) | Object::Node(_) | Object::PodGroup(_) | Object::PriorityClass(_)
+            ) {
                 controllers.insert(uid.clone());
             }
             self.set_timer(&uid);
@@ -218,6 +221,9 @@ impl Cluster {
 
     fn reconcile(&mut self, uid: &Uid, at: i64) {
         let Some(owner) = self.store.get(uid) else { return };
+        if owner.meta().deletion_timestamp.is_some() {
+            return;
+        }
         let pods: Vec<&Pod> = self
             .store
             .owned_by(uid)
@@ -227,7 +233,9 @@ impl Cluster {
             Object::Job(job) => job::reconcile(job, &pods, at),
             Object::ReplicaSet(set) => replicas::replica_set(set, &pods),
             Object::StatefulSet(set) => replicas::stateful_set(set, &pods),
-            Object::Deployment(deployment) => replicas::deployment(deployment, self.store.owned_by(uid).count()),
+            Object::Deployment(deployment) => {
+                replicas::deployment(deployment, self.store.owned_by(uid).count())
+            }
             _ => Wish::default(),
         };
         for object in wish.create {

@@ -53,10 +53,13 @@ pub fn next(pod: &Pod, controller: Option<&Object>, keep_ended: i64) -> Option<(
         return Some((stopped, Step::Remove));
     }
     match phase(pod) {
-        "Pending" if holds_a_node(pod) => Some((condition_since(pod, "PodScheduled").unwrap_or(0), Step::Start)),
+        "Pending" if holds_a_node(pod) => {
+            Some((condition_since(pod, "PodScheduled").unwrap_or(0), Step::Start))
+        }
         "Running" => end(pod, controller),
         _ if ended(pod) && controller.is_none() => {
-            let since = condition_since(pod, "Ready").or_else(|| seconds(pod.metadata.creation_timestamp.as_ref()));
+            let since =
+                condition_since(pod, "Ready").or_else(|| seconds(pod.metadata.creation_timestamp.as_ref()));
             Some((since.unwrap_or(0).saturating_add(keep_ended), Step::Remove))
         }
         _ => None,
@@ -67,7 +70,8 @@ fn end(pod: &Pod, controller: Option<&Object>) -> Option<(i64, Step)> {
     let start = seconds(pod.status.as_ref()?.start_time.as_ref())?;
     let limit = pod.spec.as_ref().and_then(|spec| spec.active_deadline_seconds);
     let expires = limit.map(|limit| start.saturating_add(limit));
-    let done = run_time(pod, controller).map(|length| start.saturating_add(length)).or_else(|| planned_end(pod));
+    let done =
+        run_time(pod, controller).map(|length| start.saturating_add(length)).or_else(|| planned_end(pod));
     match (done, expires) {
         (Some(done), Some(expires)) if expires < done => Some((expires, Step::Expire)),
         (Some(done), _) => Some((done, Step::Succeed)),

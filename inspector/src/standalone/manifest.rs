@@ -186,7 +186,10 @@ fn called(value: &Value) -> String {
 }
 
 fn syntax(file: &str, document: usize, message: String) -> ManifestError {
-    ManifestError::Syntax { place: Place { file: file.to_owned(), document, item: None, object: None }, message }
+    ManifestError::Syntax {
+        place: Place { file: file.to_owned(), document, item: None, object: None },
+        message,
+    }
 }
 
 /// JSON has quoted keys; a YAML file may start with a brace too.
@@ -197,7 +200,8 @@ fn looks_like_json(text: &str) -> bool {
 fn json(file: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
     let mut documents = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-        documents.push(value.map_err(|error| syntax(file, documents.len() + 1, format!("not JSON: {error}")))?);
+        documents
+            .push(value.map_err(|error| syntax(file, documents.len() + 1, format!("not JSON: {error}")))?);
     }
     Ok(documents)
 }
@@ -217,7 +221,8 @@ fn yaml(file: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
     let mut reader = text.as_bytes();
     let mut documents = Vec::new();
     for value in serde_saphyr::read_with_options::<_, Value>(&mut reader, options) {
-        documents.push(value.map_err(|error| syntax(file, documents.len() + 1, format!("not YAML: {error}")))?);
+        documents
+            .push(value.map_err(|error| syntax(file, documents.len() + 1, format!("not YAML: {error}")))?);
     }
     Ok(documents)
 }
@@ -246,7 +251,9 @@ mod tests {
 
     #[test]
     fn items_of_a_typed_list_take_its_kind() {
-        let got = read(r#"{"kind": "NodeList", "apiVersion": "v1", "items": [{"metadata": {"name": "n1"}}]}"#).unwrap();
+        let got =
+            read(r#"{"kind": "NodeList", "apiVersion": "v1", "items": [{"metadata": {"name": "n1"}}]}"#)
+                .unwrap();
         assert_eq!((got.documents[0].object.kind(), got.documents[0].object.name()), ("Node", "n1"));
     }
 

@@ -55,6 +55,8 @@ mod tests {
         let first = uid(&["Pod", "a", "b"], 1);
         assert_eq!((first.len(), &first[14..15]), (36, "8"));
         let suffix = random_looking(&["Pod", "a"], 7);
-        assert!(suffix.len() == 5 && suffix.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte)));
+        assert!(
+            suffix.len() == 5 && suffix.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte))
+        );
     }
 }

@@ -191,7 +191,9 @@ fn quantities_as_text(value: &mut Value, depth: u32) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields {
-                if let (true, Value::Object(quantities)) = (QUANTITY_MAPS.contains(&key.as_str()), &mut *field) {
+                if let (true, Value::Object(quantities)) =
+                    (QUANTITY_MAPS.contains(&key.as_str()), &mut *field)
+                {
                     for quantity in quantities.values_mut() {
                         if let Value::Number(number) = quantity {
                             *quantity = Value::String(number.to_string());
@@ -239,13 +241,20 @@ mod tests {
     #[test]
     fn both_pod_groups_are_taken_and_others_are_not() {
         let group = |api_version: &str| {
-            Object::from_value(json!({"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": "g"}}))
+            Object::from_value(
+                json!({"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": "g"}}),
+            )
         };
-        assert_eq!(group("scheduling.x-k8s.io/v1alpha1").unwrap().api_version(), "scheduling.x-k8s.io/v1alpha1");
+        assert_eq!(
+            group("scheduling.x-k8s.io/v1alpha1").unwrap().api_version(),
+            "scheduling.x-k8s.io/v1alpha1"
+        );
         let native = json!({"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": "g"},
             "spec": {"schedulingPolicy": {"gang": {"minCount": 4}}}});
         assert_eq!(Object::from_value(native).unwrap().kind(), "PodGroup");
-        let Err(NotAnObject::Field { path, .. }) = group("scheduling.k8s.io/v1alpha2") else { panic!("refused") };
+        let Err(NotAnObject::Field { path, .. }) = group("scheduling.k8s.io/v1alpha2") else {
+            panic!("refused")
+        };
         assert_eq!(path, "apiVersion");
         assert_eq!(
             group("scheduling.volcano.sh/v1beta1"),

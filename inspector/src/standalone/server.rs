@@ -157,8 +157,10 @@ impl Server {
         if let Some(delay) = object.annotation(SUBMIT_AT) {
             let delay = match delay {
                 "0" | "0s" => 0,
-                text => fluxion_core::duration::parse(text)
-                    .map_err(|problem| NotTaken::SubmitAt { object: called.clone(), problem: problem.to_string() })?,
+                text => fluxion_core::duration::parse(text).map_err(|problem| NotTaken::SubmitAt {
+                    object: called.clone(),
+                    problem: problem.to_string(),
+                })?,
             };
             let due = now.saturating_add(delay);
             if due > now {
@@ -268,7 +270,10 @@ impl Server {
         Duration::from_millis(u64::try_from(wait).unwrap_or(0)).min(NAP)
     }
 
-    fn grant(&mut self, wish: Wish) -> (oneshot::Sender<Vec<Result<Taken, NotTaken>>>, Vec<Result<Taken, NotTaken>>) {
+    fn grant(
+        &mut self,
+        wish: Wish,
+    ) -> (oneshot::Sender<Vec<Result<Taken, NotTaken>>>, Vec<Result<Taken, NotTaken>>) {
         let results = wish.objects.into_iter().map(|object| self.submit(object, false)).collect();
         (wish.answer, results)
     }

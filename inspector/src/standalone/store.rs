@@ -136,20 +136,29 @@ impl Store {
         self.changes.insert(key.clone(), Change::Set(key));
     }
 
-    /// Deletes an object and all that it owns. Pods that run get a moment to stop; [`Store::remove`] ends them.
+    /// Deletes an object and all that it owns. Pods that run get a moment to stop, and their owners go with the
+    /// last of them; [`Store::remove`] ends that.
     pub fn delete(&mut self, uid: &str, now: i64) {
         let mut open = vec![Uid::from(uid)];
         // Manifests can say that two objects own each other.
         let mut seen = BTreeSet::new();
+        let mut order = Vec::new();
         while let Some(uid) = open.pop() {
-            if !seen.insert(uid.clone()) {
-                continue;
+            if seen.insert(uid.clone()) {
+                open.extend(self.owned.get(&uid).into_iter().flatten().cloned());
+                order.push(uid);
             }
-            open.extend(self.owned.get(&uid).into_iter().flatten().cloned());
-            match self.objects.get(&uid) {
-                Some(Object::Pod(pod)) if super::kubelet::holds_a_node(pod) => self.terminate(&uid, now),
-                Some(_) => self.remove(&uid),
-                None => {}
+        }
+        for uid in order.into_iter().rev() {
+            let waits = match self.objects.get(&uid) {
+                Some(Object::Pod(pod)) => super::kubelet::holds_a_node(pod),
+                Some(_) => self.owned.contains_key(&uid),
+                None => continue,
+            };
+            if waits {
+                self.terminate(&uid, now);
+            } else {
+                self.remove(&uid);
             }
         }
     }
@@ -163,20 +172,26 @@ impl Store {
         }
     }
 
-    /// Takes an object away at once.
+    /// Takes an object away at once, and with the last one that it owned a controller that is being deleted.
     pub fn remove(&mut self, uid: &str) {
-        let Some((uid, object)) = self.objects.remove_entry(uid) else { return };
-        self.sequence += 1;
-        self.names.remove(&name_key(&object));
-        if let Some(owner) = controller_uid(&object)
-            && let Some(owned) = self.owned.get_mut(&owner)
-        {
-            owned.remove(&uid);
-            if owned.is_empty() {
-                self.owned.remove(&owner);
+        let mut next = Some(Uid::from(uid));
+        while let Some((uid, object)) = next.take().and_then(|uid| self.objects.remove_entry(&uid)) {
+            self.sequence += 1;
+            self.names.remove(&name_key(&object));
+            if let Some(owner) = controller_uid(&object)
+                && let Some(owned) = self.owned.get_mut(&owner)
+            {
+                owned.remove(&uid);
+                if owned.is_empty() {
+                    self.owned.remove(&owner);
+                    let deleting = |owner: &Object| {
+                        owner.meta().deletion_timestamp.is_some() && !matches!(owner, Object::Pod(_))
+                    };
+                    next = self.objects.get(&owner).is_some_and(deleting).then_some(owner);
+                }
             }
+            self.changes.insert(uid, Change::Gone(Box::new(object)));
         }
-        self.changes.insert(uid, Change::Gone(Box::new(object)));
     }
 
     /// What changed since the last call, in order of uid.
@@ -239,7 +254,9 @@ mod tests {
     }
 
     fn pod(name: &str) -> Object {
-        object(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [{"name": "c"}]}}))
+        object(
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [{"name": "c"}]}}),
+        )
     }
 
     #[test]
@@ -268,7 +285,8 @@ mod tests {
         assert_eq!(again.get(&uid), Some(&kept));
         assert!(again.take_changes().is_empty(), "nothing changed by that");
         let other = again.create(pod("q"), NOW, &["fluxion".into()]).unwrap();
-        let version = |object: &Object| object.meta().resource_version.clone().unwrap().parse::<u64>().unwrap();
+        let version =
+            |object: &Object| object.meta().resource_version.clone().unwrap().parse::<u64>().unwrap();
         assert!(version(again.get(&other).unwrap()) > version(&kept));
     }
 }

@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn only_what_was_lost_is_named() {
-        let written = json!({"a": {"b": 1, "typo": 2}, "list": [{"x": 1}, {"y": 2}], "empty": {}, "none": null});
+        let written =
+            json!({"a": {"b": 1, "typo": 2}, "list": [{"x": 1}, {"y": 2}], "empty": {}, "none": null});
         let understood = json!({"a": {"b": 1}, "list": [{"x": 1}, {}]});
         assert_eq!(unknown_fields(&written, &understood), ["a.typo", "list[1].y"]);
         assert!(unknown_fields(&written, &written).is_empty());

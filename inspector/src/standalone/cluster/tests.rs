@@ -103,7 +103,7 @@ fn cancelled_pods_stop_and_stay_away() {
     cluster.settle(NOW);
     cluster.delete(&uid, NOW + 3);
     cluster.settle(NOW + 3);
-    assert!(cluster.store().get(&uid).is_none());
+    assert!(cluster.store().get(&uid).unwrap().meta().deletion_timestamp.is_some());
     assert_eq!(phases(&cluster), ["Running", "Running"], "they hold their nodes until they have stopped");
     cluster.settle(NOW + 4);
     assert_eq!(cluster.store().iter().count(), 0);

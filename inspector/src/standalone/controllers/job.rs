@@ -104,11 +104,13 @@ pub fn reconcile(job: &Job, pods: &[&Pod], now: i64) -> Wish {
     };
     let mut active = count.active.len();
     if complete || expired || too_many {
-        wish.delete = count.active.iter().filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect();
+        wish.delete =
+            count.active.iter().filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect();
         active = 0;
         end(&mut status, complete, expired, now);
     } else if suspended {
-        wish.delete = count.active.iter().filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect();
+        wish.delete =
+            count.active.iter().filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect();
         active = 0;
     } else {
         let wanted = match completions {
@@ -130,7 +132,8 @@ pub fn reconcile(job: &Job, pods: &[&Pod], now: i64) -> Wish {
     status.succeeded = number(succeeded);
     status.failed = number(count.failed);
     status.ready = number(count.active.iter().filter(|pod| phase(pod) == "Running" && !ended(pod)).count());
-    status.completed_indexes = (indexed && !count.indexes_done.is_empty()).then(|| ranges(&count.indexes_done));
+    status.completed_indexes =
+        (indexed && !count.indexes_done.is_empty()).then(|| ranges(&count.indexes_done));
     if job.status.as_ref() != Some(&status) {
         wish.owner = Some(Object::Job(Box::new(Job { status: Some(status), ..job.clone() })));
     }
@@ -203,7 +206,11 @@ fn ranges(indexes: &BTreeSet<i32>) -> String {
         }
         let comma = if text.is_empty() { "" } else { "," };
         // Writing into a String can't fail.
-        let _ = if first == last { write!(text, "{comma}{first}") } else { write!(text, "{comma}{first}-{last}") };
+        let _ = if first == last {
+            write!(text, "{comma}{first}")
+        } else {
+            write!(text, "{comma}{first}-{last}")
+        };
     }
     text
 }

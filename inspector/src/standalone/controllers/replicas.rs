@@ -66,7 +66,8 @@ pub fn stateful_set(set: &StatefulSet, pods: &[&Pod]) -> Wish {
     for number in 0..wanted(spec.replicas) {
         let name = format!("{}-{number}", owner.name());
         let there = pods.iter().find(|pod| pod.metadata.name.as_deref() == Some(name.as_str()));
-        let runs = there.is_some_and(|pod| phase(pod) == "Running" && pod.metadata.deletion_timestamp.is_none());
+        let runs =
+            there.is_some_and(|pod| phase(pod) == "Running" && pod.metadata.deletion_timestamp.is_none());
         if there.is_none() {
             let mut pod = pod_of(&owner, owner.name(), &spec.template);
             pod.metadata.name = Some(name);

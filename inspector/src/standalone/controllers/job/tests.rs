@@ -31,7 +31,8 @@ impl World {
         let wish = reconcile(&self.job, &self.pods.iter().collect::<Vec<_>>(), self.now);
         self.pods.retain(|pod| !wish.delete.iter().any(|uid| Some(&**uid) == pod.metadata.uid.as_deref()));
         for mut object in wish.create {
-            admit(&mut object, self.now, self.pods.len() as u64 + 100, &[Arc::from("fluxion")], &|_| None).unwrap();
+            admit(&mut object, self.now, self.pods.len() as u64 + 100, &[Arc::from("fluxion")], &|_| None)
+                .unwrap();
             let Object::Pod(pod) = object else { unreachable!() };
             self.pods.push(*pod);
         }
