@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// How many sessions are answered line for line; fewer is a step back.
-const REACHED: usize = 642;
+const REACHED: usize = 645;
 
 /// A session that takes longer has hung.
 const PATIENCE: Duration = Duration::from_mins(2);
