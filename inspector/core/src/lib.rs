@@ -23,6 +23,7 @@ pub mod quirks;
 pub mod request;
 pub mod resources;
 pub mod search;
+pub mod sim;
 pub mod state;
 
 #[cfg(test)]

@@ -1,0 +1,230 @@
+//! A simulator: a trace of jobs on a cluster under a queue policy, with a virtual clock.
+//!
+//! It drives the same queue pass over the same books as the scheduler does. Between two events nothing
+//! happens, so a year takes as long as its number of arrivals and ends.
+
+mod measure;
+mod trace;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
+use crate::queue::{PassJob, QueueConfig, pass};
+use crate::request::{Request, Shape};
+use crate::resources::ResourceList;
+
+pub use measure::{Report, Spread};
+pub use trace::{TraceError, read_csv, read_swf};
+
+/// A cluster of equal nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// How many nodes.
+    pub nodes: u32,
+    /// Cores of each.
+    pub cores: u32,
+    /// Whether jobs get whole nodes.
+    pub whole_nodes: bool,
+}
+
+/// A job of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The number it has in the trace.
+    pub id: u64,
+    /// When it is submitted, in seconds.
+    pub submit: i64,
+    /// Cores that it wants.
+    pub cores: u32,
+    /// Seconds that it asks for, at least 1: it is ended then.
+    pub limit: i64,
+    /// Seconds that it would run.
+    pub run: i64,
+    /// Larger goes first.
+    pub priority: i64,
+}
+
+/// What became of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// When it started, in seconds.
+    pub start: i64,
+    /// When it ended, in seconds.
+    pub end: i64,
+}
+
+/// What became of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// For each job of the trace in its order; none for one that the cluster can never run.
+    pub jobs: Vec<Option<Ran>>,
+    /// Passes over the queue.
+    pub passes: u64,
+}
+
+/// The cluster can't be simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimError {
+    /// More jobs than have numbers.
+    #[error("more than 4294967295 jobs: split the trace")]
+    TooManyJobs,
+    /// No node, or nodes without cores.
+    #[error("a cluster needs at least one node with one core")]
+    NoCores,
+}
+
+/// A cluster in use, and who waits for it.
+struct Simulation<'a> {
+    machine: Machine,
+    trace: &'a [Job],
+    config: &'a QueueConfig,
+    inventory: Inventory,
+    /// Waiting jobs in queue order: priority, submission, place in the trace.
+    waiting: BTreeMap<(i64, i64, u32), Arc<Request>>,
+    ends: BTreeSet<(i64, u32)>,
+    /// How many holdings each running job has.
+    holdings: BTreeMap<u32, usize>,
+    outcome: Outcome,
+}
+
+/// Plays a trace. `progress` is told after every moment how many jobs have ended or were refused.
+pub fn simulate(
+    machine: Machine,
+    trace: &[Job],
+    config: &QueueConfig,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Outcome, SimError> {
+    if machine.nodes == 0 || machine.cores == 0 {
+        return Err(SimError::NoCores);
+    }
+    let count = u32::try_from(trace.len()).map_err(|_| SimError::TooManyJobs)?;
+    let mut arrivals: Vec<u32> = (0..count).collect();
+    arrivals.sort_by_key(|&index| trace[index as usize].submit);
+    let mut simulation = Simulation::new(machine, trace, config);
+    let mut arrivals = arrivals.into_iter().peekable();
+    let mut done = 0;
+    loop {
+        let arrival = arrivals.peek().map(|&index| trace[index as usize].submit);
+        let end = simulation.ends.first().map(|&(end, _)| end);
+        let Some(now) = arrival.into_iter().chain(end).min() else { return Ok(simulation.outcome) };
+        done += simulation.end_jobs(now);
+        while let Some(index) = arrivals.next_if(|&index| trace[index as usize].submit == now) {
+            done += usize::from(!simulation.arrive(index));
+        }
+        simulation.schedule(now);
+        progress(done);
+    }
+}
+
+impl<'a> Simulation<'a> {
+    fn new(machine: Machine, trace: &'a [Job], config: &'a QueueConfig) -> Self {
+        let mut inventory = Inventory::new();
+        for index in 0..machine.nodes {
+            let mut has = ResourceList::new();
+            has.set("cpu", u64::from(machine.cores));
+            let name: Arc<str> = format!("node{index}").into();
+            inventory.set_node(NodeSpec {
+                uid: name.clone(),
+                name,
+                ready: true,
+                capacity: has.clone(),
+                allocatable: has,
+                ..NodeSpec::default()
+            });
+        }
+        Self {
+            machine,
+            trace,
+            config,
+            inventory,
+            waiting: BTreeMap::new(),
+            ends: BTreeSet::new(),
+            holdings: BTreeMap::new(),
+            outcome: Outcome { jobs: vec![None; trace.len()], passes: 0 },
+        }
+    }
+
+    /// What a job asks for; none when the cluster is too small for it.
+    fn request(&self, job: &Job) -> Option<Request> {
+        let Machine { nodes, cores, whole_nodes } = self.machine;
+        let (count, each) = if whole_nodes { (job.cores.div_ceil(cores), cores) } else { (job.cores, 1) };
+        let fits = if whole_nodes {
+            count <= nodes
+        } else {
+            u64::from(count) <= u64::from(nodes) * u64::from(cores)
+        };
+        let mut needs = ResourceList::new();
+        needs.set("cpu", u64::from(each));
+        let shape =
+            Shape { count, needs: Arc::new(needs), constraint: Arc::default(), ports: Arc::default() };
+        let duration = Some(job.limit.max(1));
+        (fits && count > 0).then(|| Request { shapes: vec![shape], level: None, domain: None, duration })
+    }
+
+    /// Puts a job into the queue; false when it can never run.
+    fn arrive(&mut self, index: u32) -> bool {
+        let job = &self.trace[index as usize];
+        let Some(request) = self.request(job) else { return false };
+        let first = job.priority.checked_neg().unwrap_or(i64::MAX);
+        self.waiting.insert((first, job.submit, index), Arc::new(request));
+        true
+    }
+
+    /// Frees what jobs held that end at a moment; answers how many ended.
+    fn end_jobs(&mut self, now: i64) -> usize {
+        let mut ended = 0;
+        while let Some(&(_, index)) = self.ends.first().filter(|(end, _)| *end <= now) {
+            self.ends.pop_first();
+            for part in 0..self.holdings.remove(&index).unwrap_or(0) {
+                self.inventory.release(&holder(index, part));
+            }
+            ended += 1;
+        }
+        ended
+    }
+
+    fn schedule(&mut self, now: i64) {
+        let depth = self.config.queue_depth;
+        let keys: Vec<_> = self.waiting.keys().take(depth).copied().collect();
+        let jobs: Vec<PassJob> = (self.waiting.iter().take(depth))
+            .map(|((_, _, index), request)| PassJob { id: *index, request: request.clone() })
+            .collect();
+        if jobs.is_empty() {
+            return;
+        }
+        self.outcome.passes += 1;
+        let result = pass(&mut self.inventory, self.config, &jobs, now, u64::MAX, None);
+        let places: BTreeMap<u32, (i64, i64, u32)> = keys.into_iter().map(|key| (key.2, key)).collect();
+        for (index, placement) in result.started {
+            let Some(request) = places.get(&index).and_then(|key| self.waiting.remove(key)) else { continue };
+            let job = &self.trace[index as usize];
+            for (part, slot) in placement.slots.iter().enumerate() {
+                let cores = request.shapes[slot.shape as usize].needs.get("cpu") * u64::from(slot.count);
+                let mut needs = ResourceList::new();
+                needs.set("cpu", cores);
+                let hold = Hold {
+                    needs: Arc::new(needs),
+                    ports: Arc::default(),
+                    from: now,
+                    until: request.end(now),
+                    kind: HoldKind::Bound,
+                    permanent: false,
+                    job: Some(index),
+                };
+                self.inventory.hold(holder(index, part), &slot.node, hold);
+            }
+            self.holdings.insert(index, placement.slots.len());
+            let end = now.saturating_add(job.run.min(job.limit).max(1));
+            self.ends.insert((end, index));
+            self.outcome.jobs[index as usize] = Some(Ran { start: now, end });
+        }
+    }
+}
+
+fn holder(index: u32, part: usize) -> Arc<str> {
+    format!("job/{index}/{part}").into()
+}
+
+#[cfg(test)]
+mod tests;

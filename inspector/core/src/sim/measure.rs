@@ -1,0 +1,85 @@
+//! What an outcome is worth: makespan, waiting, slowdown, utilisation.
+
+use serde::Serialize;
+
+use super::{Job, Machine, Outcome};
+
+/// Jobs shorter than this count as this long in slowdowns, in seconds; else the shortest dominate.
+const SLOWDOWN_BOUND: i64 = 10;
+
+/// How a figure is spread over jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// The mean.
+    pub mean: f64,
+    /// Half of the jobs have at most this.
+    pub median: f64,
+    /// 95 of 100 jobs have at most this.
+    pub p95: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let Some(&max) = values.last() else { return Self::default() };
+        let at = |hundredths: usize| values[(values.len() * hundredths).div_ceil(100).max(1) - 1];
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Self { mean, median: at(50), p95: at(95), max }
+    }
+}
+
+/// The figures of one outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Jobs that ran.
+    pub ran: usize,
+    /// Jobs that the cluster can never run.
+    pub refused: usize,
+    /// Seconds from the first submission to the last end.
+    pub makespan: i64,
+    /// Seconds between submission and start.
+    pub wait: Spread,
+    /// (wait + run) / run, runs counted as at least 10 s, and never below 1.
+    pub slowdown: Spread,
+    /// Share of all cores that jobs used during the makespan, 0 to 1.
+    pub utilisation: f64,
+    /// Passes over the queue.
+    pub passes: u64,
+}
+
+impl Report {
+    /// Sums up an outcome of a trace on a machine.
+    pub fn new(machine: Machine, trace: &[Job], outcome: &Outcome) -> Self {
+        let (mut waits, mut slowdowns) = (Vec::new(), Vec::new());
+        let (mut first, mut last, mut used) = (i64::MAX, i64::MIN, 0.0);
+        for (job, ran) in trace.iter().zip(&outcome.jobs) {
+            let Some(ran) = ran else { continue };
+            let (wait, run) = (ran.start - job.submit, ran.end - ran.start);
+            let bounded = run.max(SLOWDOWN_BOUND) as f64;
+            waits.push(wait as f64);
+            slowdowns.push(((wait + run) as f64 / bounded).max(1.0));
+            (first, last) = (first.min(job.submit), last.max(ran.end));
+            let cores = if machine.whole_nodes {
+                u64::from(job.cores.div_ceil(machine.cores)) * u64::from(machine.cores)
+            } else {
+                u64::from(job.cores)
+            };
+            used += cores as f64 * run as f64;
+        }
+        let ran = waits.len();
+        let makespan = if ran == 0 { 0 } else { last - first };
+        let offered = f64::from(machine.nodes) * f64::from(machine.cores) * makespan as f64;
+        Self {
+            ran,
+            refused: trace.len() - ran,
+            makespan,
+            wait: Spread::of(waits),
+            slowdown: Spread::of(slowdowns),
+            utilisation: if offered > 0.0 { used / offered } else { 0.0 },
+            passes: outcome.passes,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+use super::*;
+use crate::queue::QueuePolicy;
+
+const MACHINE: Machine = Machine { nodes: 2, cores: 2, whole_nodes: false };
+
+fn config(policy: QueuePolicy) -> QueueConfig {
+    QueueConfig { policy, ..QueueConfig::default() }
+}
+
+fn starts(trace: &[Job], machine: Machine, policy: QueuePolicy) -> Vec<Option<i64>> {
+    let outcome = simulate(machine, trace, &config(policy), &mut |_| ()).unwrap();
+    outcome.jobs.iter().map(|ran| ran.map(|ran| ran.start)).collect()
+}
+
+fn csv(text: &str) -> Vec<Job> {
+    read_csv(&format!("submit,cores,run,limit,priority\n{text}")).unwrap()
+}
+
+#[test]
+fn a_short_job_passes_a_wide_one_where_the_policy_lets_it() {
+    // Half of the cluster is busy for 100 s; the wide job waits for it; one short, one long job behind.
+    let trace = csv("0,2,100,100,0\n1,4,50,50,0\n2,1,20,30,0\n3,1,300,300,0");
+    assert_eq!(starts(&trace, MACHINE, QueuePolicy::Fcfs), [Some(0), Some(100), Some(150), Some(150)]);
+    assert_eq!(starts(&trace, MACHINE, QueuePolicy::Easy), [Some(0), Some(100), Some(2), Some(150)]);
+    assert_eq!(starts(&trace, MACHINE, QueuePolicy::Conservative), [Some(0), Some(100), Some(2), Some(150)]);
+}
+
+#[test]
+fn a_job_that_ends_early_lets_the_next_start_early() {
+    let trace = csv("0,4,10,100,0\n1,4,10,100,0");
+    assert_eq!(starts(&trace, MACHINE, QueuePolicy::Easy), [Some(0), Some(10)]);
+}
+
+#[test]
+fn a_job_is_ended_at_its_limit_and_priority_goes_first() {
+    let trace = csv("0,4,1000,100,0\n1,4,10,10,0\n2,4,10,10,5");
+    assert_eq!(starts(&trace, MACHINE, QueuePolicy::Easy), [Some(0), Some(110), Some(100)]);
+}
+
+#[test]
+fn what_can_never_run_is_refused() {
+    let trace = csv("0,5,10,10,0\n0,4,10,10,0");
+    assert_eq!(starts(&trace, MACHINE, QueuePolicy::Easy), [None, Some(0)]);
+    let report = Report::new(
+        MACHINE,
+        &trace,
+        &simulate(MACHINE, &trace, &config(QueuePolicy::Easy), &mut |_| ()).unwrap(),
+    );
+    assert_eq!((report.ran, report.refused, report.makespan), (1, 1, 10));
+    assert!((report.utilisation - 1.0).abs() < 1e-9);
+    let none = Machine { cores: 0, ..MACHINE };
+    assert_eq!(simulate(none, &trace, &config(QueuePolicy::Easy), &mut |_| ()), Err(SimError::NoCores));
+}
+
+#[test]
+fn whole_nodes_are_not_shared() {
+    let trace = csv("0,1,10,10,0\n0,1,10,10,0\n0,1,10,10,0");
+    let machine = Machine { whole_nodes: true, ..MACHINE };
+    assert_eq!(starts(&trace, machine, QueuePolicy::Easy), [Some(0), Some(0), Some(10)]);
+}
+
+#[test]
+fn figures_are_what_one_adds_up() {
+    let trace = csv("0,4,100,100,0\n0,4,100,100,0");
+    let outcome = simulate(MACHINE, &trace, &config(QueuePolicy::Easy), &mut |_| ()).unwrap();
+    let report = Report::new(MACHINE, &trace, &outcome);
+    assert_eq!(report.wait, Spread { mean: 50.0, median: 0.0, p95: 100.0, max: 100.0 });
+    assert_eq!(report.slowdown, Spread { mean: 1.5, median: 1.0, p95: 2.0, max: 2.0 });
+    assert_eq!(report.makespan, 200);
+}
+
+#[test]
+fn reads_the_standard_workload_format() {
+    let text = "; UnixStartTime: 0\n  1 10 -1 60 8 -1 -1 -1 100 -1 1 1 1 1 1 -1 -1 -1\n\
+        2 20 5 30 8 -1 -1 16 -1 -1 1 1 1 1 1 -1 -1 -1\n3 30 -1 -1 8 -1 -1 8 60 -1 5 1 1 1 1 -1 -1 -1\n";
+    let (jobs, left_out) = read_swf(text).unwrap();
+    assert_eq!(left_out, 1);
+    assert_eq!(jobs[0], Job { id: 1, submit: 10, cores: 8, limit: 100, run: 60, priority: 0 });
+    assert_eq!(jobs[1], Job { id: 2, submit: 20, cores: 16, limit: 30, run: 30, priority: 0 });
+}
+
+#[test]
+fn says_which_line_of_a_trace_is_wrong() {
+    for text in ["1 2 3", "1 x 3 4 5 6 7 8 9", "1 -5 0 4 5 6 7 8 9", "1 5 0 4 5 6 7 8 99999999999999999"] {
+        assert_eq!(read_swf(&format!(";\n{text}")).unwrap_err().line, 2, "{text}");
+    }
+    for text in [
+        "",
+        "submit,cores",
+        "submit,cores,run,colour",
+        "submit,cores,run\n1,0,3",
+        "submit,cores,run\n1,2",
+        "submit,cores,run\n1,2,x",
+    ] {
+        assert!(read_csv(text).is_err(), "{text}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Traces: the Standard Workload Format of the Parallel Workloads Archive, and a simple CSV.
+
+use super::Job;
+
+/// A line of a trace makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct TraceError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+fn wrong(line: usize, what: impl Into<String>) -> TraceError {
+    TraceError { line, what: what.into() }
+}
+
+/// The longest time that a job may ask for, in seconds: a thousand years.
+const LONGEST: i64 = 1000 * 366 * 86_400;
+
+/// Makes a job of figures that were read; a limit below 1 means that the run time is the limit.
+fn job(line: usize, id: u64, figures: [i64; 5]) -> Result<Job, TraceError> {
+    let [submit, cores, run, limit, priority] = figures;
+    let cores = u32::try_from(cores).ok().filter(|cores| *cores > 0);
+    let cores = cores.ok_or_else(|| wrong(line, "the number of processors must be 1 to 4294967295"))?;
+    let run = run.max(1);
+    let limit = if limit < 1 { run } else { limit };
+    for (what, value) in [("submit time", submit), ("run time", run), ("time limit", limit)] {
+        if !(0..=LONGEST).contains(&value) {
+            return Err(wrong(line, format!("{what} {value} is not within 0 to {LONGEST} s")));
+        }
+    }
+    Ok(Job { id, submit, cores, limit, run, priority })
+}
+
+/// Reads the Standard Workload Format: 18 numbers a line, `;` begins a remark. Used are job number (1),
+/// submit time (2), run time (4), processors (8, or 5 where that is -1) and requested time (9). Jobs
+/// that never ran (no run time or no processors) are left out; answers the jobs and how many those were.
+pub fn read_swf(text: &str) -> Result<(Vec<Job>, usize), TraceError> {
+    let mut jobs = Vec::new();
+    let mut left_out = 0;
+    for (index, line) in text.lines().enumerate() {
+        let line_number = index + 1;
+        let line = line.trim();
+        if line.is_empty() || line.starts_with(';') {
+            continue;
+        }
+        let figures: Vec<i64> = line
+            .split_whitespace()
+            .map(|word| {
+                number(word).ok_or_else(|| wrong(line_number, format!("`{word:.20}` is not a number")))
+            })
+            .collect::<Result<_, _>>()?;
+        if figures.len() < 9 {
+            return Err(wrong(line_number, format!("{} fields; the format has 18", figures.len())));
+        }
+        let cores = if figures[7] > 0 { figures[7] } else { figures[4] };
+        if cores <= 0 || figures[3] < 0 {
+            left_out += 1;
+            continue;
+        }
+        let id = u64::try_from(figures[0]).unwrap_or(line_number as u64);
+        jobs.push(job(line_number, id, [figures[1], cores, figures[3], figures[8], 0])?);
+    }
+    Ok((jobs, left_out))
+}
+
+/// A whole number; fractions of seconds are cut off.
+fn number(word: &str) -> Option<i64> {
+    let whole = word.split_once('.').map_or(word, |(whole, _)| whole);
+    whole.parse().ok()
+}
+
+/// Reads a CSV with a header that names its columns, in any order: `submit`, `cores`, `run` and
+/// optionally `limit` (default: run), `priority` (default: 0), `id` (default: the line). Times are in seconds.
+pub fn read_csv(text: &str) -> Result<Vec<Job>, TraceError> {
+    const NAMES: [&str; 6] = ["submit", "cores", "run", "limit", "priority", "id"];
+    let mut lines = text.lines().enumerate().filter(|(_, line)| {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with('#')
+    });
+    let (index, header) =
+        lines.next().ok_or_else(|| wrong(1, "no header: submit,cores,run[,limit,priority,id]"))?;
+    let columns: Vec<&str> = header.split(',').map(str::trim).collect();
+    if let Some(unknown) = columns.iter().find(|name| !NAMES.contains(name)) {
+        return Err(wrong(
+            index + 1,
+            format!("unknown column `{unknown:.20}`; known are {}", NAMES.join(", ")),
+        ));
+    }
+    let places = NAMES.map(|name| columns.iter().position(|column| *column == name));
+    if let Some(missing) = NAMES.iter().zip(&places).take(3).find(|(_, place)| place.is_none()) {
+        return Err(wrong(index + 1, format!("the column {} is missing", missing.0)));
+    }
+    let mut jobs = Vec::new();
+    for (index, line) in lines {
+        let line_number = index + 1;
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        if fields.len() != columns.len() {
+            return Err(wrong(line_number, format!("{} fields, {} columns", fields.len(), columns.len())));
+        }
+        let figure = |which: usize, otherwise: i64| match places[which].map(|place| fields[place]) {
+            None | Some("") => Ok(otherwise),
+            Some(text) => {
+                number(text).ok_or_else(|| wrong(line_number, format!("`{text:.20}` is not a number")))
+            }
+        };
+        let id = u64::try_from(figure(5, -1)?).unwrap_or(line_number as u64);
+        let figures = [figure(0, 0)?, figure(1, 0)?, figure(2, 0)?, figure(3, 0)?, figure(4, 0)?];
+        jobs.push(job(line_number, id, figures)?);
+    }
+    Ok(jobs)
+}

@@ -1,0 +1,75 @@
+//! The program as its users run it.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't run the program has failed")]
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn sim(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fluxion-sim"))
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+const TRACE: [&str; 5] = ["examples/traces/mixed.csv", "--nodes", "8", "--cores-per-node", "16"];
+
+#[test]
+fn policies_are_compared_side_by_side() {
+    let output = sim(&TRACE);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let header: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(header, ["FCFS", "EASY", "CONSERVATIVE", "HYBRID"]);
+    let line =
+        |title: &str| text.lines().find(|line| line.trim_start().starts_with(title)).unwrap().to_owned();
+    assert_eq!(line("jobs run").split_whitespace().filter(|word| *word == "120").count(), 4);
+}
+
+#[test]
+fn json_has_figures_and_the_schedule_where_asked() {
+    let mut arguments = TRACE.to_vec();
+    arguments.extend([
+        "-o",
+        "json",
+        "--schedule",
+        "--policy",
+        "easy",
+        "--policy",
+        "fcfs",
+        "--policy",
+        "easy",
+    ]);
+    let document: Value = serde_json::from_slice(&sim(&arguments).stdout).unwrap();
+    let results = document["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2);
+    let wait = |index: usize| results[index]["wait"]["mean"].as_f64().unwrap();
+    assert!(wait(0) < wait(1), "backfill shortens waiting: {} {}", wait(0), wait(1));
+    for result in results {
+        let mut used = Vec::new();
+        for job in result["schedule"].as_array().unwrap() {
+            assert!(job["start"].as_i64() >= job["submit"].as_i64());
+            used.push((job["start"].as_i64().unwrap(), job["end"].as_i64().unwrap()));
+        }
+        assert_eq!(used.len(), 120);
+        let end = used.iter().map(|(_, end)| *end).max();
+        assert!(end >= result["makespan"].as_i64());
+    }
+}
+
+#[test]
+fn mistakes_are_named() {
+    for (arguments, status, message) in [
+        (&["nowhere.swf", "--nodes", "1"][..], 1, "reading the trace nowhere.swf"),
+        (&["Cargo.toml", "--nodes", "1"], 1, "line 1"),
+        (&["examples/traces/mixed.csv", "--nodes", "0"], 2, "0 is not in 1..=1000000"),
+        (&["examples/traces/mixed.csv"], 2, "--nodes"),
+    ] {
+        let output = sim(arguments);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{text}");
+        assert!(text.contains(message), "{text}");
+    }
+}
