@@ -86,9 +86,12 @@ async fn kube_scheduler(cluster: &Cluster, client: &Client, arguments: &Argument
     create(client, arguments, |index| PodManifest::new(&format!("theirs-{index}")).foreign()).await?;
     let bound = tokio::spawn(rate(client.clone(), arguments.pods));
     let mut command = Command::new(cluster.tools().path(Tool::Scheduler));
-    command
-        .arg(format!("--kubeconfig={}", cluster.kubeconfig().display()))
-        .args(["--leader-elect=false", "--kube-api-qps=5000", "--kube-api-burst=5000", "--secure-port=0"]);
+    command.arg(format!("--kubeconfig={}", cluster.kubeconfig().display())).args([
+        "--leader-elect=false",
+        "--kube-api-qps=5000",
+        "--kube-api-burst=5000",
+        "--secure-port=0",
+    ]);
     let mut scheduler = cluster.run("kube-scheduler", command)?;
     let rate = bound.await??;
     scheduler.kill();
