@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fluxion_core::event::{Effect, Event};
-use fluxion_core::state::State;
+use fluxion_core::state::{PassReport, State};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -75,6 +75,7 @@ impl Engine {
             asked,
             answered,
             last_now: now.div_euclid(1000),
+            passing: Duration::ZERO,
         };
         let runtime = tokio::runtime::Handle::current();
         std::thread::Builder::new().name("engine".to_owned()).spawn(move || runtime.block_on(run.run()))?;
@@ -93,6 +94,8 @@ struct Loop {
     asked: Arc<AtomicU64>,
     answered: watch::Sender<u64>,
     last_now: i64,
+    /// Time spent on the pass that is not complete yet.
+    passing: Duration,
 }
 
 impl Loop {
@@ -134,9 +137,21 @@ impl Loop {
         if batch.is_empty() {
             batch.push(Event::Tick);
         }
+        let passes = |state: &State| -> Vec<PassReport> {
+            state.queues().iter().map(|queue| state.last_pass(&queue.name)).collect()
+        };
+        let before = passes(&self.state);
         let began = Instant::now();
         let effects = self.state.step(now, batch);
-        self.metrics.step(began.elapsed());
+        let took = began.elapsed();
+        self.metrics.step(took);
+        self.passing += took;
+        if !self.state.unfinished() {
+            let passing = std::mem::take(&mut self.passing);
+            if passes(&self.state) != before {
+                self.publisher.pass_took(passing);
+            }
+        }
         effects.is_empty() || self.effects.send(effects).await.is_ok()
     }
 

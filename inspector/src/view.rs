@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fluxion_core::model::Text;
 use fluxion_core::state::{JobId, State};
 
+use crate::engine::Published;
+
 pub mod audit;
 pub mod cancel;
 pub mod explain;
@@ -50,12 +52,20 @@ impl Viewer {
 pub struct Lens<'a> {
     pub state: &'a State,
     pub viewer: &'a Viewer,
+    /// How long the last pass over the queues took.
+    pub pass_seconds: f64,
     positions: OnceCell<BTreeMap<JobId, u32>>,
 }
 
 impl<'a> Lens<'a> {
+    /// A published snapshot as this viewer sees it.
+    pub fn of(published: &'a Published, viewer: &'a Viewer) -> Self {
+        Self { pass_seconds: published.pass_seconds, ..Self::new(&published.state, viewer) }
+    }
+
+    /// A state of which nobody measured anything.
     pub fn new(state: &'a State, viewer: &'a Viewer) -> Self {
-        Self { state, viewer, positions: OnceCell::new() }
+        Self { state, viewer, pass_seconds: 0.0, positions: OnceCell::new() }
     }
 
     /// 1-based place of a job among the pending ones of its queue that the viewer may see.

@@ -62,6 +62,8 @@ pub struct Published {
     /// When this was last known to be what there is; epoch seconds.
     pub observed_at: i64,
     pub role: Role,
+    /// How long the last complete pass over the queues took, with all that was done in the same steps.
+    pub pass_seconds: f64,
 }
 
 pub(super) struct Publisher {
@@ -70,19 +72,21 @@ pub(super) struct Publisher {
     role: SharedRole,
     sequence: u64,
     last: Instant,
+    pass_seconds: f64,
 }
 
 impl Publisher {
     /// `now` is epoch milliseconds.
     pub(super) fn new(state: State, role: Role, now: i64) -> Self {
         let sequence = u64::try_from(now).unwrap_or(0).max(1) << 20;
-        let first = Published { state, sequence, observed_at: now.div_euclid(1000), role };
+        let first = Published { state, sequence, observed_at: now.div_euclid(1000), role, pass_seconds: 0.0 };
         Self {
             current: Arc::new(ArcSwap::from_pointee(first)),
             changes: watch::Sender::new(sequence),
             role: SharedRole(Arc::new(AtomicU8::new(role as u8))),
             sequence,
             last: Instant::now(),
+            pass_seconds: 0.0,
         }
     }
 
@@ -113,6 +117,11 @@ impl Publisher {
         every.saturating_sub(self.last.elapsed())
     }
 
+    /// What the next snapshots say of the last pass.
+    pub(super) fn pass_took(&mut self, took: Duration) {
+        self.pass_seconds = took.as_secs_f64();
+    }
+
     /// Makes `state` what readers see. Unchanged, it keeps its sequence and only its age is new.
     pub(super) fn publish(&mut self, state: &State, now: i64, changed: bool) {
         let role = self.role.get();
@@ -126,6 +135,7 @@ impl Publisher {
             sequence: self.sequence,
             observed_at,
             role,
+            pass_seconds: self.pass_seconds,
         }));
         self.last = Instant::now();
         if changed {

@@ -107,7 +107,7 @@ fn page<R: Resource>(
     query: &ListQuery,
     moment: &Moment,
 ) -> (List<R::Object>, bool) {
-    let lens = Lens::new(&served.published.state, viewer);
+    let lens = Lens::of(&served.published, viewer);
     let limit = match query.limit {
         0 => usize::MAX,
         limit => usize::try_from(limit).unwrap_or(usize::MAX),
@@ -167,7 +167,7 @@ pub(super) fn find<R: Resource>(
     }
     let key = Key { namespace, name: name.into() };
     let row = R::table(served).rows.get(&key).ok_or_else(not_found)?;
-    let lens = Lens::new(&served.published.state, viewer);
+    let lens = Lens::of(&served.published, viewer);
     let mut object = R::render(&lens, &row.id).ok_or_else(not_found)?;
     R::meta_mut(&mut object).resource_version = row.version.to_string();
     Ok(object)

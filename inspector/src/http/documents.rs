@@ -78,7 +78,7 @@ pub(super) async fn timeline(
 ) -> Result<Response, Refusal> {
     let (published, moment) = live(&app, "fluxiontimelines", &name).await?;
     answer::computed(move || {
-        let mut object = timeline::timeline(&Lens::new(&published.state, &asker.viewer));
+        let mut object = timeline::timeline(&Lens::of(&published, &asker.viewer));
         object.metadata.resource_version = moment.version.to_string();
         answer::json(&object, &moment)
     })
@@ -102,7 +102,7 @@ pub(super) async fn audit(
 ) -> Result<Response, Refusal> {
     let (published, moment) = live(&app, "fluxionaudits", &name).await?;
     answer::computed(move || {
-        let mut object = audit::audit(&Lens::new(&published.state, &asker.viewer));
+        let mut object = audit::audit(&Lens::of(&published, &asker.viewer));
         object.metadata.resource_version = moment.version.to_string();
         answer::json(&object, &moment)
     })
@@ -143,7 +143,7 @@ async fn list<T: Serialize + Send + 'static>(
     let (published, moment) = now(app).await?;
     let viewer: Viewer = asker.viewer;
     answer::computed(move || {
-        let items = vec![make(&Lens::new(&published.state, &viewer))];
+        let items = vec![make(&Lens::of(&published, &viewer))];
         let list = List {
             api_version: API_VERSION.to_owned(),
             kind: format!("{kind}List"),

@@ -72,7 +72,7 @@ pub(super) struct Served {
 impl Served {
     fn first(published: Arc<Published>) -> Self {
         let viewer = Viewer::everything();
-        let lens = Lens::new(&published.state, &viewer);
+        let lens = Lens::of(&published, &viewer);
         let version = published.sequence;
         let (jobs, nodes, queues) =
             (Table::first(&lens, version), Table::first(&lens, version), Table::first(&lens, version));
@@ -82,8 +82,7 @@ impl Served {
     /// The same for a later snapshot.
     fn next(&self, published: Arc<Published>) -> Self {
         let viewer = Viewer::everything();
-        let (before, after) =
-            (Lens::new(&self.published.state, &viewer), Lens::new(&published.state, &viewer));
+        let (before, after) = (Lens::of(&self.published, &viewer), Lens::of(&published, &viewer));
         let mut version = self.version;
         let jobs = self.jobs.next(&before, &after, &mut version);
         let nodes = self.nodes.next(&before, &after, &mut version);

@@ -19,7 +19,7 @@ pub enum Refusal {
     /// Resource and name.
     #[error("{0} \"{1}\" not found")]
     NotFound(&'static str, String),
-    #[error("there is nothing at this path: the resources are listed at /apis/{api}", api = fluxion_api::API_VERSION)]
+    #[error("the server could not find the requested resource: what there is, is listed at /apis/{api}", api = fluxion_api::API_VERSION)]
     NoSuchPath,
     /// The methods that are allowed, and what to do instead.
     #[error("{1}")]

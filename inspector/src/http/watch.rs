@@ -170,7 +170,7 @@ impl<R: Resource> Watch<R> {
     /// Up to [`CHUNK`] of the events that were found.
     fn write_pending(&mut self) -> Option<Bytes> {
         let pending = self.pending.as_mut()?;
-        let lens = Lens::new(&pending.served.published.state, &self.viewer);
+        let lens = Lens::of(&pending.served.published, &self.viewer);
         let writer = Writer { table: R::table(&pending.served), lens: &lens, filter: &self.filter };
         let mut lines = Vec::new();
         for pick in pending.events.drain(..pending.events.len().min(CHUNK)) {

@@ -20,7 +20,11 @@ pub fn queue(lens: &Lens<'_>, config: &QueueConfig) -> FluxionQueue {
     }
     let pass = lens.state.last_pass(&config.name);
     // What a pass did tells of all namespaces.
-    let (tried, started) = if lens.viewer.sees_everything() { (pass.tried, pass.started) } else { (0, 0) };
+    let (seconds, tried, started) = if lens.viewer.sees_everything() {
+        (lens.pass_seconds, pass.tried, pass.started)
+    } else {
+        (0.0, 0, 0)
+    };
     FluxionQueue {
         api_version: API_VERSION.to_owned(),
         kind: "FluxionQueue".to_owned(),
@@ -33,7 +37,7 @@ pub fn queue(lens: &Lens<'_>, config: &QueueConfig) -> FluxionQueue {
         },
         status: QueueStatus {
             jobs,
-            last_pass: Pass { at: (pass.at > 0).then(|| time(pass.at)), seconds: 0.0, tried, started },
+            last_pass: Pass { at: (pass.at > 0).then(|| time(pass.at)), seconds, tried, started },
         },
     }
 }

@@ -50,7 +50,9 @@ async fn nodes_and_queues_as_users_see_them() {
     let server = busy().await;
     let (_, body) = server.get("fluxionnodes/n1").await;
     insta::assert_json_snapshot!("node", unversioned(body));
-    let (_, body) = server.get("fluxionqueues").await;
+    let (_, mut body) = server.get("fluxionqueues").await;
+    let seconds = body["items"][0]["status"]["lastPass"]["seconds"].take();
+    assert!(seconds.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds < 60.0), "{seconds}");
     insta::assert_json_snapshot!("queues", unversioned(body));
 }
 
