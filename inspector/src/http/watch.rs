@@ -29,6 +29,8 @@ use crate::view::{Lens, Viewer};
 
 /// At most so many events are written at once.
 const CHUNK: usize = 128;
+/// At most so many objects are looked at without a break.
+const LOOK: usize = 512;
 /// Changes are looked at no more often than this.
 const PACE: Duration = Duration::from_millis(50);
 /// A bookmark at least this often, so that a client can tell an idle watch from a dead one.
@@ -119,11 +121,16 @@ impl<R: Resource> Watch<R> {
     /// The next lines; `None` at the end.
     async fn pull(&mut self) -> Option<Bytes> {
         loop {
-            if self.done {
+            if self.done || self.options.ends.is_some_and(|ends| ends <= Instant::now()) {
                 return None;
             }
             if let Some(lines) = self.write_pending() {
                 return Some(lines);
+            }
+            if self.pending.is_some() {
+                // None of many was for this client: others get their turn before the rest is looked at.
+                tokio::task::yield_now().await;
+                continue;
             }
             match self.look().await {
                 Ok(()) => {}
@@ -132,7 +139,7 @@ impl<R: Resource> Watch<R> {
                     return Some(line("ERROR", &refusal.status()));
                 }
             }
-            if self.pending.as_ref().is_some_and(|pending| !pending.events.is_empty()) {
+            if self.pending.is_some() {
                 continue;
             }
             if let Some(bookmark) = self.wait().await {
@@ -163,17 +170,23 @@ impl<R: Resource> Watch<R> {
             self.options.mark_initial = false;
         }
         self.options.start = Start::After(served.version);
-        self.pending = Some(Pending { served, events });
+        self.pending = (!events.is_empty()).then_some(Pending { served, events });
         Ok(())
     }
 
-    /// Up to [`CHUNK`] of the events that were found.
+    /// Up to [`CHUNK`] of the events that were found; `None` when none of those looked at is for this client.
     fn write_pending(&mut self) -> Option<Bytes> {
         let pending = self.pending.as_mut()?;
         let lens = Lens::of(&pending.served.published, &self.viewer);
         let writer = Writer { table: R::table(&pending.served), lens: &lens, filter: &self.filter };
         let mut lines = Vec::new();
-        for pick in pending.events.drain(..pending.events.len().min(CHUNK)) {
+        let mut written = 0;
+        for _ in 0..LOOK {
+            if written == CHUNK {
+                break;
+            }
+            let Some(pick) = pending.events.pop_front() else { break };
+            let before = lines.len();
             match pick {
                 Pick::There(key) => {
                     if let Some(object) = writer.now(&key) {
@@ -185,6 +198,7 @@ impl<R: Resource> Watch<R> {
                     write_line(&mut lines, "BOOKMARK", &bookmark::<R>(pending.served.version, true));
                 }
             }
+            written += usize::from(lines.len() > before);
         }
         if pending.events.is_empty() {
             self.pending = None;
@@ -194,7 +208,6 @@ impl<R: Resource> Watch<R> {
 
     /// Until something changed; a bookmark when it is time for one.
     async fn wait(&mut self) -> Option<Bytes> {
-        self.pending = None;
         let bookmark_at = if self.options.bookmarks { Some(self.bookmark_at) } else { None };
         let until = [bookmark_at, self.options.ends].into_iter().flatten().min();
         let timer = async {

@@ -178,6 +178,17 @@ async fn one_object_can_be_waited_for() {
 }
 
 #[tokio::test]
+async fn the_selected_one_of_many_is_found() {
+    let server = Server::started(true).await;
+    server.tell((0..500).map(|index| node(&format!("m{index:03}"), 1))).await;
+    let path = "fluxionnodes?watch=true&fieldSelector=metadata.name%3Dm499";
+    let mut watch = Reader::open(&server, path).await;
+    assert_eq!(watch.short().await, event("ADDED", "m499"));
+    server.tell((0..500).map(|index| node(&format!("m{index:03}"), 2))).await;
+    assert_eq!(watch.short().await, event("MODIFIED", "m499"));
+}
+
+#[tokio::test]
 async fn who_reads_slowly_gets_the_latest_and_who_sleeps_is_expired() {
     let server = Server::started(true).await;
     let mut slow = Reader::open(&server, "fluxionnodes?watch=true").await;
