@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", told(&error));
             ExitCode::FAILURE
         }
     }
@@ -31,6 +31,19 @@ fn run() -> anyhow::Result<()> {
             Command::Try(options) => trial::run(options).await,
         }
     })
+}
+
+/// The error and its causes in one line; a cause that its error names already is not said twice.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
 }
 
 /// What is meant where nothing is said: in a Pod the cluster it is in, elsewhere a look around.

@@ -131,7 +131,7 @@ fn a_try_shows_the_examples_and_leaves_nothing() {
 async fn a_killed_server_goes_on_where_it_was() {
     let (home, state) = state();
     let cluster = example("clusters/small.yaml");
-    let (wide, next) = (manifest(home.path(), "a-wide", 4, 8), manifest(home.path(), "b-next", 4, 2));
+    let (wide, next) = (manifest(home.path(), "a-wide", 4, 25), manifest(home.path(), "b-next", 4, 2));
     let arguments = ["--cluster", &cluster, "--jobs", &wide, "--jobs", &next];
     let mut server = Server::start(&state, &arguments);
     let before = job_that(&server.client().await, "job.a-wide", |job| job.status.state == "Running").await;
