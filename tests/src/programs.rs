@@ -25,9 +25,12 @@ impl Program {
     }
 }
 
-/// Where the program is. The first call of a process runs `cargo build`, so that no test runs an old one; it
-/// blocks for that long.
+/// Where the program is: in the folder that `FLUXION_TESTS_PROGRAMS` names, or beside the tests. There the first
+/// call of a process runs `cargo build`, so that no test runs an old one; it blocks for that long.
 pub fn path(program: Program) -> Result<PathBuf> {
+    if let Some(folder) = std::env::var_os("FLUXION_TESTS_PROGRAMS").filter(|value| !value.is_empty()) {
+        return Ok(PathBuf::from(folder).join(program.name()));
+    }
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let folder = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
     match folder {
@@ -40,10 +43,9 @@ fn build() -> Result<PathBuf> {
     let folder = profile_folder(&std::env::current_exe().context("finding the test's own program")?)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet"]);
-    for program in [Program::Inspector, Program::Plugin] {
-        command.args(["-p", program.name()]);
-    }
+    // All of the workspace, so that its dependencies get the features with which all its tests were built: a part
+    // of it would have them built a second time.
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet", "--workspace", "--bins"]);
     if folder.ends_with("release") {
         command.arg("--release");
     }
