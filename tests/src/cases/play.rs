@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -57,16 +60,50 @@ impl Player<'_> {
             }
             self.look(number, inspector, report).await?;
         }
-        for error in self.errors {
-            report.add(&self.case.name, "every step can be done", Verdict::Failed(error));
+        for error in &self.errors {
+            report.add(&self.case.name, "every step can be done", Verdict::Failed(error.clone()));
         }
-        let healthy = inspector.healthy();
+        let healthy = self.invariants(inspector).await;
         for check in self.case.expect.iter().filter(|check| check.never.is_some()) {
             let verdict = match &healthy {
                 Ok(()) => Verdict::Passed,
                 Err(error) => Verdict::Failed(format!("{error:#}")),
             };
             report.add(&self.case.name, check.title(), verdict);
+        }
+        Ok(())
+    }
+
+    /// What must never be, in any case: a panic, a Pod of another scheduler bound by us, an Event told again and
+    /// again, books that the audit finds wrong.
+    async fn invariants(&self, inspector: &mut Inspector) -> Result<()> {
+        inspector.healthy()?;
+        let findings = inspector.client()?.audit().await?.findings;
+        if !findings.is_empty() {
+            bail!("the audit finds {findings:?}");
+        }
+        let everywhere = ListParams::default();
+        let foreign =
+            Api::<Pod>::all(self.applier.client().clone()).list(&everywhere).await?.items.into_iter().find(
+                |pod| {
+                    let spec = pod.spec.as_ref();
+                    let ours = spec.and_then(|spec| spec.scheduler_name.as_deref()) == Some("fluxion");
+                    let recorded = pod
+                        .annotations()
+                        .keys()
+                        .any(|key| key.starts_with("fluxion.flux-framework.org/allocation"));
+                    !ours && recorded
+                },
+            );
+        if let Some(pod) = foreign {
+            bail!("{} is of another scheduler and was bound by us", pod.name_any());
+        }
+        for event in Api::<Event>::all(self.applier.client().clone()).list(&everywhere).await? {
+            let ours = event.reporting_component.as_deref().is_some_and(|who| who.contains("fluxion"));
+            let count = event.series.as_ref().and_then(|series| series.count).or(event.count).unwrap_or(1);
+            if ours && count > 20 {
+                bail!("told {count} times: {:?}", event.message);
+            }
         }
         Ok(())
     }
@@ -152,9 +189,8 @@ impl Player<'_> {
         match Target::parse(object)? {
             Target::Object(kind, name) => Ok(vec![(kind, name)]),
             Target::Pods(selector) => {
-                let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
-                    kube::Api::namespaced(self.applier.client().clone(), namespace);
-                let found = pods.list(&kube::api::ListParams::default().labels(&selector)).await?;
+                let pods: Api<Pod> = Api::namespaced(self.applier.client().clone(), namespace);
+                let found = pods.list(&ListParams::default().labels(&selector)).await?;
                 let kind = kube::core::GroupVersionKind::gvk("", "v1", "Pod");
                 let names = found.items.into_iter().filter_map(|pod| pod.metadata.name);
                 Ok(names.map(|name| (kind.clone(), name)).collect())
