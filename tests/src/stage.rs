@@ -64,6 +64,12 @@ impl Stage {
         Ok(())
     }
 
+    /// Lets the second end: what is created then is younger than what was created before. Within one second the
+    /// API's times are equal, and names decide who is first.
+    pub async fn next_second(&self) {
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+    }
+
     /// Deletes a Pod of namespace `default` and waits until it is gone.
     pub async fn delete_pod(&self, name: &str) -> Result<()> {
         self.applier.delete(&GroupVersionKind::gvk("", "v1", "Pod"), "default", name).await

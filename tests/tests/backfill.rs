@@ -44,6 +44,7 @@ async fn short_jobs_overtake_a_reservation_and_long_ones_do_not() {
     reserved_nodes.sort_unstable();
     assert_eq!(reserved_nodes, ["n1", "n2"]);
 
+    stage.next_second().await;
     stage.create([whole("long", 600).build()]).await.unwrap();
     stage
         .job_becomes("pod/long", "waiting for the reservation", |job| {
@@ -57,11 +58,11 @@ async fn short_jobs_overtake_a_reservation_and_long_ones_do_not() {
         })
         .await
         .unwrap();
+    stage.next_second().await;
     stage.create([whole("short", 10).build()]).await.unwrap();
     stage.pod_bound("short").await.unwrap();
 
     // The running job is ended by its limit, and the wide one starts as it was told.
-    stage.bound("fluxion.flux-framework.org/group=wide", 2).await.unwrap_or_default();
     let started = fluxion_tests::wait::until("wide runs", std::time::Duration::from_mins(1), || async {
         let job = stage.job("group/wide").await?;
         if job.status.state == "Running" { Ok(job) } else { anyhow::bail!("{}", job.status.state) }

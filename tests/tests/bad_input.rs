@@ -27,7 +27,7 @@ async fn what_is_not_understood_waits_with_a_reason_and_others_run() {
         (timed("absurd", "1e400d"), "1e400d"),
         (timed("text", "soon"), "soon"),
         (
-            pod("overflow").request("memory", "8Ei").request("example.com/units", "9223372036854775807"),
+            pod("overflow").request("memory", "8Ei").limit("example.com/units", "9223372036854775807"),
             "memory",
         ),
     ];

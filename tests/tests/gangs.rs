@@ -112,9 +112,15 @@ async fn an_installed_pod_group_gathers_too() {
             .build()
     };
     stage.create(std::iter::once(group).chain((0..3).map(member))).await.unwrap();
-    let jobs = stage.plugin().unwrap().ask(&["jobs", "-o", "name"]).await.unwrap();
-    let name = jobs.lines().next().unwrap().to_owned();
-    assert!(name.ends_with("/sim"), "{jobs}");
+    let name = wait::until("the group is a job", Duration::from_secs(10), || async {
+        let jobs = stage.plugin()?.ask(&["jobs", "-o", "name"]).await?;
+        match jobs.lines().find(|job| job.ends_with("/sim")) {
+            Some(name) => Ok(name.to_owned()),
+            None => anyhow::bail!("jobs are '{jobs}'"),
+        }
+    })
+    .await
+    .unwrap();
     let gathering = stage.job_is(&name, "Gathering").await.unwrap();
     assert_eq!((gathering.status.members.seen, gathering.status.members.wanted), (3, Some(4)));
     stage.stay_unbound("scheduling.x-k8s.io/pod-group=sim").await.unwrap();
