@@ -28,7 +28,7 @@ async fn what_is_not_understood_waits_with_a_reason_and_others_run() {
         (timed("text", "soon"), "soon"),
         (
             pod("overflow").request("memory", "8Ei").limit("example.com/units", "9223372036854775807"),
-            "memory",
+            "example.com/units",
         ),
     ];
     for (manifest, _) in &bad {
