@@ -12,7 +12,7 @@ use crate::state::{Job, JobId, JobState, Settings, State};
 /// What has to go so that a job ends and stays ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CancelPlan {
-    /// The topmost controller below a CronJob, or the Pods themselves.
+    /// The topmost controller below a `CronJob`, or the Pods themselves.
     pub targets: Vec<ObjectRef>,
     /// `pod/NAME` of Pods of the targets that belong to other jobs.
     pub also_deletes: Vec<String>,
@@ -178,7 +178,7 @@ impl State {
         }
     }
 
-    /// The topmost controller of a Pod, below a CronJob: what makes it come back.
+    /// The topmost controller of a Pod, below a `CronJob`: what makes it come back.
     fn topmost(&self, pod: &PodSpec) -> Option<&OwnerSpec> {
         let direct = self.owners.get(&pod.controller.as_ref()?.uid)?;
         let above = self.controllers_of(direct);

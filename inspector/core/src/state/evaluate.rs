@@ -80,7 +80,7 @@ impl State {
         let roster = self.roster(&job);
         let none_left = roster.live == 0 && job.started_at.is_some();
         let started = none_left || roster.members.bound > 0 || roster.in_flight > 0 || roster.continuing;
-        let request = if started { None } else { self.first_request(&roster).map(Arc::new) };
+        let request = if started { None } else { Self::first_request(&roster).map(Arc::new) };
         let (state, reason) = self.decide(&job, &roster, started);
         let changed_request =
             request != job.request || roster.queue != job.queue || roster.priority != job.priority;
@@ -133,7 +133,7 @@ impl State {
                 Some((state, why)) => {
                     (state, why.and_then(|why| reason(ReasonClass::Held, format!("its Job failed: {why}"))))
                 }
-                None => self.without_members(job, roster, owner.is_some_and(|owner| !owner.deleting)),
+                None => Self::without_members(job, roster, owner.is_some_and(|owner| !owner.deleting)),
             };
         }
         let owner_deleting = owner.is_some_and(|owner| owner.deleting);
@@ -148,7 +148,7 @@ impl State {
         }
         if started {
             let state = if roster.in_flight > 0 { JobState::Binding } else { JobState::Running };
-            return (state, self.why_incomplete(job, roster));
+            return (state, Self::why_incomplete(job, roster));
         }
         if let Some((class, text)) = &roster.problem {
             let state = match class {
@@ -183,7 +183,7 @@ impl State {
     }
 
     /// No member is left that could run.
-    fn without_members(&self, job: &Job, roster: &Roster, owner_lives: bool) -> (JobState, Option<Reason>) {
+    fn without_members(job: &Job, roster: &Roster, owner_lives: bool) -> (JobState, Option<Reason>) {
         let reason = |text: String| Some(Reason { class: ReasonClass::Held, text, details: Vec::new() });
         if owner_lives && job.object.as_ref().is_some_and(|object| &*object.kind != "Pod") {
             let wanted = roster.members.wanted.unwrap_or(0);
@@ -217,7 +217,7 @@ impl State {
     }
 
     /// Why a started job has members without a node.
-    fn why_incomplete(&self, job: &Job, roster: &Roster) -> Option<Reason> {
+    fn why_incomplete(job: &Job, roster: &Roster) -> Option<Reason> {
         if roster.waiting.is_empty() {
             return job
                 .reason

@@ -23,7 +23,7 @@ pub struct JobKey {
 }
 
 impl JobKey {
-    /// `KIND.NAME`: the name of the FluxionJob.
+    /// `KIND.NAME`: the name of the `FluxionJob`.
     pub fn object_name(&self) -> String {
         format!("{}.{}", self.kind, self.name)
     }

@@ -135,7 +135,7 @@ impl State {
                 said.push((pod, membership));
             }
         }
-        let live: Vec<_> = said.iter().filter(|(pod, _)| open(&pod)).copied().collect();
+        let live: Vec<_> = said.iter().filter(|(pod, _)| open(pod)).copied().collect();
         let said = if live.is_empty() { said } else { live };
         let mut sizes: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
         let mut what = "size";
@@ -243,14 +243,12 @@ impl State {
             roster.created = object.created;
         }
         if let Some(name) = annotation(marks::QUEUE) {
-            match self.settings.queues.iter().find(|queue| queue.name == *name) {
-                Some(queue) => roster.queue = queue.name.clone(),
-                None => {
-                    let known: Vec<&str> = self.settings.queues.iter().map(|queue| &*queue.name).collect();
-                    let text =
-                        format!("there is no queue '{}': use {}", marks::shorten(name), known.join(", "));
-                    roster.problem.get_or_insert((ReasonClass::InvalidRequest, text));
-                }
+            if let Some(queue) = self.settings.queues.iter().find(|queue| queue.name == *name) {
+                roster.queue = queue.name.clone();
+            } else {
+                let known: Vec<&str> = self.settings.queues.iter().map(|queue| &*queue.name).collect();
+                let text = format!("there is no queue '{}': use {}", marks::shorten(name), known.join(", "));
+                roster.problem.get_or_insert((ReasonClass::InvalidRequest, text));
             }
         }
         let default = self.settings.queues.iter().find(|queue| queue.name == roster.queue);
@@ -279,7 +277,7 @@ impl State {
     }
 
     /// What the matcher is asked for the first start: as many of the waiting members as are wanted.
-    pub(super) fn first_request(&self, roster: &Roster) -> Option<Request> {
+    pub(super) fn first_request(roster: &Roster) -> Option<Request> {
         if roster.problem.is_some() {
             return None;
         }

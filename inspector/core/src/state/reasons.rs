@@ -62,16 +62,16 @@ impl State {
     }
 
     /// "job X has no time limit", naming jobs of other namespaces by their number only.
-    pub(super) fn without_limit(&self, job: &Job, others: &[JobId]) -> Option<String> {
+    pub(super) fn without_limit(&self, job: &Job, others: &[JobId]) -> String {
         let jobs: Vec<&Arc<Job>> = others.iter().filter_map(|id| self.jobs.get(id)).collect();
         let named = jobs.iter().find(|other| other.key.namespace == job.key.namespace);
         match (named, jobs.len()) {
-            (Some(other), 1) => Some(format!("{} has no time limit", other.key.display())),
+            (Some(other), 1) => format!("{} has no time limit", other.key.display()),
             (Some(other), count) => {
-                Some(format!("{} and {} more have no time limit", other.key.display(), count - 1))
+                format!("{} and {} more have no time limit", other.key.display(), count - 1)
             }
-            (None, 0) => Some("what holds its nodes has no time limit".to_owned()),
-            (None, _) => Some("jobs in other namespaces have no time limit".to_owned()),
+            (None, 0) => "what holds its nodes has no time limit".to_owned(),
+            (None, _) => "jobs in other namespaces have no time limit".to_owned(),
         }
     }
 

@@ -100,13 +100,11 @@ impl State {
                     domain: domain.clone(),
                     duration: job.planned_end.map(|end| end.saturating_sub(self.now).max(1)),
                 };
-                match gang::place_now(&self.inventory, &request, self.now, policy) {
-                    Ok(placement) => self.send(&job, std::slice::from_ref(pod), &placement),
-                    Err(_) => {
-                        refused = Some(request);
-                        break;
-                    }
-                }
+                let Ok(placement) = gang::place_now(&self.inventory, &request, self.now, policy) else {
+                    refused = Some(request);
+                    break;
+                };
+                self.send(&job, std::slice::from_ref(pod), &placement);
             }
             let reason = refused.map(|request| {
                 let reason = self.reason_of(&job, &request);
@@ -187,14 +185,13 @@ impl State {
             let Some(job) = self.jobs.get(&id) else { continue };
             let Some(request) = job.request.clone() else { continue };
             let checked = job.checked == Some(graph);
-            let verdict = match self.pass.verdicts.get(&request) {
-                Some(verdict) => verdict.clone(),
-                None => {
-                    let why = gang::satisfiable(&self.inventory, &request).err();
-                    let verdict = why.map(|why| Arc::new(self.reason_from(job, &why)));
-                    self.pass.verdicts.insert(request.clone(), verdict.clone());
-                    verdict
-                }
+            let verdict = if let Some(verdict) = self.pass.verdicts.get(&request) {
+                verdict.clone()
+            } else {
+                let why = gang::satisfiable(&self.inventory, &request).err();
+                let verdict = why.map(|why| Arc::new(self.reason_from(job, &why)));
+                self.pass.verdicts.insert(request.clone(), verdict.clone());
+                verdict
             };
             if !checked {
                 let was = job.state;
@@ -281,9 +278,8 @@ impl State {
                 waits_for = self.jobs_of(holders.iter());
                 waits_for.extend(jobs.into_iter().map(JobId));
                 let mut reason = self.busy(&job, explained, texts);
-                if let Some(text) = self.without_limit(&job, &waits_for) {
-                    reason.text = format!("{}; no estimate: {text}", reason.text);
-                }
+                let text = self.without_limit(&job, &waits_for);
+                reason.text = format!("{}; no estimate: {text}", reason.text);
                 reason
             }
             Refusal::BehindReservation { jobs } => {
