@@ -40,7 +40,7 @@ pub struct CommonOptions {
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
     /// Holds server.json (address and token, only for its owner to read) and the journal
-    /// [default: $XDG_STATE_HOME/fluxion].
+    /// [default: $`XDG_STATE_HOME/fluxion`].
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Settings (YAML): queues, topology keys, limits. Flags win over it.

@@ -73,7 +73,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     match tokio::time::timeout(LAST_WORD, lease.release()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
-            tracing::warn!(%error, "the Lease was not given back: another inspector has to wait for it")
+            tracing::warn!(%error, "the Lease was not given back: another inspector has to wait for it");
         }
         Err(_) => tracing::warn!("the Lease was not given back: the API server does not answer"),
     }

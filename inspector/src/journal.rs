@@ -1,4 +1,4 @@
-//! The journal: a SQLite file that holds the objects of standalone mode and the history of its jobs.
+//! The journal: a `SQLite` file that holds the objects of standalone mode and the history of its jobs.
 //!
 //! What belongs together is written in one transaction, so that after a kill at any moment the file is a state
 //! that was. Knows rows and text; what an object means is the business of `standalone`.
@@ -254,7 +254,7 @@ async fn transaction(connection: &mut SqliteConnection, batch: &Batch, prune: bo
     transaction.commit().await
 }
 
-/// SQLite's answer in words that say what to do.
+/// `SQLite`'s answer in words that say what to do.
 fn explain(path: &Path, error: sqlx::Error) -> JournalError {
     /// `SQLITE_CORRUPT` and `SQLITE_NOTADB`.
     const DAMAGED: [&str; 2] = ["11", "26"];

@@ -113,7 +113,7 @@ impl Metrics {
         add(&mut self.lock());
     }
 
-    /// The OpenMetrics text.
+    /// The `OpenMetrics` text.
     pub fn encode(&self) -> String {
         let mut text = String::new();
         // Writing to a String does not fail.

@@ -102,7 +102,11 @@ fn token() -> Result<String, StateDirError> {
         .secure_random
         .fill(&mut bytes)
         .map_err(|_| StateDirError::Random)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|half| char::from_digit(half.into(), 16))
+        .collect())
 }
 
 #[cfg(test)]

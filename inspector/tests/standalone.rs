@@ -1,5 +1,7 @@
 //! Standalone mode as a user runs it: a process, a state folder, and questions to its API.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -9,7 +11,7 @@ use fluxion_api::FluxionJob;
 use fluxion_api::client::{Call, Client, Direct, Method, Selection, Transport};
 use fluxion_api::server_file::ServerFile;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server process; killed when dropped.
 struct Server {

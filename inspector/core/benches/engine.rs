@@ -3,6 +3,8 @@
 //! `cargo bench -p fluxion-core` prints the median of some runs: time on the processor where Linux tells it, which
 //! other work on the machine does not change, and time on the wall.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::hint::black_box;
 use std::sync::Arc;
 #[expect(clippy::disallowed_types, reason = "the engine has no clock, its benchmark needs one")]

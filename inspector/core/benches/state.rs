@@ -1,6 +1,8 @@
 //! The whole engine at the size of a large cluster: 5,000 nodes that are full, 10,000 gangs of 500 different
 //! requests that wait. A step over all of them, a snapshot, and what one more Pod costs.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::hint::black_box;
 use std::sync::Arc;
 

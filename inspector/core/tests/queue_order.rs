@@ -176,7 +176,7 @@ fn a_rack_is_required_as_a_whole() {
     world.group("wide", Some(4), Some("rack"));
     for index in 0..3 {
         world.pod_with(&format!("tight-{index}"), "cpu=3000", |pod| {
-            pod.scheduling_group = Some("tight".into())
+            pod.scheduling_group = Some("tight".into());
         });
     }
     for index in 0..4 {

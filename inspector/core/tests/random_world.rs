@@ -1,6 +1,8 @@
 //! Random lives of a cluster: whatever happens in whatever order, the books are right, no gang is started in
 //! part, and a new engine that is told the same cluster says the same of it.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod world;
 
 use std::collections::BTreeMap;

@@ -49,7 +49,7 @@ impl Lease {
                 Ok(Ok(true)) => renewed = Some(began),
                 Ok(Ok(false)) => renewed = None,
                 Ok(Err(error)) => {
-                    tracing::warn!(lease = self.name, %error, "the Lease can't be had or renewed")
+                    tracing::warn!(lease = self.name, %error, "the Lease can't be had or renewed");
                 }
                 Err(_) => tracing::warn!(lease = self.name, "no answer about the Lease"),
             }

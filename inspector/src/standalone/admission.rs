@@ -29,7 +29,7 @@ fn refused(field: &str, message: impl Into<String>) -> Refused {
 }
 
 /// Completes and checks a new object. `sequence` tells apart what is created twice; `priority` knows the
-/// PriorityClasses.
+/// `PriorityClasses`.
 pub fn admit(
     object: &mut Object,
     now: i64,
@@ -168,7 +168,7 @@ fn pod_spec(
         let named =
             spec.scheduler_name.as_deref().is_some_and(|name| ours.iter().any(|known| **known == *name));
         if !named {
-            spec.scheduler_name = ours.first().map(|name| name.to_string());
+            spec.scheduler_name = ours.first().map(std::string::ToString::to_string);
         }
     }
     let containers = spec.containers.iter_mut().chain(spec.init_containers.iter_mut().flatten());

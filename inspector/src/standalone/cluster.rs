@@ -51,7 +51,9 @@ impl Cluster {
             uids.push(Uid::from(object.uid()));
             self.store.restore(object);
         }
-        uids.iter().for_each(|uid| self.set_timer(uid));
+        for uid in &uids {
+            self.set_timer(uid);
+        }
     }
 
     /// The objects.
@@ -144,7 +146,9 @@ impl Cluster {
                 self.fire(due, at);
             } else {
                 let at = if at == i64::MIN { now } else { at };
-                controllers.iter().for_each(|uid| self.reconcile(uid, at));
+                for uid in &controllers {
+                    self.reconcile(uid, at);
+                }
             }
         }
         std::mem::take(&mut self.settled).into_values().collect()

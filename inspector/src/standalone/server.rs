@@ -17,6 +17,9 @@ use super::store::{Change, NameKey, StoreError, called, name_key};
 use crate::engine::{Clock, EngineHandle};
 use crate::journal::{Batch, Journal, JournalError, Kept, ObjectRow, Submission};
 
+/// What became of each object of a request, in its order.
+type Answers = Vec<Result<Taken, NotTaken>>;
+
 /// When, after it was handed in, an object is taken in.
 pub const SUBMIT_AT: &str = "fluxion.flux-framework.org/submit-at";
 /// Effects and wishes that one turn takes at most.
@@ -53,7 +56,7 @@ pub struct SubmitHandle(mpsc::Sender<Wish>);
 #[derive(Debug)]
 struct Wish {
     objects: Vec<Object>,
-    answer: oneshot::Sender<Vec<Result<Taken, NotTaken>>>,
+    answer: oneshot::Sender<Answers>,
 }
 
 impl SubmitHandle {
@@ -270,10 +273,7 @@ impl Server {
         Duration::from_millis(u64::try_from(wait).unwrap_or(0)).min(NAP)
     }
 
-    fn grant(
-        &mut self,
-        wish: Wish,
-    ) -> (oneshot::Sender<Vec<Result<Taken, NotTaken>>>, Vec<Result<Taken, NotTaken>>) {
+    fn grant(&mut self, wish: Wish) -> (oneshot::Sender<Answers>, Answers) {
         let results = wish.objects.into_iter().map(|object| self.submit(object, false)).collect();
         (wish.answer, results)
     }

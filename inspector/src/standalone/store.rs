@@ -92,7 +92,7 @@ impl Store {
         uid
     }
 
-    /// Value of a PriorityClass.
+    /// Value of a `PriorityClass`.
     fn priority(&self, class: &str) -> Option<i32> {
         let key = ("priorityclasses".to_owned(), String::new(), class.to_owned());
         match self.objects.get(self.names.get(&key)?)? {

@@ -31,7 +31,9 @@ fn walk(written: &Value, understood: Option<&Value>, path: &mut String, found: &
         }
         (Value::Array(items), Some(Value::Array(known))) => {
             for (index, item) in items.iter().enumerate() {
-                path.push_str(&format!("[{index}]"));
+                path.push('[');
+                path.push_str(&index.to_string());
+                path.push(']');
                 walk(item, known.get(index), path, found);
                 path.truncate(length);
             }

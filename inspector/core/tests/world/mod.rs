@@ -1,6 +1,7 @@
 //! A cluster in miniature around the engine: it carries out what the engine wants and reports it back, as the
 //! API server and kubelets would.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, clippy::single_match_else, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

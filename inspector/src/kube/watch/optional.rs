@@ -27,7 +27,7 @@ pub(super) type Served = Option<Arc<BTreeSet<String>>>;
 pub(super) fn discover(client: Client, tasks: &mut JoinSet<()>) -> signal::Receiver<Served> {
     let (sender, receiver) = signal::channel(Served::default());
     tasks.spawn(async move {
-        let seldom = Seldom::new(Duration::from_secs(60));
+        let seldom = Seldom::new(Duration::from_mins(1));
         loop {
             match client.list_api_groups().await {
                 Ok(list) => {
@@ -64,10 +64,7 @@ pub(super) async fn follow<K, S, T, G>(
 {
     let mut known = KnownObjects::default();
     loop {
-        let there = match &*served.borrow_and_update() {
-            None => None,
-            Some(groups) => Some(groups.contains(api_version)),
-        };
+        let there = (*served.borrow_and_update()).as_ref().map(|groups| groups.contains(api_version));
         if there == Some(true) {
             let ended = follow.until_ended(watch(), &mut known, true, &mut translate, &mut gone).await;
             if ended == Ended::NotServed {

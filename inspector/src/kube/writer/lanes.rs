@@ -67,7 +67,7 @@ impl Lanes {
     /// The next effect to carry out; its lane rests until [`Self::done`].
     pub(super) fn pop(&mut self) -> Option<Work> {
         self.picks = self.picks.wrapping_add(1);
-        let (first, second) = if self.picks % TURN_OF_OTHERS == 0 {
+        let (first, second) = if self.picks.is_multiple_of(TURN_OF_OTHERS) {
             (&mut self.others, &mut self.bindings)
         } else {
             (&mut self.bindings, &mut self.others)

@@ -61,8 +61,8 @@ async fn bind_with(bindings: &[(u16, &'static str)], found: Option<Value>) -> (B
     (bind::bind(&client(&server), &pod(), "n1", &record).await, server)
 }
 
-fn on(node: &str, uid: &str) -> Option<Value> {
-    Some(json!({"metadata": {"name": "p", "uid": uid}, "spec": {"nodeName": node}}))
+fn on(node: &str, uid: &str) -> Value {
+    json!({"metadata": {"name": "p", "uid": uid}, "spec": {"nodeName": node}})
 }
 
 #[tokio::test]
@@ -80,9 +80,9 @@ async fn a_binding_names_the_uid_and_carries_the_record() {
 async fn on_a_conflict_the_pod_itself_says_what_is_the_case() {
     let conflict = [(409, "conflict")];
     let outcome = async |found| bind_with(&conflict, found).await.0;
-    assert_eq!(outcome(on("n1", "u1")).await, BindOutcome::Done);
-    assert_eq!(outcome(on("n2", "u1")).await, BindOutcome::Elsewhere("n2".into()));
-    assert!(matches!(outcome(on("n1", "u2")).await, BindOutcome::Gone(_)));
+    assert_eq!(outcome(Some(on("n1", "u1"))).await, BindOutcome::Done);
+    assert_eq!(outcome(Some(on("n2", "u1"))).await, BindOutcome::Elsewhere("n2".into()));
+    assert!(matches!(outcome(Some(on("n1", "u2"))).await, BindOutcome::Gone(_)));
     assert!(matches!(outcome(None).await, BindOutcome::Gone(_)));
     let deleting = json!({"metadata": {"uid": "u1", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
     assert!(matches!(outcome(Some(deleting)).await, BindOutcome::Gone(_)));

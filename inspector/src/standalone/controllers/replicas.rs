@@ -1,4 +1,4 @@
-//! Deployments, ReplicaSets and StatefulSets: a number of Pods that are replaced when they go.
+//! Deployments, `ReplicaSets` and `StatefulSets`: a number of Pods that are replaced when they go.
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec, StatefulSet};
 use k8s_openapi::api::core::v1::Pod;

@@ -123,7 +123,7 @@ fn host_ports_are_those_on_the_node() {
         translate(&pod(spec, json!({}))).unwrap().ports
     };
     let udp = HostPort { protocol: Protocol::Udp, ip: "10.0.0.1".into(), port: 8081 };
-    assert_eq!(ports(json!({})).as_ref(), [udp.clone()]);
+    assert_eq!(ports(json!({})).as_ref(), std::slice::from_ref(&udp));
     let tcp = HostPort { protocol: Protocol::Tcp, ip: "".into(), port: 80 };
     assert_eq!(ports(json!({"hostNetwork": true})).as_ref(), [tcp, udp]);
 }
