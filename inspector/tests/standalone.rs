@@ -122,7 +122,14 @@ fn a_try_shows_the_examples_and_leaves_nothing() {
     let output = command(&state).output().unwrap();
     let (out, err) = text(&output);
     assert!(output.status.success(), "{err}");
-    for wanted in ["job/weather", "Reserved", "pod/too-big", "Unsatisfiable", "podgroup/evaluate", "3/4"] {
+    for wanted in [
+        "job/weather",
+        "Reserved",
+        "pod/too-big",
+        "Unsatisfiable",
+        "podgroup.scheduling.x-k8s.io/evaluate",
+        "3/4",
+    ] {
         assert!(out.contains(wanted), "no {wanted} in:\n{out}");
     }
     let left: Vec<_> = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -167,13 +174,13 @@ async fn manifests_are_taken_in_while_it_runs() {
     let (_home, state) = state();
     let mut server = Server::start(&state, &[]);
     let (client, transport) = (server.client().await, server.transport().await);
-    job_that(&client, "podgroup.evaluate", |job| job.status.state == "Gathering").await;
+    job_that(&client, "podgroup.scheduling.x-k8s.io.evaluate", |job| job.status.state == "Gathering").await;
     let body = fs::read(example("late-member.yaml")).unwrap();
     let path = "/apis/fluxion.flux-framework.org/v1alpha1/namespaces/default/fluxionjobs";
     let call = Call { method: Method::Post, path: path.to_owned(), body };
     assert_eq!(transport.send(call.clone()).await.unwrap().status, 201);
     assert_eq!(transport.send(call.clone()).await.unwrap().status, 409, "it is there already");
-    job_that(&client, "podgroup.evaluate", |job| job.status.state == "Running").await;
+    job_that(&client, "podgroup.scheduling.x-k8s.io.evaluate", |job| job.status.state == "Running").await;
     let call = Call { body: b"kind: Pod".to_vec(), ..call };
     assert_eq!(transport.send(call).await.unwrap().status, 400);
 }
@@ -215,6 +222,8 @@ fn what_is_wrong_is_said_before_anything_begins() {
         }
         assert!(!err.contains("panicked"), "{err}");
     }
+    // In a folder of its own: beside the log of an earlier database, SQLite would repair it.
+    let (_own, state) = self::state();
     fs::create_dir_all(&state).unwrap();
     fs::write(state.join("state.db"), "no database at all ".repeat(500)).unwrap();
     let output = command(&state).arg("standalone").output().unwrap();

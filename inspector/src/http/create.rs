@@ -115,8 +115,8 @@ mod tests {
         let objects = read(pod.as_bytes(), "team").unwrap();
         assert_eq!((objects.len(), objects[0].namespace()), (1, "team"));
         let other = pod.replace("name: p", "name: p, namespace: shop");
-        let node = "{apiVersion: v1, kind: Node, metadata: {name: n}}";
-        let odd = "{apiVersion: v1, kind: Secret, metadata: {name: n}}";
+        let node = "{apiVersion: v1, kind: Node, metadata: {name: n1}}";
+        let odd = "{apiVersion: v1, kind: Secret, metadata: {name: n1}}";
         let cases: [(&[u8], &str); 5] = [
             (b"", "holds no object"),
             (b"\xff", "no text"),

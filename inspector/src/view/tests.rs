@@ -60,8 +60,8 @@ fn state() -> State {
         allocatable: list(4),
         ..NodeSpec::default()
     };
-    state.step(NOW, vec![Event::Node(Box::new(spec)), pod("hidden", "alpha", Some("n1")), Event::Synced]);
-    state.step(NOW, vec![pod("hidden", "beta", None), pod("ours", "gamma", None)]);
+    state.step(NOW, vec![Event::Node(Box::new(spec)), pod("hidden", "aleph", Some("n1")), Event::Synced]);
+    state.step(NOW, vec![pod("hidden", "bethe", None), pod("ours", "gamma", None)]);
     while state.unfinished() {
         state.step(NOW, vec![Event::Tick]);
     }
@@ -85,7 +85,7 @@ fn nothing_of_other_namespaces_is_told() {
         serde_json::to_string(&audit::audit(&lens)).unwrap(),
     ];
     for text in told {
-        for secret in ["hidden", "alpha", "beta"] {
+        for secret in ["hidden", "aleph", "bethe"] {
             assert!(!text.contains(secret), "{text}");
         }
     }
@@ -101,10 +101,10 @@ fn the_administrator_is_told_everything() {
     let lens = Lens::new(&state, &viewer);
     let ours = state.job_named("ours", "pod.gamma").unwrap();
     assert_eq!(job::job(&lens, ours).status.position, Some(2));
-    let first = job::job(&lens, state.job_named("hidden", "pod.beta").unwrap());
-    assert_eq!(first.status.waits_for[0].job, "pod/alpha");
-    assert_eq!(timeline::timeline(&lens).spans[0].job, "hidden/pod/alpha");
-    assert_eq!(node::node(&lens, &state.inventory().node("n1").unwrap()).status.jobs, ["hidden/pod/alpha"]);
+    let first = job::job(&lens, state.job_named("hidden", "pod.bethe").unwrap());
+    assert_eq!(first.status.waits_for[0].job, "pod/aleph");
+    assert_eq!(timeline::timeline(&lens).spans[0].job, "hidden/pod/aleph");
+    assert_eq!(node::node(&lens, &state.inventory().node("n1").unwrap()).status.jobs, ["hidden/pod/aleph"]);
 }
 
 #[test]
