@@ -22,7 +22,7 @@ use crate::plugin::{Plugin, Ran};
 use crate::wait;
 
 /// How long something may take that should happen at once.
-pub const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_secs(30);
 /// Two cores run one control plane well.
 static STAGES: Semaphore = Semaphore::const_new(1);
 
@@ -125,6 +125,15 @@ impl Stage {
         .await
     }
 
+    /// Waits until the Pod's condition `PodScheduled` has the word in its reason or message.
+    pub async fn pod_is_told(&self, name: &str, word: &str) -> Result<()> {
+        wait::until(&format!("Pod {name} is told '{word}'"), SOON, || async {
+            let condition = scheduled_condition(&self.pod(name).await?).unwrap_or_default();
+            if condition.contains(word) { Ok(()) } else { bail!("'{condition}'") }
+        })
+        .await
+    }
+
     /// Fails when one of the Pods is bound within three seconds.
     pub async fn stay_unbound(&self, selector: &str) -> Result<()> {
         wait::throughout(&format!("no Pod of {selector} is bound"), Duration::from_secs(3), || async {
@@ -145,6 +154,15 @@ impl Stage {
     /// Waits until the job is in the state.
     pub async fn job_is(&self, job: &str, state: &str) -> Result<FluxionJob> {
         inspector::job_becomes(&self.inspector, "default", job, state, |job| job.status.state == state).await
+    }
+
+    /// Waits until the job gathers and has seen as many members; they come one by one.
+    pub async fn gathers(&self, job: &str, seen: u32, wanted: u32) -> Result<FluxionJob> {
+        self.job_becomes(job, &format!("gathering, {seen} of {wanted}"), |job| {
+            let members = &job.status.members;
+            job.status.state == "Gathering" && (members.seen, members.wanted) == (seen, Some(wanted))
+        })
+        .await
     }
 
     /// Waits until the job is as it should be.

@@ -151,6 +151,11 @@ async fn a_user_who_may_not_is_refused_by_the_cluster() {
     });
     stage.create([role, binding]).await.unwrap();
     let somebody = stage.cluster.user("somebody", None).unwrap();
+    wait::until("the API server knows of the new right", Duration::from_secs(10), || async {
+        stage.cluster.kubectl(&["auth", "can-i", "delete", "pods", "--as", "somebody"]).await
+    })
+    .await
+    .unwrap();
     let ran =
         stage.plugin_of(&somebody.kubeconfig).unwrap().run(&["cancel", "-y", "pod/theirs"]).await.unwrap();
     assert_eq!(said(&ran), (Some(0), "pod/theirs cancelled".to_owned()), "{}", ran.stderr);

@@ -38,8 +38,12 @@ async fn a_gang_becomes_whole_after_a_kill_between_its_bindings() {
         stage.inspector.restart_without_state(&stage.cluster).await.unwrap();
         stage.bound(&selector, SIZE).await.unwrap();
         assert_eq!(watch.rebound(), Vec::<String>::new());
-        let job = stage.job_is(&format!("group/{name}"), "Running").await.unwrap();
-        assert_eq!(job.status.members.bound, u32::try_from(SIZE).unwrap());
+        stage
+            .job_becomes(&format!("group/{name}"), "running whole", |job| {
+                job.status.state == "Running" && usize::try_from(job.status.members.bound) == Ok(SIZE)
+            })
+            .await
+            .unwrap();
         wait::until("the audit is clean", Duration::from_secs(5), || async {
             let findings = stage.audit().await?.findings;
             if findings.is_empty() { Ok(()) } else { bail!("{findings:?}") }

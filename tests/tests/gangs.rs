@@ -6,7 +6,7 @@ use fluxion_tests::gang_watch::GangWatch;
 use fluxion_tests::inspector::Settings;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
-use fluxion_tests::stage::{Stage, scheduled_condition};
+use fluxion_tests::stage::Stage;
 use fluxion_tests::{Options, wait};
 use serde_json::{Value, json};
 
@@ -33,9 +33,10 @@ fn fluxnetes_job(name: &str, size: usize, cpu: &str, seconds: u32) -> Value {
 async fn the_gang_that_fits_runs_and_the_other_holds_nothing_until_it_does() {
     let stage = Stage::with_nodes(&two_nodes()).await.unwrap();
     let watch = GangWatch::start(stage.client.clone(), JOB, &[("first", 3), ("second", 4)]);
-    stage.create([fluxnetes_job("first", 3, "2", 12), fluxnetes_job("second", 4, "2", 5)]).await.unwrap();
-
+    // One after the other: whose Pods the Job controller makes first is not to decide who fits.
+    stage.create([fluxnetes_job("first", 3, "2", 12)]).await.unwrap();
     stage.bound(&format!("{JOB}=first"), 3).await.unwrap();
+    stage.create([fluxnetes_job("second", 4, "2", 5)]).await.unwrap();
     stage.stay_unbound(&format!("{JOB}=second")).await.unwrap();
     let waiting = stage.job("group/second").await.unwrap();
     assert!(["Pending", "Reserved"].contains(&waiting.status.state.as_str()), "{:?}", waiting.status);
@@ -73,8 +74,7 @@ async fn a_native_pod_group_gathers_and_is_marked_as_scheduled() {
     };
     stage.create(std::iter::once(group).chain((0..3).map(member))).await.unwrap();
 
-    let gathering = stage.job_is("podgroup/train", "Gathering").await.unwrap();
-    assert_eq!((gathering.status.members.seen, gathering.status.members.wanted), (3, Some(4)));
+    let gathering = stage.gathers("podgroup/train", 3, 4).await.unwrap();
     let text = gathering.status.reason.unwrap().text;
     assert!(text.contains("3 of 4") || text.contains("3/4"), "{text}");
     stage.stay_unbound("app=train").await.unwrap();
@@ -121,11 +121,18 @@ async fn an_installed_pod_group_gathers_too() {
     })
     .await
     .unwrap();
-    let gathering = stage.job_is(&name, "Gathering").await.unwrap();
-    assert_eq!((gathering.status.members.seen, gathering.status.members.wanted), (3, Some(4)));
+    stage.gathers(&name, 3, 4).await.unwrap();
     stage.stay_unbound("scheduling.x-k8s.io/pod-group=sim").await.unwrap();
     stage.create([member(3)]).await.unwrap();
     stage.bound("scheduling.x-k8s.io/pod-group=sim", 4).await.unwrap();
+    wait::until("the PodGroup's phase is Scheduled", Duration::from_secs(10), || async {
+        let path = "jsonpath={.status.phase} {.status.scheduled}";
+        let said =
+            stage.cluster.kubectl(&["get", "podgroups.scheduling.x-k8s.io", "sim", "-o", path]).await?;
+        if said == "Scheduled 4" { Ok(()) } else { anyhow::bail!("'{said}'") }
+    })
+    .await
+    .unwrap();
 }
 
 /// Manifests written for Fluence and Fluxqueue run as they are, when the inspector takes their scheduler's names.
@@ -177,8 +184,7 @@ async fn a_generated_basic_pod_group_changes_nothing() {
     assert!(!generated.is_empty(), "the gate gives every Job a PodGroup");
     stage.create([pod.gang_job("gang", 2)]).await.unwrap();
     stage.stay_unbound(&format!("{JOB}=gang")).await.unwrap();
-    let waiting = stage.job("job/gang").await.unwrap();
-    assert_eq!(waiting.spec.group.size, Some(2));
+    stage.job_becomes("job/gang", "a gang of 2", |job| job.spec.group.size == Some(2)).await.unwrap();
     stage.cluster.kubectl(&["delete", "job", "single"]).await.unwrap();
     stage.bound(&format!("{JOB}=gang"), 2).await.unwrap();
 }
@@ -217,10 +223,5 @@ async fn a_gang_of_two_shapes_goes_where_each_fits() {
 async fn gathering_members_are_not_unschedulable() {
     let stage = Stage::with_nodes(&two_nodes()).await.unwrap();
     stage.create([PodManifest::new("lonely").group("pair", 2).build()]).await.unwrap();
-    wait::until("the Pod says that its group gathers", Duration::from_secs(15), || async {
-        let condition = scheduled_condition(&stage.pod("lonely").await?).unwrap_or_default();
-        if condition.contains("FluxionGathering") { Ok(()) } else { anyhow::bail!("'{condition}'") }
-    })
-    .await
-    .unwrap();
+    stage.pod_is_told("lonely", "FluxionGathering").await.unwrap();
 }

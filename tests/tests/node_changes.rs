@@ -1,11 +1,9 @@
 //! Nodes come, go, are cordoned, and lose devices.
 
-use std::time::Duration;
-
 use anyhow::bail;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::{self, NodeSpec};
-use fluxion_tests::stage::{SOON, Stage, scheduled_condition};
+use fluxion_tests::stage::{SOON, Stage};
 use fluxion_tests::wait;
 use serde_json::json;
 
@@ -17,8 +15,7 @@ async fn an_impossible_job_says_so_at_once_and_runs_when_a_node_is_added() {
     let text = job.status.reason.unwrap().text;
     assert!(text.contains("cpu"), "{text}");
     assert!(job.status.reservation.is_none());
-    let condition = scheduled_condition(&stage.pod("big").await.unwrap()).unwrap_or_default();
-    assert!(condition.contains("Unschedulable"), "{condition}");
+    stage.pod_is_told("big", "Unschedulable").await.unwrap();
     let explained = stage.plugin().unwrap().ask(&["explain", "pod/big"]).await.unwrap();
     assert!(explained.contains("cpu"), "{explained}");
 
@@ -35,11 +32,11 @@ async fn a_cordoned_node_keeps_what_it_has_and_takes_nothing_new() {
     stage.node_becomes("n1", "cordoned", |node| !node.status.eligible).await.unwrap();
     stage.create([PodManifest::new("new").request("cpu", "1").label("who", "new").build()]).await.unwrap();
     stage.stay_unbound("who=new").await.unwrap();
-    let job = stage.job("pod/new").await.unwrap();
-    assert_eq!(job.status.state, "Pending", "a cordon is temporary: {:?}", job.status.reason);
+    // A cordon is temporary.
+    stage.job_is("pod/new", "Pending").await.unwrap();
     let books = stage.inspector.node("n1").await.unwrap().status;
     assert_eq!(books.allocated["cpu"], "1");
-    assert_eq!(stage.job("pod/old").await.unwrap().status.state, "Running");
+    stage.job_is("pod/old", "Running").await.unwrap();
     stage.patch_node("n1", None, &json!({ "spec": { "unschedulable": null } })).await.unwrap();
     assert_eq!(stage.pod_bound("new").await.unwrap(), "n1");
 }
@@ -57,13 +54,10 @@ async fn a_deleted_node_takes_its_members_with_it() {
     })
     .await
     .unwrap();
-    // The Pod garbage collector deletes Pods of a node that is gone only after most of a minute.
-    wait::until("the job is degraded", Duration::from_secs(90), || async {
-        let job = stage.job("group/pair").await?;
-        if job.status.degraded { Ok(()) } else { bail!("{:?}", job.status) }
-    })
-    .await
-    .unwrap();
+    // At once: the Pod garbage collector deletes Pods of a node that is gone only after most of a minute.
+    let job = stage.job_becomes("group/pair", "degraded", |job| job.status.degraded).await.unwrap();
+    let text = job.status.reason.unwrap().text;
+    assert!(text.contains("gone") && text.contains("n2"), "{text}");
     // What is left is still right: the other member holds its share.
     assert_eq!(stage.inspector.node("n1").await.unwrap().status.allocated["cpu"], "3");
 }
@@ -90,7 +84,7 @@ async fn lost_devices_are_a_deficit() {
         .unwrap();
     stage.stay_unbound("who=wants").await.unwrap();
     // The device plugin has them still in capacity: it is broken, not gone.
-    assert_eq!(stage.job("pod/wants").await.unwrap().status.state, "Pending");
+    stage.job_is("pod/wants", "Pending").await.unwrap();
     stage.create([PodManifest::new("plain").request("cpu", "1").build()]).await.unwrap();
     stage.pod_bound("plain").await.unwrap();
     stage.inspector.healthy().unwrap();

@@ -92,6 +92,8 @@ pub struct State {
     pods_of_group: OrdMap<(GroupApi, Text, Text), OrdSet<Text>>,
     memberships: OrdMap<Text, Arc<Membership>>,
     job_of_pod: OrdMap<Text, JobId>,
+    /// Other schedulers' Pods that belong to no job of ours, by what would make them members.
+    strays: OrdSet<(GroupKey, Text)>,
     /// The job of each group that has not ended.
     active: OrdMap<GroupKey, JobId>,
     jobs: OrdMap<JobId, Arc<Job>>,
@@ -142,6 +144,7 @@ impl State {
             pods_of_group: OrdMap::new(),
             memberships: OrdMap::new(),
             job_of_pod: OrdMap::new(),
+            strays: OrdSet::new(),
             active: OrdMap::new(),
             jobs: OrdMap::new(),
             names: OrdMap::new(),

@@ -339,6 +339,47 @@ fn members_under_other_schedulers_stop_the_gang() {
 }
 
 #[test]
+fn members_of_a_label_group_under_another_scheduler_stop_it_whoever_comes_first() {
+    for foreign in [0, 1] {
+        let mut world = two_nodes();
+        for index in 0..2 {
+            world.pod_with(&format!("m-{index}"), "cpu=1000", |pod| {
+                in_group("mpi", "2")(pod);
+                if index == foreign {
+                    pod.scheduler_name = "default-scheduler".into();
+                }
+            });
+        }
+        assert!(world.told("group.mpi").contains("schedulerName"), "{}", world.told("group.mpi"));
+        assert_eq!(world.bound("m"), 0);
+        // Once it is gone the other one is what it was before.
+        world.delete_pod(&format!("m-{foreign}"));
+        assert_eq!(world.line("group.mpi"), "Gathering 1/2");
+    }
+}
+
+#[test]
+fn a_deleted_node_degrades_the_gang_on_it_at_once() {
+    let mut world = two_nodes();
+    for index in 0..2 {
+        world.pod_with(&format!("m-{index}"), "cpu=3000", in_group("mpi", "2"));
+    }
+    assert_eq!(world.line("group.mpi"), "Running 2/2");
+    let spec = world.nodes.remove("n2").unwrap();
+    world.step(vec![Event::NodeGone("n2".into())]);
+    assert!(world.job("group.mpi").degraded);
+    let told = world.told("group.mpi");
+    assert!(told.contains("NodesDown: 1 of 2 members were on nodes that are gone (n2)"), "{told}");
+    // A restart says the same.
+    world.restart();
+    assert!(world.job("group.mpi").degraded);
+    // It comes back under its name, and the member is where it was.
+    world.step(vec![Event::Node(Box::new(spec))]);
+    assert!(!world.job("group.mpi").degraded);
+    assert_eq!(world.job("group.mpi").reason, None);
+}
+
+#[test]
 fn gated_members_are_not_seen_yet_and_said() {
     let mut world = two_nodes();
     world.pod_with("g-0", "cpu=1000", in_group("g", "2"));

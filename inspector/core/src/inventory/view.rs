@@ -78,6 +78,17 @@ impl Inventory {
         })
     }
 
+    /// Whether there is a node of that name; one that is gone may still be held.
+    pub fn has_node(&self, name: &str) -> bool {
+        self.id(name).and_then(|id| self.book(id)).is_some_and(|book| book.spec.is_some())
+    }
+
+    /// The jobs that hold something on the node, whether it is there or gone.
+    pub fn jobs_on(&self, name: &str) -> impl Iterator<Item = u32> {
+        let book = self.id(name).and_then(|id| self.book(id));
+        book.into_iter().flat_map(|book| book.holds.iter().filter_map(|(_, held)| held.hold.job))
+    }
+
     /// All nodes in natural order of their names.
     pub fn nodes(&self) -> impl Iterator<Item = NodeView> {
         self.node_names().filter_map(|name| self.node(&name))

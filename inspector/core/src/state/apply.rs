@@ -9,13 +9,21 @@ use crate::event::Event;
 use crate::inventory::{Hold, HoldKind};
 use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, Text};
 use crate::state::grouping::owner_key;
-use crate::state::{State, marks, members};
+use crate::state::{JobId, State, marks, members};
 
 impl State {
     pub(super) fn apply(&mut self, event: Event) {
         match event {
-            Event::Node(spec) => self.inventory.set_node(*spec),
-            Event::NodeGone(name) => self.inventory.remove_node(&name),
+            Event::Node(spec) => {
+                if !self.inventory.has_node(&spec.name) {
+                    self.dirty.extend(self.inventory.jobs_on(&spec.name).map(JobId));
+                }
+                self.inventory.set_node(*spec);
+            }
+            Event::NodeGone(name) => {
+                self.dirty.extend(self.inventory.jobs_on(&name).map(JobId));
+                self.inventory.remove_node(&name);
+            }
             Event::Pod(pod) => self.pod_changed(*pod),
             Event::PodGone(uid) => self.pod_gone(&uid),
             Event::Group(group) => self.group_changed(*group),
@@ -24,6 +32,8 @@ impl State {
             Event::OwnerGone(uid) => self.owner_gone(&uid),
             Event::Synced => {
                 self.ready = true;
+                // Only now is a node that wasn't heard of one that is gone.
+                self.dirty.extend(self.active.values());
                 self.pass.wanted = true;
             }
             Event::Paused => self.ready = false,
@@ -60,7 +70,7 @@ impl State {
         self.assumed.remove(uid);
         self.told.remove(uid);
         self.unbindable.remove(uid);
-        self.memberships.remove(uid);
+        self.set_membership(uid, None);
         if let Some(job) = self.job_of_pod.remove(uid) {
             self.leave(job, &pod);
         }

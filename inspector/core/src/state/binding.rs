@@ -25,13 +25,11 @@ impl State {
         let roster = self.roster(&job);
         let wanted = roster.members.wanted.unwrap_or(0) as usize;
         let Some(pods) = roster.waiting.get(..wanted) else { return };
-        let (now, killed_at) = (self.now, job.killed_at);
-        let end = job.duration.map(|seconds| now.saturating_add(seconds)).filter(|end| *end < i64::MAX);
-        let planned_end = [end, killed_at.filter(|at| *at > now)].into_iter().flatten().min();
+        let now = self.now;
         self.dequeue(&job);
         if let Some(job) = self.job_mut(id) {
             job.started_at = Some(now);
-            job.planned_end = planned_end;
+            job.planned_end = job.end_when_started_at(now);
             job.waits_for.clear();
             job.lost_unfinished = false;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{OwnerDetail, Text};
+use crate::state::grouping::{GroupKey, Membership};
 use crate::state::members::Roster;
 use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State};
 
@@ -16,7 +17,7 @@ impl State {
             let same = self.memberships.get(&uid).is_some_and(|old| old.key == membership.key);
             let ours = self.is_ours(&pod);
             let keep = known.and_then(|id| self.jobs.get(&id)).is_some_and(|job| job.state.ended() || same);
-            self.memberships.insert(uid.clone(), Arc::new(membership.clone()));
+            self.set_membership(&uid, Some(membership.clone()));
             if keep {
                 if let Some(id) = known {
                     self.name_after(id, &membership);
@@ -30,40 +31,42 @@ impl State {
             let id = match self.active.get(&membership.key).copied() {
                 Some(id) => id,
                 // Another scheduler's Pods are no jobs of ours, but they may be members of one.
-                None if !ours => continue,
+                None if !ours => {
+                    if membership.key.anchor.as_ref() != Some(&uid) {
+                        self.strays.insert((membership.key, uid));
+                    }
+                    continue;
+                }
                 None => self.create_job(&pod, &membership),
             };
             self.join(id, &pod);
             if ours {
-                self.adopt_strays(id, &membership);
+                self.adopt_strays(id, &membership.key);
             }
         }
     }
 
     /// Other schedulers' Pods that name the same group make it one that can't start.
-    fn adopt_strays(&mut self, id: JobId, membership: &crate::state::grouping::Membership) {
-        if membership.group.is_none() {
-            return;
-        }
-        let strays: Vec<Text> = membership
-            .group
-            .as_ref()
-            .and_then(|uid| self.groups.get(uid))
-            .and_then(|group| {
-                self.pods_of_group.get(&(group.api, group.namespace.clone(), group.name.clone()))
-            })
-            .into_iter()
-            .flatten()
-            .filter(|uid| !self.job_of_pod.contains_key(*uid))
-            .cloned()
-            .collect();
-        for uid in strays {
-            let Some(pod) = self.pods.get(&uid).cloned() else { continue };
-            if !self.is_ours(&pod)
-                && self.memberships.get(&uid).is_some_and(|other| other.key == membership.key)
-            {
+    fn adopt_strays(&mut self, id: JobId, key: &GroupKey) {
+        let first = (key.clone(), Text::from(""));
+        let strays: Vec<_> =
+            self.strays.range(first..).take_while(|(group, _)| group == key).cloned().collect();
+        for stray in strays {
+            self.strays.remove(&stray);
+            if let Some(pod) = self.pods.get(&stray.1).cloned() {
                 self.join(id, &pod);
             }
+        }
+    }
+
+    /// What the Pod says about its group, from now on.
+    pub(super) fn set_membership(&mut self, uid: &Text, membership: Option<Membership>) {
+        let old = match membership {
+            Some(membership) => self.memberships.insert(uid.clone(), Arc::new(membership)),
+            None => self.memberships.remove(uid),
+        };
+        if let Some(old) = old {
+            self.strays.remove(&(old.key.clone(), uid.clone()));
         }
     }
 
@@ -218,7 +221,14 @@ impl State {
 
     /// Why a started job has members without a node.
     fn why_incomplete(job: &Job, roster: &Roster) -> Option<Reason> {
+        let wanted = roster.members.wanted.unwrap_or(0);
         if roster.waiting.is_empty() {
+            if let Some(node) = roster.on_lost_nodes.first() {
+                let lost = roster.on_lost_nodes.len();
+                let more = if roster.on_lost_nodes.iter().all(|other| other == node) { "" } else { ", …" };
+                let text = format!("{lost} of {wanted} members were on nodes that are gone ({node}{more})");
+                return Some(Reason { class: ReasonClass::NodesDown, text, details: Vec::new() });
+            }
             return job
                 .reason
                 .clone()
@@ -227,7 +237,6 @@ impl State {
         if let Some((class, text)) = &roster.problem {
             return Some(Reason { class: *class, text: text.clone(), details: Vec::new() });
         }
-        let wanted = roster.members.wanted.unwrap_or(0);
         if may_join(roster) {
             return job.reason.clone().or_else(|| {
                 let text = format!("{} more members wait for a node", roster.waiting.len());
@@ -245,11 +254,8 @@ impl State {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         let planned_end = if job.started_at.is_some() {
             let recorded = |uid| self.pods.get(uid)?.record.as_ref()?.planned_end;
-            job.planned_end.or_else(|| job.pods.iter().find_map(recorded)).or_else(|| {
-                let end =
-                    job.duration.and_then(|seconds| job.started_at.map(|at| at.saturating_add(seconds)));
-                [end.filter(|end| *end < i64::MAX), job.killed_at].into_iter().flatten().min()
-            })
+            let counted = || job.end_when_started_at(job.started_at?);
+            job.planned_end.or_else(|| job.pods.iter().find_map(recorded)).or_else(counted)
         } else {
             None
         };

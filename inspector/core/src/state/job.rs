@@ -211,3 +211,12 @@ pub struct Job {
     pub history: imbl::Vector<HistoryEntry>,
     pub labels: crate::model::Marks,
 }
+
+impl Job {
+    /// When it is planned to end if it starts at `start`: after its duration, or when its Kubernetes Job's own limit
+    /// ends it. A limit that has run out already plans nothing: it is about to end the job.
+    pub(super) fn end_when_started_at(&self, start: i64) -> Option<i64> {
+        let end = self.duration.map(|seconds| start.saturating_add(seconds)).filter(|end| *end < i64::MAX);
+        [end, self.killed_at.filter(|at| *at > start)].into_iter().flatten().min()
+    }
+}

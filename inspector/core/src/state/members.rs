@@ -19,8 +19,10 @@ pub(super) struct Roster {
     pub waiting: Vec<Arc<PodSpec>>,
     /// Sent to a node and not seen there yet.
     pub in_flight: u32,
-    /// Bound and not being deleted.
+    /// Bound to a node that is there, and not being deleted.
     pub assigned: u32,
+    /// For each member that is bound to a node that is gone: the node.
+    pub on_lost_nodes: Vec<Text>,
     /// There and not ended, whatever else.
     pub live: u32,
     pub deleting: u32,
@@ -56,6 +58,7 @@ impl State {
             waiting: Vec::new(),
             in_flight: 0,
             assigned: 0,
+            on_lost_nodes: Vec::new(),
             live: 0,
             deleting: 0,
             succeeded: 0,
@@ -115,9 +118,13 @@ impl State {
             return;
         }
         roster.members.seen += u32::from(!pod.deleting);
-        if pod.node.is_some() {
+        if let Some(node) = &pod.node {
             roster.members.bound += 1;
-            roster.assigned += u32::from(!pod.deleting);
+            if self.ready && !self.inventory.has_node(node) {
+                roster.on_lost_nodes.push(node.clone());
+            } else {
+                roster.assigned += u32::from(!pod.deleting);
+            }
             roster.members.running += u32::from(pod.phase == crate::model::Phase::Running);
         } else if self.assumed.contains_key(&pod.uid) {
             roster.in_flight += 1;
