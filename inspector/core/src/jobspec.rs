@@ -1,10 +1,14 @@
 //! What a job asks for: the Flux jobspec, read and validated.
 //!
 //! Fluxion accepts versions 1 to 9999 alike and takes integers the way C++ streams do (`010` is 8);
-//! what is accepted here is what it accepts, apart from documents that would make it hang.
+//! what is accepted here is what it accepts, apart from documents that would make it hang. On demand
+//! also the extensions for Kubernetes, which Fluxion does not know.
 
 mod count;
+mod extended;
+mod extended_constraint;
 mod number;
+mod print;
 mod read;
 mod tasks;
 #[cfg(test)]
@@ -15,6 +19,7 @@ pub use count::{Count, Operator};
 pub use read::JobspecError;
 
 use crate::flux_constraint::Constraint;
+use crate::request::Request;
 
 /// One entry of the tree of resources.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,12 +49,20 @@ pub struct Jobspec {
     pub queue: Option<String>,
     /// What nodes must fulfil.
     pub constraint: Option<Constraint>,
+    /// The gang that a jobspec with the extensions for Kubernetes asks for, in place of resources.
+    pub gang: Option<Request>,
 }
 
 impl Jobspec {
     /// Reads the first YAML (or JSON) document of a text. `known` says whether a type of resource
     /// exists at all: a request for one that does not is a mistake, not a request that can't be met.
     pub fn parse(text: &str, known: &dyn Fn(&str) -> bool) -> Result<Self, JobspecError> {
-        read::jobspec(text, known)
+        read::jobspec(text, known, false)
+    }
+
+    /// As [`Self::parse`], with the extensions for Kubernetes: an entry of type `gang`, or a slot `within` a node.
+    /// Its pools may be of types that do not exist; then it can't be met.
+    pub fn parse_extended(text: &str, known: &dyn Fn(&str) -> bool) -> Result<Self, JobspecError> {
+        read::jobspec(text, known, true)
     }
 }

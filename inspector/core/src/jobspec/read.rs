@@ -3,10 +3,9 @@
 use thiserror::Error;
 
 use super::count::{Count, Operator};
-use super::number;
-use super::tasks;
 use super::yaml::{self, Value, YamlError};
 use super::{Jobspec, Resource};
+use super::{extended, number, tasks};
 use crate::flux_constraint::Constraint;
 
 /// A jobspec is refused; the text says what is wrong, in Fluxion's words.
@@ -26,7 +25,7 @@ pub(super) fn refuse<T>(text: impl Into<String>) -> Result<T, JobspecError> {
     Err(JobspecError::Rule(text.into()))
 }
 
-pub(super) fn jobspec(text: &str, known: Known) -> Result<Jobspec, JobspecError> {
+pub(super) fn jobspec(text: &str, known: Known, extensions: bool) -> Result<Jobspec, JobspecError> {
     let top = yaml::parse(text)?;
     let Some(pairs) = top.mapping() else { return refuse("Top level of jobspec is not a mapping") };
     let Some(version) = top.get("version") else {
@@ -50,7 +49,11 @@ pub(super) fn jobspec(text: &str, known: Known) -> Result<Jobspec, JobspecError>
     let mut spec = Jobspec { version, ..Jobspec::default() };
     read_attributes(attributes, &mut spec)?;
     let Some(entries) = resources.sequence() else { return refuse("\"resources\" is not a sequence") };
-    spec.resources = entries.iter().map(|entry| resource(entry, known)).collect::<Result<_, _>>()?;
+    if extensions && extended::is_extended(entries) {
+        spec.gang = Some(extended::gang(entries, attributes)?);
+    } else {
+        spec.resources = entries.iter().map(|entry| resource(entry, known)).collect::<Result<_, _>>()?;
+    }
     let Some(entries) = tasks.sequence() else { return refuse("\"tasks\" is not a sequence") };
     entries.iter().try_for_each(|entry| tasks::check(entry))?;
     Ok(spec)
@@ -112,6 +115,16 @@ fn resource(entry: &Value, known: Known) -> Result<Resource, JobspecError> {
         return refuse("Key \"type\" missing from resource");
     }
     let type_name = scalar_of(entry, "type")?.unwrap_or_default().to_owned();
+    if let Some(key) = extended::KEYS.iter().find(|key| entry.get(key).is_some()) {
+        return refuse(format!(
+            "Unrecognized key in resource mapping: \"{key}\" belongs to a gang, which needs the extensions for Kubernetes (--kubernetes)"
+        ));
+    }
+    if type_name == extended::GANG && !known(&type_name) {
+        return refuse(
+            "Value of \"type\" must be a resource type known to fluxion: \"gang\" stands alone at the top, and needs the extensions for Kubernetes (--kubernetes)",
+        );
+    }
     if !known(&type_name) {
         return refuse("Value of \"type\" must be a resource type known to fluxion");
     }

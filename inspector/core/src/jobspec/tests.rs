@@ -1,5 +1,7 @@
 //! What is accepted, what is refused, and how counts are taken.
 
+mod extended;
+
 use std::fmt::Write;
 
 use super::*;
