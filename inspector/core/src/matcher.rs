@@ -24,9 +24,11 @@ mod sort;
 #[cfg(test)]
 mod tests;
 mod update;
+pub mod why;
 
 pub use crate::quirks::Quirks;
 pub use books::{Hold, JobId};
 pub use engine::{Engine, EngineError, Failure, LIFETIME, Options};
 pub use operations::{Found, Operation, effective_duration};
 pub use policy::Policy;
+pub use why::WhyNot;

@@ -1,6 +1,7 @@
 //! The commands: their names, their words, and what runs them.
 
 mod cancel;
+mod explain;
 mod find;
 mod grow;
 mod matching;
@@ -43,7 +44,7 @@ const fn command(
 }
 
 /// In order of look-up: of two with one abbreviation, the first has it.
-const COMMANDS: [Command; 19] = [
+const COMMANDS: [Command; 20] = [
     command("match", "m", (3, 3), matching::one, "Match a jobspec: match OPERATION JOBSPEC"),
     command(
         "multi-match",
@@ -110,6 +111,13 @@ const COMMANDS: [Command; 19] = [
         (3, 3),
         vertex::remove_property,
         "Take a property away: remove-property PATH KEY",
+    ),
+    command(
+        "explain",
+        "x",
+        (2, 3),
+        explain::run,
+        "Say why a jobspec can't be matched now: explain JOBSPEC [text|json]",
     ),
 ];
 

@@ -75,6 +75,7 @@ pub fn run(arguments: Vec<String>, streams: Streams<'_>) -> u8 {
         return 1;
     }
     let mut session = Session::new(engine, writer, output, options.elapse_time);
+    session.explain = options.explain;
     let prompt = terminal && !options.disable_prompt;
     command_loop(&mut session, stdin, prompt);
     0

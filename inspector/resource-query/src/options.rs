@@ -61,6 +61,28 @@ pub(crate) struct Options {
     pub(crate) max_vertices: usize,
     /// No accidents, and the extensions for Kubernetes.
     pub(crate) kubernetes: bool,
+    /// How to tell why a match fails; without: not at all.
+    pub(crate) explain: Option<Explain>,
+}
+
+/// How the reasons of a failed match are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Explain {
+    /// In lines.
+    Text,
+    /// As one line of JSON.
+    Json,
+}
+
+impl Explain {
+    /// A form by its name.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        match name {
+            "text" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
 }
 
 /// What becomes of a command line.
@@ -84,7 +106,7 @@ const fn value(short: char, long: &'static str) -> Known {
     Known { short: Some(short), long, value: true }
 }
 
-const KNOWN: [Known; 18] = [
+const KNOWN: [Known; 19] = [
     value('L', "load-file"),
     value('f', "load-format"),
     value('W', "load-allowlist"),
@@ -102,6 +124,7 @@ const KNOWN: [Known; 18] = [
     flag('h', "help"),
     Known { short: None, long: "max-vertices", value: true },
     Known { short: None, long: "kubernetes", value: false },
+    Known { short: None, long: "explain", value: true },
     Known { short: None, long: "version", value: false },
 ];
 
@@ -130,6 +153,7 @@ Loads a graph of resources and answers match and other commands read from standa
   -d, --disable-prompt         print no prompt on a terminal
       --max-vertices=N         refuse graphs with more vertices (default: 16000000)
       --kubernetes             Fluxion's accidents off, the extensions for Kubernetes on
+      --explain=FORM           say on standard error why a match fails, as text or json
       --version                print the version
   -h, --help                   print this text
 
@@ -153,6 +177,7 @@ impl Options {
             disable_prompt: false,
             max_vertices: DEFAULT_MAX_VERTICES,
             kubernetes: false,
+            explain: None,
         }
     }
 
@@ -239,6 +264,10 @@ impl Options {
                     value.parse().map_err(|_| format!("[ERROR] not a number for --max-vertices: {value}"))?;
             }
             "kubernetes" => self.kubernetes = true,
+            "explain" => match Explain::parse(value) {
+                Some(form) => self.explain = Some(form),
+                None => return Err(format!("[ERROR] neither text nor json for --explain: {value}")),
+            },
             _ => {}
         }
         Ok(None)

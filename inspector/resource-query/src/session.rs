@@ -7,6 +7,7 @@ use fluxion_core::formats::writer::Writer;
 use fluxion_core::matcher::Engine;
 use fluxion_core::matcher::sink::Emit;
 
+use crate::options::Explain;
 use crate::output::Output;
 
 /// The line above and below every block.
@@ -85,6 +86,8 @@ pub(crate) struct Session<'w> {
     pub(crate) times: Times,
     /// Whether to print how long things take.
     pub(crate) elapse: bool,
+    /// How to tell why a match fails; none: not at all.
+    pub(crate) explain: Option<Explain>,
     /// Gives the seconds since 1970.
     pub(crate) clock: fn() -> i64,
 }
@@ -102,6 +105,7 @@ impl<'w> Session<'w> {
             reservations: BTreeSet::new(),
             times: Times { min: f64::MAX, max: 0.0, sum: 0.0 },
             elapse,
+            explain: None,
             clock: wall_clock,
         }
     }

@@ -7,9 +7,11 @@
 mod children;
 mod collector;
 mod flexible;
+mod notes;
 mod prune;
 mod select;
 mod shortcut;
 mod slots;
 
+pub(super) use notes::{Missing, Note, Notes};
 pub(super) use select::{Purpose, Selection, Walk};

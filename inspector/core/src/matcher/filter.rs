@@ -137,10 +137,7 @@ impl Priming<'_> {
         let vertex = graph.vertex(id);
         let mut sums = Sums::new();
         if vertex.out_edges.is_empty() {
-            if let Some(account) = self.books.get_mut(id) {
-                // What was below it is gone.
-                account.aggregates = None;
-            }
+            self.drop_sums(id);
             if !self.filters.is_tracked(vertex.type_id) {
                 let cluster = graph.find_type("cluster").unwrap_or(TypeId(0));
                 self.filters.register(Some(cluster), vertex.type_id);
@@ -153,6 +150,7 @@ impl Priming<'_> {
                 let child_vertex = graph.vertex(child);
                 if child_vertex.out_edges.is_empty() && self.filters.is_tracked(child_vertex.type_id) {
                     self.seen[child.index()] = true;
+                    self.drop_sums(child);
                     add(&mut sums, child_vertex.type_id, child_vertex.size);
                     continue;
                 }
@@ -166,6 +164,15 @@ impl Priming<'_> {
             add(&mut sums, vertex.type_id, vertex.size);
         }
         Ok(sums)
+    }
+
+    /// A vertex that has nothing below it any more has no sums.
+    fn drop_sums(&mut self, id: VertexId) {
+        if self.books.aggregates(id).is_some()
+            && let Some(account) = self.books.get_mut(id)
+        {
+            account.aggregates = None;
+        }
     }
 
     fn set(&mut self, id: VertexId, sums: &Sums) {

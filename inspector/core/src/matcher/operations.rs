@@ -182,7 +182,7 @@ impl Engine {
     }
 
     /// Whether there are as many nodes as the request needs, before anything is walked.
-    fn enough_nodes(&self, operation: Operation, asking: &Asking) -> Result<(), Failure> {
+    pub(super) fn enough_nodes(&self, operation: Operation, asking: &Asking) -> Result<(), Failure> {
         let wanted = amount_of(&asking.request.demand, self.node_type);
         let with_satisfiability = operation == Operation::AllocateWithSatisfiability;
         let errno = if with_satisfiability { Errno::Enodev } else { Errno::Ebusy };

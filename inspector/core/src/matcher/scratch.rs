@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::exact::Notes;
 use crate::errno::Errno;
 use crate::graph::{EdgeId, Graph, VertexId};
 
@@ -44,6 +45,8 @@ pub(super) struct Scratch {
     /// Children by weight, then by unique id, both descending; made when first needed.
     order: BTreeMap<VertexId, Vec<EdgeId>>,
     labels: BTreeMap<VertexId, (String, u32)>,
+    /// Why vertices were turned back at, when somebody asks.
+    pub notes: Option<Box<Notes>>,
 }
 
 impl Scratch {

@@ -3,3 +3,4 @@
 mod basics;
 mod random;
 mod support;
+mod why;

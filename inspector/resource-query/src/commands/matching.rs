@@ -7,6 +7,7 @@ use fluxion_core::errno::Errno;
 use fluxion_core::jobspec::Jobspec;
 use fluxion_core::matcher::{Found, Operation};
 
+use super::explain;
 use crate::session::{SEPARATOR, Session};
 
 /// `match OPERATION JOBSPEC`
@@ -76,6 +77,7 @@ fn attempt(session: &mut Session<'_>, operation: Operation, id: u64, bytes: &[u8
     };
     let matched = session.engine.match_job(operation, &spec, id, 0, &mut session.writer);
     if let Err(failure) = &matched {
+        explain::after_failure(session, &spec);
         let expected = matches!(failure.errno, Errno::Ebusy | Errno::Enodev);
         if !failure.message.is_empty() {
             session.output.error(&format!("match_allocate: ERROR: {}\n", failure.message));

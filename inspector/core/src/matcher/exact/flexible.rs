@@ -73,6 +73,7 @@ impl<'a> Walk<'a, '_, '_> {
         let union = self.union_of_shapes(&slots);
         let mut parts = Collector::default();
         if !self.explore(id, &union, false, true, &mut parts, limit, depth) {
+            self.note_small(id);
             return;
         }
         self.order_parts(&mut parts);
@@ -95,6 +96,9 @@ impl<'a> Walk<'a, '_, '_> {
             let types = union.iter().map(|&part| request.entry(part).type_id);
             self.mix(&shapes, types.map(|of| (of, parts.qualified(of))).collect())
         };
+        if plan.is_empty() {
+            self.note_small(id);
+        }
         let mut cursors = SmallVec::new();
         let mut made = Vec::with_capacity(plan.len());
         for alternative in plan {

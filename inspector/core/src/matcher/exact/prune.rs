@@ -4,25 +4,26 @@ use super::select::{Purpose, Walk};
 use crate::errno::Errno;
 use crate::graph::{Status, VertexId};
 use crate::matcher::request::{Entry, EntryId, amount_of};
+use crate::matcher::why::Reason;
 
 impl Walk<'_, '_, '_> {
-    /// Whether it makes sense to look at and below a vertex; the error says why not.
-    pub(super) fn prune(&self, id: VertexId, exclusive: bool, list: &[EntryId]) -> Result<(), Errno> {
+    /// Whether it makes sense to look at and below a vertex; the reason says why not.
+    pub(super) fn prune(&self, id: VertexId, exclusive: bool, list: &[EntryId]) -> Result<(), Reason> {
         let ask = &self.ask;
         let vertex = ask.graph.vertex(id);
         if vertex.status == Status::Down && ask.purpose != Purpose::Satisfiability {
-            return Err(Errno::Ebusy);
+            return Err(Reason::Down);
         }
         if (vertex.type_id == ask.node_type || vertex.type_id == ask.storage_node_type)
             && let Some(constraint) = &ask.request.constraint
             && !constraint.matches(ask.graph, id)
         {
-            return Err(Errno::Ebusy);
+            return Err(Reason::Constraint);
         }
         match ask.books.min_free(ask.graph, id, ask.at, ask.duration) {
-            Ok(0) | Err(Errno::Erange) => return Err(Errno::Ebusy),
+            Ok(0) | Err(Errno::Erange) => return Err(Reason::Held),
             Ok(_) => {}
-            Err(errno) => return Err(errno),
+            Err(_) => return Err(Reason::Contradiction),
         }
         let mut verdict = Ok(());
         for entry in ask.request.list(list) {
@@ -31,7 +32,7 @@ impl Walk<'_, '_, '_> {
             } else if !entry.is_slot {
                 continue;
             }
-            verdict = self.prune_aggregates(id, entry);
+            verdict = self.prune_aggregates(id, self.ask.at, entry);
             // With alternatives the last slot decides for all.
             if !(ask.flexible && entry.is_slot) {
                 verdict?;
@@ -40,9 +41,9 @@ impl Walk<'_, '_, '_> {
         verdict
     }
 
-    fn prune_exclusive(&self, id: VertexId, exclusive: bool, entry: &Entry) -> Result<(), Errno> {
+    fn prune_exclusive(&self, id: VertexId, exclusive: bool, entry: &Entry) -> Result<(), Reason> {
         if exclusive && entry.exclusive == Some(false) {
-            return Err(Errno::Einval);
+            return Err(Reason::Contradiction);
         }
         if !exclusive && entry.exclusive != Some(true) {
             return Ok(());
@@ -52,21 +53,24 @@ impl Walk<'_, '_, '_> {
         // A job that should have ended by now may still be there.
         let overrun = ask.at == ask.now && matches!(ask.purpose, Purpose::Allocate | Purpose::Without);
         if overrun && account.is_allocated() {
-            return Err(Errno::Ebusy);
+            return Err(Reason::Exclusive);
         }
         if account.is_visited(ask.at, ask.at.saturating_add(ask.duration)) {
-            Err(Errno::Ebusy)
+            Err(Reason::Exclusive)
         } else {
             Ok(())
         }
     }
 
-    fn prune_aggregates(&self, id: VertexId, entry: &Entry) -> Result<(), Errno> {
+    pub(super) fn prune_aggregates(&self, id: VertexId, at: i64, entry: &Entry) -> Result<(), Reason> {
         if entry.needs.is_empty() {
             return Ok(());
         }
         let Some(aggregates) = self.ask.books.aggregates(id) else { return Ok(()) };
         let needs = |of| amount_of(&entry.needs, of);
-        aggregates.available_during(self.ask.at, self.ask.duration, needs).map_err(|_| Errno::Ebusy)
+        aggregates.available_during(at, self.ask.duration, needs).map_err(|errno| match errno {
+            Errno::Erange => Reason::TooSmall,
+            _ => Reason::Aggregate,
+        })
     }
 }

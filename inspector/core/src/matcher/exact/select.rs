@@ -127,6 +127,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
         let chosen = self.choose_at_top(top, found);
         self.boost = 0;
         if !chosen {
+            self.note_missing(top, found);
             return None;
         }
         let request = self.ask.request;
@@ -247,8 +248,9 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
             self.scratch.errno = Errno::Ebusy;
             return None;
         }
-        if let Err(errno) = self.prune(id, exclusive, list) {
-            self.scratch.errno = errno;
+        if let Err(reason) = self.prune(id, exclusive, list)
+            && self.turn_back(id, reason, list)
+        {
             return None;
         }
         let centric = self.ask.policy.node_centric && vertex.type_id == self.ask.node_type;
@@ -286,6 +288,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
             self.boost = self.boost.saturating_sub(self.last_factor);
         }
         if !self.choose_below(id, list, &mut found) {
+            self.note_shortage(id, list, &found);
             self.scratch.errno = Errno::Ebusy;
             return None;
         }

@@ -19,6 +19,7 @@ impl Walk<'_, '_, '_> {
         let shape = &entry.with;
         let mut parts = Collector::default();
         if !self.explore(id, shape, false, true, &mut parts, entry.count.largest(), depth) {
+            self.note_small(id);
             return;
         }
         self.order_parts(&mut parts);
@@ -28,6 +29,9 @@ impl Walk<'_, '_, '_> {
             .collect();
         let fitting = |&(of, count): &(TypeId, u64)| parts.get(of).map_or(0, |list| shares(list, count));
         let count = wanted.iter().map(fitting).min().unwrap_or(0);
+        if count == 0 {
+            self.note_small(id);
+        }
         let mut cursors = Cursors::new();
         for _ in 0..count {
             let Some(group) = form(&parts, &wanted, &mut cursors) else { return };

@@ -134,3 +134,13 @@ fn odd_durations_and_empty_requests_are_refused() {
     }
     assert_eq!(run(&mut engine, Operation::Allocate, "[]", 1, 1).0.unwrap_err().errno, Errno::Einval);
 }
+
+#[test]
+fn what_lost_all_below_it_has_no_sums_left() {
+    let mut engine = engine(machine(2, 1, 1, 0, 0), "low", Quirks::default());
+    for rank in [0, 1] {
+        assert_eq!(engine.remove_ranks(&[rank]), Ok(vec![]));
+        assert_eq!(engine.check(), Vec::<String>::new());
+        assert!(engine.is_as_new());
+    }
+}
