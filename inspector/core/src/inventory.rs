@@ -10,6 +10,7 @@ mod columns;
 mod cow;
 mod domains;
 mod eligibility;
+pub(crate) mod graph;
 mod holding;
 mod natural;
 mod node;

@@ -6,6 +6,7 @@
 mod book;
 pub mod books;
 mod cancel;
+mod carve;
 mod change;
 mod check;
 mod engine;
@@ -14,6 +15,7 @@ pub mod filter;
 mod find;
 pub mod gang;
 mod memo;
+mod nodes;
 mod operations;
 mod partial;
 pub mod policy;

@@ -80,6 +80,7 @@ pub(crate) fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
         flexible,
         filters: options.prune_filters.clone().unwrap_or_default(),
         quirks,
+        extensions: options.kubernetes,
     };
     let engine = Engine::new(graph, &engine)?;
     Ok((engine, Writer::new(options.match_format, quirks)))

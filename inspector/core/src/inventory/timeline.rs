@@ -11,6 +11,14 @@ pub(crate) fn planned_end(until: Option<i64>, now: i64) -> i64 {
 }
 
 impl Inventory {
+    /// The least that a node has of a resource at any moment of a time from 0 on, between what is held and reserved.
+    pub(crate) fn available(&self, node: &str, resource: &str, start: i64, end: Option<i64>) -> u64 {
+        let (Some(id), Some(kind)) = (self.id(node), self.columns.kind(resource)) else { return 0 };
+        let mut out = Vec::new();
+        self.least(id, 0, (start, end.unwrap_or(i64::MAX)), &[kind], &mut out);
+        out.first().copied().unwrap_or(0)
+    }
+
     /// The least that is available of each kind at any moment from `start` up to `end` (exclusive), into `out`.
     pub(crate) fn least(
         &self,

@@ -17,6 +17,8 @@ pub(super) struct Booking {
     pub hold: Option<Hold>,
     /// Whether vertices have their spans already, from a document.
     pub spans_exist: bool,
+    /// Whether parts of vertices are taken: what is held of one is what is needed, not its size.
+    pub carved: bool,
     /// Types of which everything is taken whole.
     pub exclusive_types: Vec<TypeId>,
 }
@@ -122,12 +124,12 @@ impl Engine {
                     return count;
                 }
                 if count > 0 {
-                    self.pass_up(
-                        type_id,
-                        if exclusive { size } else { size.saturating_sub(entered.needs) },
-                        sums,
-                        above,
-                    );
+                    let own = match exclusive {
+                        true if booking.carved => entered.needs,
+                        true => size,
+                        false => size.saturating_sub(entered.needs),
+                    };
+                    self.pass_up(type_id, own, sums, above);
                 }
             }
             None => count += u64::from(exclusive),

@@ -128,7 +128,12 @@ pub struct Books {
     homes: Vec<u32>,
     /// Per node: counts up whenever the books below it may have changed.
     stamps: Vec<u32>,
+    /// Vertices whose books may have changed since somebody asked; none when nobody follows them.
+    log: Option<Vec<VertexId>>,
 }
+
+/// Changes that are noted one by one; with more, everything counts as changed.
+const LOGGED: usize = 1 << 20;
 
 impl Books {
     /// The books of a vertex, if it has any.
@@ -156,8 +161,23 @@ impl Books {
         self.stamps.get(node as usize).copied().unwrap_or(0)
     }
 
+    /// What [`Self::changes`] would answer.
+    pub(super) fn pending(&self) -> Option<&Vec<VertexId>> {
+        self.log.as_ref().filter(|log| log.len() < LOGGED)
+    }
+
+    /// Vertices whose books may have changed since the last call; none when that is not known, as at the first one.
+    pub(super) fn changes(&mut self) -> Option<Vec<VertexId>> {
+        self.log.replace(Vec::new()).filter(|log| log.len() < LOGGED)
+    }
+
     #[inline]
     fn touch(&mut self, id: VertexId) {
+        if let Some(log) = &mut self.log
+            && log.len() < LOGGED
+        {
+            log.push(id);
+        }
         if let Some(&home) = self.homes.get(id.index())
             && let Some(stamp) = self.stamps.get_mut(home as usize)
         {

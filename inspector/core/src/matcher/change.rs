@@ -27,7 +27,7 @@ impl Engine {
 
     /// Marks every vertex at a path as usable or not. Answers how many there are.
     pub fn set_status(&mut self, path: &str, status: Status) -> usize {
-        self.memo.forget();
+        self.forget_visits();
         let ids = self.graph.at_path_text(path).to_vec();
         for &id in &ids {
             if !self.graph.set_status(id, status) {
@@ -47,7 +47,7 @@ impl Engine {
 
     /// Sets a property of every vertex at a path. Answers how many there are.
     pub fn set_property(&mut self, path: &str, key: &str, value: &str) -> usize {
-        self.memo.forget();
+        self.forget_visits();
         let ids = self.graph.at_path_text(path).to_vec();
         for &id in &ids {
             self.graph.set_property(id, key, value);
@@ -57,7 +57,7 @@ impl Engine {
 
     /// Removes a property of every vertex at a path. Answers how many there are.
     pub fn remove_property(&mut self, path: &str, key: &str) -> usize {
-        self.memo.forget();
+        self.forget_visits();
         let ids = self.graph.at_path_text(path).to_vec();
         for &id in &ids {
             self.graph.remove_property(id, key);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::books::{Account, Books, Hold, JobId};
 use super::engine::Engine;
+use super::nodes::Nodes;
 use crate::graph::{TypeId, VertexId};
 use crate::planner::MultiPlanner;
 
@@ -30,7 +31,22 @@ impl Engine {
             self.check_tags(id, account, &name, &mut findings);
             self.check_sums(id, account, &name, &mut findings);
         }
+        self.check_nodes(&mut findings);
         findings
+    }
+
+    /// Whether the index of nodes says what a new one would.
+    fn check_nodes(&self, findings: &mut Vec<String>) {
+        let (Some(nodes), Some(pending)) = (&self.nodes, self.books.pending()) else { return };
+        let mut nodes = nodes.clone();
+        nodes.follow(pending.clone(), &self.books, &self.ports);
+        let new = Nodes::new(&self.graph, &self.books, &self.ports, self.dominant, self.node_type);
+        for (known, new) in nodes.inventory.nodes().zip(new.inventory.nodes()) {
+            if known != new {
+                findings.push(format!("{}: its index is out of date", new.spec.name));
+            }
+        }
+        findings.extend(crate::check::check(&nodes.inventory));
     }
 
     /// Whether nobody holds anything and all sums are those of an unused graph.

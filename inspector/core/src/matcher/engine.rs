@@ -5,6 +5,7 @@ use thiserror::Error;
 use super::books::Books;
 use super::filter::{FilterError, Filters};
 use super::memo::Memo;
+use super::nodes::{Nodes, Ports};
 use super::policy::Policy;
 use super::scratch::Scratch;
 use crate::errno::Errno;
@@ -27,6 +28,8 @@ pub struct Options {
     pub filters: String,
     /// Which of Fluxion's accidents are repeated.
     pub quirks: Quirks,
+    /// Whether pools are divisible: a document may say that a job holds part of one.
+    pub extensions: bool,
 }
 
 /// A matcher can't be made.
@@ -70,6 +73,10 @@ pub struct Engine {
     pub(super) auxiliary: Vec<Subsystem>,
     pub(super) scratch: Scratch,
     pub(super) memo: Memo,
+    /// The nodes as the search for gangs reads them; made when first needed.
+    pub(super) nodes: Option<Nodes>,
+    pub(super) ports: Ports,
+    pub(super) extensions: bool,
     /// Whether every vertex is visited every time.
     pub(super) exact_only: bool,
     /// Usable nodes, as Fluxion counts them.
@@ -108,6 +115,9 @@ impl Engine {
             auxiliary: subsystems.collect(),
             scratch: Scratch::default(),
             memo: Memo::default(),
+            nodes: None,
+            ports: Ports::new(),
+            extensions: options.extensions,
             exact_only: false,
             nodes_up,
             node_type,
@@ -127,7 +137,14 @@ impl Engine {
     pub(super) fn prime(&mut self) -> Result<(), FilterError> {
         self.filters.prime(&self.graph, &mut self.books, self.dominant, self.quirks)?;
         self.memo.reset(&self.graph, &mut self.books, self.dominant, self.node_type);
+        self.nodes = None;
         Ok(())
+    }
+
+    /// Forgets what follows from states and properties of vertices.
+    pub(super) fn forget_visits(&mut self) {
+        self.memo.forget();
+        self.nodes = None;
     }
 
     /// The graph.
@@ -143,6 +160,11 @@ impl Engine {
     /// The subsystem that is walked, booked and printed.
     pub fn dominant(&self) -> Subsystem {
         self.dominant
+    }
+
+    /// Whether pools are divisible, and gangs are understood.
+    pub fn extensions(&self) -> bool {
+        self.extensions
     }
 
     /// Which accidents are repeated.

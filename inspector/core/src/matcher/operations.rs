@@ -101,6 +101,13 @@ impl Engine {
         now: i64,
         sink: &mut dyn Sink,
     ) -> Result<Found, Failure> {
+        if let Some(gang) = &spec.gang {
+            let found = self.match_gang(operation, gang, job, now, sink)?;
+            if let Some(queue) = spec.queue.as_ref().filter(|_| operation != Operation::Satisfiability) {
+                sink.queue(queue);
+            }
+            return Ok(found);
+        }
         if spec.resources.is_empty() || self.root().is_none() {
             return Err(Failure::new(Errno::Einval, "the request asks for nothing"));
         }
@@ -131,7 +138,8 @@ impl Engine {
         if self.policy.node_exclusive {
             exclusive_types.push(self.node_type);
         }
-        let booking = Booking { job, start: at, duration, hold, spans_exist: false, exclusive_types };
+        let booking =
+            Booking { job, start: at, duration, hold, spans_exist: false, carved: false, exclusive_types };
         self.book(&booking, sink)?;
         if let Some(queue) = &spec.queue {
             sink.queue(queue);

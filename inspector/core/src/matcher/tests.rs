@@ -1,6 +1,7 @@
 //! Small graphs, small jobs, and what must become of them.
 
 mod basics;
+mod gangs;
 mod random;
 mod support;
 mod why;

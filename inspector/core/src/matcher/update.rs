@@ -30,6 +30,8 @@ struct Progress {
     booked: Vec<VertexId>,
     /// Vertex and exclusiveness by the document's key.
     listed: BTreeMap<String, (VertexId, bool)>,
+    /// How much is held of vertices of which that is not all.
+    parts: BTreeMap<VertexId, u64>,
     /// Edges that shorthand adds.
     implied: Vec<EdgeId>,
 }
@@ -77,7 +79,8 @@ impl Engine {
         }
         let exclusive_types = if self.policy.node_exclusive { vec![self.node_type] } else { Vec::new() };
         let hold = Some(Hold::Allocation);
-        let booking = Booking { job, start, duration, hold, spans_exist: true, exclusive_types };
+        let carved = self.extensions;
+        let booking = Booking { job, start, duration, hold, spans_exist: true, carved, exclusive_types };
         self.book(&booking, sink)
     }
 
@@ -132,7 +135,9 @@ impl Engine {
         };
         compare("type", self.graph.type_name(vertex.type_id), &record.type_name);
         compare("basename", text(vertex.basename), &record.basename);
-        compare("size", &vertex.size.to_string(), &record.size.to_string());
+        if !(self.extensions && record.size < vertex.size) {
+            compare("size", &vertex.size.to_string(), &record.size.to_string());
+        }
         compare("id", &vertex.id.to_string(), &record.id.to_string());
         compare("name", text(vertex.name), &record.name);
         let same_paths = vertex.paths.len() == record.paths.len()
@@ -160,6 +165,9 @@ impl Engine {
                 continue;
             }
             let id = self.find_record(record)?;
+            if record.exclusive && record.size < self.graph.vertex(id).size {
+                progress.parts.insert(id, record.size);
+            }
             self.claim_listed(id, &record.key, record.exclusive, claim, &mut seen, progress)?;
             if !(document.shorthand && record.exclusive) {
                 continue;
@@ -202,9 +210,9 @@ impl Engine {
         free.is_ok_and(|free| free >= self.graph.vertex(id).size)
     }
 
-    /// Books all of a vertex.
+    /// Books all of a vertex, or the part of it that is noted.
     fn claim(&mut self, id: VertexId, claim: Claim, progress: &mut Progress) -> Result<(), Failure> {
-        let size = self.graph.vertex(id).size;
+        let size = progress.parts.get(&id).copied().unwrap_or(self.graph.vertex(id).size);
         let account = self.books.open(&self.graph, id);
         let known = account.entry(claim.job).is_some_and(|entry| entry.plan.is_some());
         match account.plan.add(claim.start, claim.duration, size) {
@@ -253,20 +261,27 @@ impl Engine {
                     "update_tgt_edge: JGF edge from {source} to {target} not found in resource graph.\n"
                 ));
             };
-            self.mark_edge(edge, source, target);
+            self.mark_edge(edge, source, target, progress);
         }
         let by_id: BTreeMap<VertexId, bool> = progress.listed.values().copied().collect();
         for &edge in &progress.implied {
             let between = self.graph.edge(edge);
             if let (Some(&source), Some(&target)) = (by_id.get(&between.source), by_id.get(&between.target)) {
-                self.mark_edge(edge, (between.source, source), (between.target, target));
+                self.mark_edge(edge, (between.source, source), (between.target, target), progress);
             }
         }
         Ok(())
     }
 
-    fn mark_edge(&mut self, edge: EdgeId, source: (VertexId, bool), target: (VertexId, bool)) {
-        self.scratch.mark(edge, self.graph.vertex(target.0).size, target.1);
+    fn mark_edge(
+        &mut self,
+        edge: EdgeId,
+        source: (VertexId, bool),
+        target: (VertexId, bool),
+        progress: &Progress,
+    ) {
+        let needs = progress.parts.get(&target.0).copied().unwrap_or(self.graph.vertex(target.0).size);
+        self.scratch.mark(edge, needs, target.1);
         if Some(source.0) == self.root() {
             self.mark_root(source.1);
         }

@@ -66,7 +66,9 @@ fn run(session: &mut Session<'_>, operation: Operation, file: &str) -> bool {
 fn attempt(session: &mut Session<'_>, operation: Operation, id: u64, bytes: &[u8]) -> Result<Found, Missed> {
     let graph = session.engine.graph();
     let parsed = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}")).and_then(|text| {
-        Jobspec::parse(text, &|name| graph.find_type(name).is_some()).map_err(|error| error.to_string())
+        let known = |name: &str| graph.find_type(name).is_some();
+        let parse = if session.engine.extensions() { Jobspec::parse_extended } else { Jobspec::parse };
+        parse(text, &known).map_err(|error| error.to_string())
     });
     let spec = match parsed {
         Ok(spec) => spec,

@@ -37,7 +37,7 @@ struct RawMetadata {
     #[serde(default, deserialize_with = "present")]
     rank: Option<i32>,
     #[serde(default, deserialize_with = "present")]
-    size: Option<u32>,
+    size: Option<u64>,
     #[serde(default, deserialize_with = "present")]
     status: Option<u8>,
     #[serde(default, deserialize_with = "present")]
@@ -96,7 +96,7 @@ impl RawNode {
             id,
             uniq_id,
             rank: metadata.rank.unwrap_or(-1),
-            size: u64::from(metadata.size.unwrap_or(1)),
+            size: metadata.size.unwrap_or(1),
             unit: metadata.unit.unwrap_or_default(),
             status,
             exclusive: metadata.exclusive.unwrap_or(false),

@@ -17,7 +17,7 @@ enum Step {
     Grow,
 }
 
-const JOBS: [&str; 9] = [
+const JOBS: [&str; 12] = [
     "[{type: slot, count: 1, label: a, with: [{type: node, count: 1}]}]",
     "[{type: node, count: 2, with: [{type: slot, count: 1, label: a, with: [{type: core, count: 2}]}]}]",
     "[{type: slot, count: 3, label: a, with: [{type: core, count: 1}, {type: memory, count: 3}]}]",
@@ -27,6 +27,11 @@ const JOBS: [&str; 9] = [
     "[{type: rack, count: 1, with: [{type: slot, count: 2, label: a, with: [{type: core, count: 2}]}]}]",
     "[{type: cluster, count: 1, with: [{type: rack, count: 2, with: [{type: slot, count: 1, label: a, with: [{type: node, count: 1, with: [{type: core, count: 3}]}]}]}]}]",
     "[{type: node, count: 1, with: [{type: core, count: 1}]}]",
+    "[{type: slot, count: 3, label: a, within: node, with: [{type: core, count: 1}, {type: memory, count: 3}]}]",
+    "[{type: slot, count: 1, label: a, within: node, with: [{type: memory, count: 1}]}]",
+    "[{type: gang, count: 1, level: rack, with: [
+        {type: slot, count: 2, label: a, within: node, with: [{type: core, count: 2}, {type: memory, count: 5}]},
+        {type: slot, count: 1, label: b, within: node, hostPorts: [{port: 80}], with: [{type: gpu, count: 1}]}]}]",
 ];
 
 fn step() -> impl Strategy<Value = Step> {

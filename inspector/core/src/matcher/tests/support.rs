@@ -82,6 +82,7 @@ pub(crate) fn engine(graph: Graph, policy: &str, quirks: Quirks) -> Engine {
         flexible: false,
         filters: String::new(),
         quirks,
+        extensions: false,
     };
     Engine::new(graph, &options).unwrap()
 }
@@ -118,7 +119,7 @@ pub(crate) fn spec(resources: &str, duration: u32) -> Jobspec {
     let text = format!(
         "version: 9999\nresources: {resources}\ntasks: []\nattributes: {{system: {{duration: {duration}}}}}\n"
     );
-    Jobspec::parse(&text, &|_| true).unwrap()
+    Jobspec::parse_extended(&text, &|_| true).unwrap()
 }
 
 pub(crate) fn run(
