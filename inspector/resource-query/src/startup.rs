@@ -80,9 +80,9 @@ pub(crate) fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
         flexible,
         filters: options.prune_filters.clone().unwrap_or_default(),
         quirks,
-        extensions: options.kubernetes,
     };
-    let engine = Engine::new(graph, &engine)?;
+    let mut engine = Engine::new(graph, &engine)?;
+    engine.set_extensions(options.kubernetes);
     Ok((engine, Writer::new(options.match_format, quirks)))
 }
 

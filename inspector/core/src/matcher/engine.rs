@@ -28,8 +28,6 @@ pub struct Options {
     pub filters: String,
     /// Which of Fluxion's accidents are repeated.
     pub quirks: Quirks,
-    /// Whether pools are divisible: a document may say that a job holds part of one.
-    pub extensions: bool,
 }
 
 /// A matcher can't be made.
@@ -117,7 +115,7 @@ impl Engine {
             memo: Memo::default(),
             nodes: None,
             ports: Ports::new(),
-            extensions: options.extensions,
+            extensions: false,
             exact_only: false,
             nodes_up,
             node_type,
@@ -160,6 +158,12 @@ impl Engine {
     /// The subsystem that is walked, booked and printed.
     pub fn dominant(&self) -> Subsystem {
         self.dominant
+    }
+
+    /// Switches the extensions for Kubernetes on or off: pools are divisible, so that a document may say that a job
+    /// holds part of one.
+    pub fn set_extensions(&mut self, on: bool) {
+        self.extensions = on;
     }
 
     /// Whether pools are divisible, and gangs are understood.

@@ -82,7 +82,6 @@ pub(crate) fn engine(graph: Graph, policy: &str, quirks: Quirks) -> Engine {
         flexible: false,
         filters: String::new(),
         quirks,
-        extensions: false,
     };
     Engine::new(graph, &options).unwrap()
 }
