@@ -54,6 +54,7 @@ struct Queue {
     policy: Policy,
     queue_depth: Option<usize>,
     reservation_depth: Option<usize>,
+    max_reservation_depth: Option<usize>,
     default_duration: Option<Seconds>,
     #[serde(default)]
     node_policy: Nodes,
@@ -190,6 +191,15 @@ fn queue_config(queue: Queue) -> Result<QueueConfig, (&'static str, String)> {
     if queue_depth == 0 {
         return Err(("queueDepth", "must be at least 1, or no job ever starts".to_owned()));
     }
+    let max_reservation_depth = queue.max_reservation_depth.unwrap_or(defaults.max_reservation_depth);
+    if max_reservation_depth == 0 {
+        return Err(("maxReservationDepth", "must be at least 1; policy fcfs makes no reservation".to_owned()));
+    }
+    let reservation_depth = queue.reservation_depth.unwrap_or(defaults.reservation_depth);
+    if queue.reservation_depth.is_some_and(|depth| !(1..=max_reservation_depth).contains(&depth)) {
+        let message = format!("must be 1 to maxReservationDepth ({max_reservation_depth})");
+        return Err(("reservationDepth", message));
+    }
     Ok(QueueConfig {
         name: Arc::from(queue.name),
         policy: match queue.policy {
@@ -199,7 +209,8 @@ fn queue_config(queue: Queue) -> Result<QueueConfig, (&'static str, String)> {
             Policy::Hybrid => QueuePolicy::Hybrid,
         },
         queue_depth,
-        reservation_depth: queue.reservation_depth.unwrap_or(defaults.reservation_depth),
+        reservation_depth,
+        max_reservation_depth,
         default_duration: queue.default_duration.map(|seconds| seconds.0),
         node_policy: match queue.node_policy {
             Nodes::Low => NodePolicy::Low,

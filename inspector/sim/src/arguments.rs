@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use fluxion_core::queue::QueuePolicy;
+use fluxion_core::queue::{QueueConfig, QueuePolicy};
+
+mod queue;
+
+pub(crate) use queue::Queue;
 
 /// More nodes than any machine has.
 const MAX_NODES: i64 = 1_000_000;
@@ -30,12 +34,20 @@ pub(crate) struct Arguments {
     /// Queue policy, repeatable; without: all four
     #[arg(long = "policy", value_enum)]
     policies: Vec<Policy>,
-    /// Jobs that one pass looks at
-    #[arg(long, default_value_t = 10_000)]
-    pub(crate) queue_depth: usize,
+    /// A queue, NAME[:POLICY][,queue-depth=N][,reservation-depth=N][,max-reservation-depth=N], repeatable; they
+    /// get nodes in this order. Jobs name theirs in the column queue of a CSV, or in field 15 of a Standard
+    /// Workload Format; a job that names none waits in the first. Without: one queue for all jobs
+    #[arg(long = "queue", value_name = "QUEUE")]
+    queues: Vec<String>,
+    /// Jobs that one pass over a queue looks at
+    #[arg(long, default_value_t = 10_000, value_parser = depth)]
+    queue_depth: usize,
     /// Reservations that one pass makes under hybrid
-    #[arg(long, default_value_t = 64)]
-    pub(crate) reservation_depth: usize,
+    #[arg(long, default_value_t = 64, value_parser = depth)]
+    reservation_depth: usize,
+    /// Reservations that one pass makes under conservative and hybrid, at most
+    #[arg(long, default_value_t = 100_000, value_parser = depth)]
+    max_reservation_depth: usize,
     /// Play only the first jobs of the trace
     #[arg(long)]
     pub(crate) jobs: Option<usize>,
@@ -72,7 +84,33 @@ enum Policy {
     Hybrid,
 }
 
+fn depth(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|depth| *depth > 0).ok_or_else(|| "want a number from 1".to_owned())
+}
+
 impl Arguments {
+    /// The queues.
+    pub(crate) fn queues(&self) -> Result<Vec<Queue>, String> {
+        let rest = QueueConfig {
+            queue_depth: self.queue_depth,
+            reservation_depth: self.reservation_depth,
+            max_reservation_depth: self.max_reservation_depth,
+            ..QueueConfig::default()
+        };
+        if self.queues.is_empty() {
+            return Ok(vec![Queue { config: rest, policy: None }]);
+        }
+        let mut queues: Vec<Queue> = Vec::new();
+        for text in &self.queues {
+            let queue = queue::parse(text, &rest)?;
+            if queues.iter().any(|other| other.config.name == queue.config.name) {
+                return Err(format!("there are two queues {}", queue.config.name));
+            }
+            queues.push(queue);
+        }
+        Ok(queues)
+    }
+
     /// The policies to compare, each once, in the order given.
     pub(crate) fn policies(&self) -> Vec<QueuePolicy> {
         let mut policies = Vec::new();

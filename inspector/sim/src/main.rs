@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use fluxion_core::queue::{QueueConfig, QueuePolicy};
+use fluxion_core::queue::QueueConfig;
 use fluxion_core::sim::{Job, Machine, Outcome, Report, read_csv, read_swf, simulate};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -19,7 +19,8 @@ use arguments::{Arguments, Output, TraceFormat};
 
 /// What one policy made of the trace.
 struct PolicyRun {
-    policy: QueuePolicy,
+    /// Its name; `own` where every queue has its own.
+    name: &'static str,
     report: Report,
     outcome: Outcome,
 }
@@ -92,26 +93,33 @@ fn play(arguments: &Arguments, machine: Machine, trace: &[Job]) -> Result<Vec<Po
     let bars = MultiProgress::with_draw_target(target);
     let style = ProgressStyle::with_template("{msg:>12} {bar:40} {pos}/{len} jobs, {eta} left")
         .context("the progress bar's template")?;
-    let play_one = |policy: QueuePolicy, bar: &ProgressBar| -> Result<PolicyRun> {
-        let config = QueueConfig {
-            policy,
-            queue_depth: arguments.queue_depth,
-            reservation_depth: arguments.reservation_depth,
-            ..QueueConfig::default()
-        };
-        let outcome = simulate(machine, trace, &config, &mut |done| bar.set_position(done as u64))?;
+    let queues = arguments.queues().map_err(anyhow::Error::msg)?;
+    let mut runs: Vec<(&'static str, Vec<QueueConfig>)> = Vec::new();
+    if queues.iter().all(|queue| queue.policy.is_some()) {
+        runs.push(("own", Vec::new()));
+    } else {
+        runs.extend(arguments.policies().into_iter().map(|policy| (output::name(policy), Vec::new())));
+    }
+    for ((_, configs), compared) in runs.iter_mut().zip(arguments.policies()) {
+        configs.extend(queues.iter().map(|queue| {
+            let policy = queue.policy.unwrap_or(compared);
+            QueueConfig { policy, ..queue.config.clone() }
+        }));
+    }
+    let play_one = |name: &'static str, configs: &[QueueConfig], bar: &ProgressBar| -> Result<PolicyRun> {
+        let outcome = simulate(machine, trace, configs, &mut |done| bar.set_position(done as u64))?;
         bar.finish();
-        Ok(PolicyRun { policy, report: Report::new(machine, trace, &outcome), outcome })
+        Ok(PolicyRun { name, report: Report::new(machine, trace, &outcome), outcome })
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = arguments
-            .policies()
-            .into_iter()
-            .map(|policy| {
+        let threads: Vec<_> = runs
+            .iter()
+            .map(|(name, configs)| {
                 let bar = bars.add(ProgressBar::new(trace.len() as u64).with_style(style.clone()));
-                bar.set_message(output::name(policy));
+                bar.set_message(*name);
                 bar.enable_steady_tick(Duration::from_millis(200));
-                scope.spawn(move || play_one(policy, &bar))
+                let play_one = &play_one;
+                scope.spawn(move || play_one(name, configs, &bar))
             })
             .collect();
         threads

@@ -37,7 +37,7 @@ pub(crate) fn table(results: &[PolicyRun]) -> String {
     ];
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    let header = results.iter().map(|result| name(result.policy).to_uppercase());
+    let header = results.iter().map(|result| result.name.to_uppercase());
     table.set_header(std::iter::once(String::new()).chain(header));
     for (title, figure) in lines {
         let figures = results.iter().map(|result| figure(&result.report));
@@ -115,7 +115,7 @@ pub(crate) fn json(machine: Machine, trace: &[Job], results: &[PolicyRun], sched
         end: ran.map(|ran| ran.end),
     };
     let results = results.iter().map(|result| PolicyResult {
-        policy: name(result.policy),
+        policy: result.name,
         report: result.report,
         schedule: schedule.then(|| trace.iter().zip(&result.outcome.jobs).map(scheduled).collect()),
     });

@@ -60,12 +60,46 @@ fn json_has_figures_and_the_schedule_where_asked() {
 }
 
 #[test]
+fn queues_have_policies_and_depths_of_their_own() {
+    let trace = tempfile::NamedTempFile::with_suffix(".csv").unwrap();
+    let text = "submit,cores,run,queue\n0,3,100,batch\n1,4,50,batch\n2,1,10,batch\n3,1,10,short\n";
+    std::fs::write(trace.path(), text).unwrap();
+    let file = trace.path().to_str().unwrap();
+    let starts = |queues: &[&str]| {
+        let mut arguments = vec![file, "--nodes", "2", "--cores-per-node", "2", "-o", "json", "--schedule"];
+        arguments.extend(queues.iter().flat_map(|queue| ["--queue", queue]));
+        let output = sim(&arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let results = document["results"].as_array().unwrap();
+        let start = |result: &Value| {
+            let jobs = result["schedule"].as_array().unwrap();
+            let starts: Vec<i64> = jobs.iter().map(|job| job["start"].as_i64().unwrap()).collect();
+            (result["policy"].as_str().unwrap().to_owned(), starts)
+        };
+        results.iter().map(start).collect::<Vec<_>>()
+    };
+    let own = starts(&["short:easy", "batch:fcfs"]);
+    assert_eq!(own, [("own".to_owned(), vec![0, 100, 150, 3])]);
+    let compared = starts(&["short:easy", "batch,queue-depth=5"]);
+    assert_eq!(compared[0], ("fcfs".to_owned(), vec![0, 100, 150, 3]));
+    assert_eq!(compared[1], ("easy".to_owned(), vec![0, 100, 2, 12]));
+    assert_eq!(compared.len(), 4);
+    let output = sim(&[file, "--nodes", "2", "--queue", "a", "--queue", "b"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("job 2 is for queue `batch`"), "{text}");
+}
+
+#[test]
 fn mistakes_are_named() {
     for (arguments, status, message) in [
         (&["nowhere.swf", "--nodes", "1"][..], 1, "reading the trace nowhere.swf"),
         (&["Cargo.toml", "--nodes", "1"], 1, "line 1"),
         (&["examples/traces/mixed.csv", "--nodes", "0"], 2, "0 is not in 1..=1000000"),
         (&["examples/traces/mixed.csv"], 2, "--nodes"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--queue-depth", "0"], 2, "want a number from 1"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a:fair"], 1, "`fair`"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a", "--queue", "a"], 1, "two queues a"),
     ] {
         let output = sim(arguments);
         let text = String::from_utf8_lossy(&output.stderr);

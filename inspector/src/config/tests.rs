@@ -27,7 +27,7 @@ fn what_is_set_wins_over_the_defaults() {
 
 #[test]
 fn errors_name_the_line_the_field_and_what_is_allowed() {
-    let cases: [(&str, &[&str]); 11] = [
+    let cases: [(&str, &[&str]); 14] = [
         ("queues:\n- name: a\n  polcy: easy\n", &["c.yaml, line 3", "queues[0]", "polcy", "nodePolicy"]),
         ("queues:\n- name: a\n  policy: fair\n", &["line 3", "queues[0].policy", "fair", "conservative"]),
         ("queue: []\n", &["line 1", "queue", "schedulerNames"]),
@@ -36,6 +36,12 @@ fn errors_name_the_line_the_field_and_what_is_allowed() {
         ("queues: [{name: a}, {name: a}]\n", &["queues[1].name", "two queues 'a'"]),
         ("queues: [{name: a, queueDepth: 0}]\n", &["queues[0].queueDepth", "at least 1"]),
         ("queues: [{name: a, queueDepth: -1}]\n", &["queues[0].queueDepth"]),
+        ("queues: [{name: a, reservationDepth: 0}]\n", &["queues[0].reservationDepth", "1 to max"]),
+        (
+            "queues: [{name: a, reservationDepth: 9, maxReservationDepth: 8}]\n",
+            &["queues[0].reservationDepth", "(8)"],
+        ),
+        ("queues: [{name: a, maxReservationDepth: 0}]\n", &["queues[0].maxReservationDepth", "at least 1"]),
         ("bindDeadline: soon\n", &["line 1", "bindDeadline", "soon"]),
         ("limits: {groupSizeMax: 0}\n", &["limits.groupSizeMax: must be at least 1"]),
         ("queues: [\n", &["c.yaml, line "]),

@@ -12,7 +12,7 @@ pub enum QueuePolicy {
     /// The first job that waits gets a reservation; others may pass where they do not delay it.
     #[default]
     Easy,
-    /// Every job that waits gets a reservation.
+    /// Every job that waits gets a reservation, up to `max_reservation_depth`.
     Conservative,
     /// The first `reservation_depth` jobs that wait get one.
     Hybrid,
@@ -25,10 +25,13 @@ pub struct QueueConfig {
     pub name: Arc<str>,
     /// Who may pass whom.
     pub policy: QueuePolicy,
-    /// Jobs looked at in one pass, at most.
+    /// Jobs looked at in one pass, at most; at least 1. Jobs for which not even a start can be planned do not
+    /// count.
     pub queue_depth: usize,
-    /// Reservations made in one pass, at most; easy makes one and conservative one for every job whatever it says.
+    /// Reservations that hybrid makes in one pass, at most.
     pub reservation_depth: usize,
+    /// Reservations that conservative and hybrid make in one pass, at most.
+    pub max_reservation_depth: usize,
     /// Seconds for jobs that say nothing; none: without a limit.
     pub default_duration: Option<i64>,
     /// Which of the nodes that fit are taken.
@@ -42,6 +45,7 @@ impl Default for QueueConfig {
             policy: QueuePolicy::Easy,
             queue_depth: 10_000,
             reservation_depth: 1,
+            max_reservation_depth: 100_000,
             default_duration: None,
             node_policy: NodePolicy::Low,
         }
@@ -54,8 +58,8 @@ impl QueueConfig {
         match self.policy {
             QueuePolicy::Fcfs => 0,
             QueuePolicy::Easy => 1,
-            QueuePolicy::Conservative => usize::MAX,
-            QueuePolicy::Hybrid => self.reservation_depth,
+            QueuePolicy::Conservative => self.max_reservation_depth.min(self.queue_depth),
+            QueuePolicy::Hybrid => self.reservation_depth.min(self.max_reservation_depth),
         }
     }
 }

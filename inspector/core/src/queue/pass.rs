@@ -45,6 +45,9 @@ pub enum Refusal {
 #[derive(Clone, Debug, Default)]
 pub struct Carry {
     done: BTreeSet<u32>,
+    /// Of these, those that count against the queue's depth.
+    counted: usize,
+    started: bool,
     reservations: usize,
     blocked: bool,
     memory: Arc<Memory>,
@@ -74,6 +77,9 @@ pub struct PassResult {
     pub visited: u64,
     /// Hands the rest to the next slice; none when the pass is done.
     pub carry: Option<Carry>,
+    /// When the pass is done: the queue's depth ended it, and something started, so that another pass at the same
+    /// moment looks further down.
+    pub look_again: bool,
     /// When the pass is done: what it knows, for the next one of this queue.
     pub memory: Arc<Memory>,
 }
@@ -110,11 +116,13 @@ pub fn pass(
             result.carry = Some(carry);
             return result;
         }
-        if carry.done.len() >= config.queue_depth {
+        if carry.counted >= config.queue_depth {
+            result.look_again = carry.started && !carry.blocked;
             result.refused.push((job.id, Refusal::DepthReached));
             continue;
         }
         carry.done.insert(job.id);
+        carry.counted += 1;
         result.tried += 1;
         if carry.blocked {
             result.refused.push((job.id, Refusal::Order));
@@ -124,6 +132,7 @@ pub fn pass(
         match start(&books, config, &request, now, &mut carry, &mut work) {
             Ok(placement) => {
                 take(&mut books, job.id, &request, &placement, now);
+                carry.started = true;
                 result.started.push((job.id, placement));
             }
             Err(failure) if carry.reservations < config.reservations() => {
@@ -137,9 +146,11 @@ pub fn pass(
                         result.reserved.push((job.id, planned));
                     }
                     Err(_) if !failure.behind.is_empty() => {
+                        carry.counted -= 1;
                         result.refused.push((job.id, Refusal::BehindReservation { jobs: failure.behind }));
                     }
                     Err(why) => {
+                        carry.counted -= 1;
                         let refusal = Refusal::NoEstimate { holders: why.no_end, jobs: why.no_end_jobs };
                         result.refused.push((job.id, refusal));
                     }

@@ -3,8 +3,8 @@ use crate::queue::QueuePolicy;
 
 const MACHINE: Machine = Machine { nodes: 2, cores: 2, whole_nodes: false };
 
-fn config(policy: QueuePolicy) -> QueueConfig {
-    QueueConfig { policy, ..QueueConfig::default() }
+fn config(policy: QueuePolicy) -> [QueueConfig; 1] {
+    [QueueConfig { policy, ..QueueConfig::default() }]
 }
 
 fn starts(trace: &[Job], machine: Machine, policy: QueuePolicy) -> Vec<Option<i64>> {
@@ -75,8 +75,14 @@ fn reads_the_standard_workload_format() {
         2 20 5 30 8 -1 -1 16 -1 -1 1 1 1 1 1 -1 -1 -1\n3 30 -1 -1 8 -1 -1 8 60 -1 5 1 1 1 1 -1 -1 -1\n";
     let (jobs, left_out) = read_swf(text).unwrap();
     assert_eq!(left_out, 1);
-    assert_eq!(jobs[0], Job { id: 1, submit: 10, cores: 8, limit: 100, run: 60, priority: 0 });
-    assert_eq!(jobs[1], Job { id: 2, submit: 20, cores: 16, limit: 30, run: 30, priority: 0 });
+    assert_eq!(
+        jobs[0],
+        Job { id: 1, submit: 10, cores: 8, limit: 100, run: 60, priority: 0, queue: Some("1".into()) }
+    );
+    assert_eq!(
+        jobs[1],
+        Job { id: 2, submit: 20, cores: 16, limit: 30, run: 30, priority: 0, queue: Some("1".into()) }
+    );
 }
 
 #[test]
@@ -93,5 +99,38 @@ fn says_which_line_of_a_trace_is_wrong() {
         "submit,cores,run\n1,2,x",
     ] {
         assert!(read_csv(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn queues_share_the_cluster_each_by_its_own_rule() {
+    let queue = |name: &str, policy| QueueConfig { name: name.into(), policy, ..QueueConfig::default() };
+    let text = "submit,cores,run,queue\n0,3,100,batch\n1,4,50,batch\n2,1,10,batch\n3,1,10,short\n4,4,10,short\n5,1,10,\n";
+    let trace = read_csv(text).unwrap();
+    let starts = |queues: &[QueueConfig]| {
+        let outcome = simulate(MACHINE, &trace, queues, &mut |_| ()).unwrap();
+        outcome.jobs.iter().map(|ran| ran.unwrap().start).collect::<Vec<_>>()
+    };
+    // In order alone nobody of batch passes its second job; short goes first wherever both could start.
+    let queues = [queue("short", QueuePolicy::Easy), queue("batch", QueuePolicy::Fcfs)];
+    assert_eq!(starts(&queues), [0, 110, 160, 3, 100, 13]);
+    // What batch promises its second job binds short, too, when batch is asked first.
+    let queues = [queue("batch", QueuePolicy::Easy), queue("short", QueuePolicy::Fcfs)];
+    assert_eq!(starts(&queues), [0, 100, 2, 22, 150, 12]);
+    // A single queue takes them all.
+    assert_eq!(starts(&[queue("other", QueuePolicy::Fcfs)]), [0, 100, 150, 150, 160, 170]);
+    let unknown = [queue("batch", QueuePolicy::Easy), queue("long", QueuePolicy::Easy)];
+    let error = simulate(MACHINE, &trace, &unknown, &mut |_| ()).unwrap_err();
+    assert_eq!(error, SimError::UnknownQueue { job: 5, name: "short".into() });
+    assert_eq!(simulate(MACHINE, &trace, &[], &mut |_| ()), Err(SimError::NoQueue));
+}
+
+#[test]
+fn a_depth_is_no_limit_to_what_starts_at_one_moment() {
+    let trace = csv("0,1,10,10,0\n0,1,10,10,0\n0,1,10,10,0\n0,1,10,10,0");
+    for policy in [QueuePolicy::Fcfs, QueuePolicy::Easy] {
+        let queue = [QueueConfig { queue_depth: 1, policy, ..QueueConfig::default() }];
+        let outcome = simulate(MACHINE, &trace, &queue, &mut |_| ()).unwrap();
+        assert!(outcome.jobs.iter().all(|ran| ran.unwrap().start == 0), "{policy:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! Traces: the Standard Workload Format of the Parallel Workloads Archive, and a simple CSV.
 
+use std::sync::Arc;
+
 use super::Job;
 
 /// A line of a trace makes no sense.
@@ -20,7 +22,7 @@ fn wrong(line: usize, what: impl Into<String>) -> TraceError {
 const LONGEST: i64 = 1000 * 366 * 86_400;
 
 /// Makes a job of figures that were read; a limit below 1 means that the run time is the limit.
-fn job(line: usize, id: u64, figures: [i64; 5]) -> Result<Job, TraceError> {
+fn job(line: usize, id: u64, figures: [i64; 5], queue: Option<Arc<str>>) -> Result<Job, TraceError> {
     let [submit, cores, run, limit, priority] = figures;
     let cores = u32::try_from(cores).ok().filter(|cores| *cores > 0);
     let cores = cores.ok_or_else(|| wrong(line, "the number of processors must be 1 to 4294967295"))?;
@@ -31,11 +33,11 @@ fn job(line: usize, id: u64, figures: [i64; 5]) -> Result<Job, TraceError> {
             return Err(wrong(line, format!("{what} {value} is not within 0 to {LONGEST} s")));
         }
     }
-    Ok(Job { id, submit, cores, limit, run, priority })
+    Ok(Job { id, submit, cores, limit, run, priority, queue })
 }
 
 /// Reads the Standard Workload Format: 18 numbers a line, `;` begins a remark. Used are job number (1),
-/// submit time (2), run time (4), processors (8, or 5 where that is -1) and requested time (9). Jobs
+/// submit time (2), run time (4), processors (8, or 5 where that is -1), requested time (9) and queue (15). Jobs
 /// that never ran (no run time or no processors) are left out; answers the jobs and how many those were.
 pub fn read_swf(text: &str) -> Result<(Vec<Job>, usize), TraceError> {
     let mut jobs = Vec::new();
@@ -61,7 +63,8 @@ pub fn read_swf(text: &str) -> Result<(Vec<Job>, usize), TraceError> {
             continue;
         }
         let id = u64::try_from(figures[0]).unwrap_or(line_number as u64);
-        jobs.push(job(line_number, id, [figures[1], cores, figures[3], figures[8], 0])?);
+        let queue = figures.get(14).filter(|queue| **queue >= 0).map(|queue| Arc::from(queue.to_string()));
+        jobs.push(job(line_number, id, [figures[1], cores, figures[3], figures[8], 0], queue)?);
     }
     Ok((jobs, left_out))
 }
@@ -73,15 +76,16 @@ fn number(word: &str) -> Option<i64> {
 }
 
 /// Reads a CSV with a header that names its columns, in any order: `submit`, `cores`, `run` and
-/// optionally `limit` (default: run), `priority` (default: 0), `id` (default: the line). Times are in seconds.
+/// optionally `limit` (default: run), `priority` (default: 0), `id` (default: the line), `queue`. Times are in
+/// seconds.
 pub fn read_csv(text: &str) -> Result<Vec<Job>, TraceError> {
-    const NAMES: [&str; 6] = ["submit", "cores", "run", "limit", "priority", "id"];
+    const NAMES: [&str; 7] = ["submit", "cores", "run", "limit", "priority", "id", "queue"];
     let mut lines = text.lines().enumerate().filter(|(_, line)| {
         let line = line.trim();
         !line.is_empty() && !line.starts_with('#')
     });
     let (index, header) =
-        lines.next().ok_or_else(|| wrong(1, "no header: submit,cores,run[,limit,priority,id]"))?;
+        lines.next().ok_or_else(|| wrong(1, "no header: submit,cores,run[,limit,priority,id,queue]"))?;
     let columns: Vec<&str> = header.split(',').map(str::trim).collect();
     if let Some(unknown) = columns.iter().find(|name| !NAMES.contains(name)) {
         return Err(wrong(
@@ -108,7 +112,8 @@ pub fn read_csv(text: &str) -> Result<Vec<Job>, TraceError> {
         };
         let id = u64::try_from(figure(5, -1)?).unwrap_or(line_number as u64);
         let figures = [figure(0, 0)?, figure(1, 0)?, figure(2, 0)?, figure(3, 0)?, figure(4, 0)?];
-        jobs.push(job(line_number, id, figures)?);
+        let queue = places[6].map(|place| fields[place]).filter(|name| !name.is_empty()).map(Arc::from);
+        jobs.push(job(line_number, id, figures, queue)?);
     }
     Ok(jobs)
 }

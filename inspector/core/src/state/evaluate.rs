@@ -89,7 +89,7 @@ impl State {
             request != job.request || roster.queue != job.queue || roster.priority != job.priority;
         let graph = self.inventory.graph_generation();
         let now = self.now;
-        self.dequeue(&job);
+        let was_queued = self.dequeue(&job) && job.state != JobState::Unsatisfiable;
         let Some(job) = self.job_mut(id) else { return };
         job.members = roster.members;
         job.holds = Arc::new(roster.holds.clone());
@@ -116,6 +116,8 @@ impl State {
                 .wanted
                 .is_some_and(|wanted| roster.assigned + roster.in_flight + roster.succeeded < wanted);
         self.settle(id, state, reason, changed_request);
+        // One that stood before others, or was promised nodes, no longer does.
+        self.pass.wanted |= was_queued && !started && !self.is_queued(id);
         self.note_start_times(id);
         if started {
             self.find_incomplete(id, &roster);

@@ -229,10 +229,15 @@ impl State {
         }
     }
 
-    /// Takes the job out of the queue before what its place depends on changes.
-    pub(super) fn dequeue(&mut self, job: &Job) {
+    /// Takes the job out of the queue before what its place depends on changes; whether it was in it.
+    pub(super) fn dequeue(&mut self, job: &Job) -> bool {
         let key = self.order_key(job);
-        self.queue.remove(&key);
+        self.queue.remove(&key).is_some()
+    }
+
+    /// Whether the job is among those that may start.
+    pub(super) fn is_queued(&self, id: JobId) -> bool {
+        self.jobs.get(&id).is_some_and(|job| self.queue.contains(&self.order_key(job)))
     }
 
     /// Calls jobs that asked to be looked at again by now.

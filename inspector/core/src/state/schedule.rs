@@ -43,6 +43,8 @@ pub(super) struct PassState {
     seen: (u64, u64),
     /// A pass was cut off: the queue it stands in, and where.
     cut: Option<(usize, Carry)>,
+    /// What the pass did in that queue before it was cut off.
+    before_cut: PassReport,
     /// When time alone calls for the next one.
     due: Option<i64>,
     at: i64,
@@ -140,6 +142,7 @@ impl State {
             Some((index, carry)) if !wanted => (index, Some(carry)),
             _ => {
                 self.inventory.clear_reservations();
+                self.pass.before_cut = PassReport::default();
                 (0, None)
             }
         };
@@ -157,14 +160,18 @@ impl State {
             let mut result = queue::pass(&mut self.inventory, config, &jobs, self.now, budget, Some(carry));
             self.pass.memory.insert(config.name.clone(), std::mem::take(&mut result.memory));
             budget = budget.saturating_sub(result.visited).max(1);
+            let before = std::mem::take(&mut self.pass.before_cut);
+            let counted = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
             let report = PassReport {
                 at: self.now,
-                tried: u32::try_from(result.tried).unwrap_or(u32::MAX),
-                started: u32::try_from(result.started.len()).unwrap_or(u32::MAX),
+                tried: before.tried.saturating_add(counted(result.tried)),
+                started: before.started.saturating_add(counted(result.started.len())),
             };
+            self.pass.wanted |= result.look_again;
             let cut = self.take_result(result);
             if let Some(carry) = cut {
                 self.pass.cut = Some((index, carry));
+                self.pass.before_cut = report;
                 return;
             }
             self.pass.reports.insert(config.name.clone(), report);

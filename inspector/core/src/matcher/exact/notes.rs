@@ -9,6 +9,7 @@ use super::collector::Collector;
 use super::select::Walk;
 use crate::graph::{TypeId, VertexId};
 use crate::matcher::books::Account;
+use crate::matcher::engine::LIFETIME;
 use crate::matcher::request::EntryId;
 use crate::matcher::why::Reason;
 use crate::planner::MultiPlanner;
@@ -104,7 +105,7 @@ impl Walk<'_, '_, '_> {
         ends.retain(|end| *end > ask.at);
         ends.sort_unstable();
         ends.dedup();
-        ends.into_iter().find(|&end| free(end))
+        ends.into_iter().find(|&end| free(end)).filter(|end| *end < LIFETIME)
     }
 
     fn sums_suffice(&self, id: VertexId, at: i64, list: &[EntryId]) -> bool {

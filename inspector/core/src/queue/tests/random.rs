@@ -16,9 +16,10 @@ fn definition(inventory: &Inventory, config: &QueueConfig, jobs: &[PassJob], now
     let mut books = inventory.clone();
     books.clear_reservations();
     let (mut started, mut promised, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-    let mut blocked = false;
-    for (at, job) in jobs.iter().enumerate() {
-        if blocked || at >= config.queue_depth {
+    let (mut blocked, mut counted) = (false, 0);
+    for job in jobs {
+        counted += 1;
+        if blocked || counted > config.queue_depth {
             refused.push(job.id);
         } else if let Ok(placement) = place_now(&books, &job.request, now, config.node_policy) {
             start(&mut books, job, &placement, now);
@@ -32,6 +33,8 @@ fn definition(inventory: &Inventory, config: &QueueConfig, jobs: &[PassJob], now
             books.reserve(job.id, &job.request, planned.placement.clone(), planned.start, planned.end);
             promised.push((job.id, planned));
         } else {
+            // One without any planned start does not count.
+            counted -= 1;
             refused.push(job.id);
         }
     }

@@ -1,0 +1,77 @@
+//! A queue as the command line has it: `NAME[:POLICY][,KEY=VALUE...]`.
+
+use fluxion_core::queue::{QueueConfig, QueuePolicy};
+
+/// A queue, and whether it has a policy of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Queue {
+    /// Everything that is said of it.
+    pub(crate) config: QueueConfig,
+    /// Its policy; without: whichever is compared.
+    pub(crate) policy: Option<QueuePolicy>,
+}
+
+/// Reads a queue. The keys are those of the options for all queues, which count for what it does not say:
+/// `queue-depth`, `reservation-depth`, `max-reservation-depth`.
+pub(crate) fn parse(text: &str, rest: &QueueConfig) -> Result<Queue, String> {
+    let mut parts = text.split(',').map(str::trim);
+    let head = parts.next().unwrap_or_default();
+    let (name, policy) = head.split_once(':').map_or((head, None), |(name, policy)| (name, Some(policy)));
+    if name.is_empty() {
+        return Err(format!("the queue `{text}` has no name: want NAME[:POLICY][,KEY=VALUE...]"));
+    }
+    let policy = match policy {
+        None => None,
+        Some("fcfs") => Some(QueuePolicy::Fcfs),
+        Some("easy") => Some(QueuePolicy::Easy),
+        Some("conservative") => Some(QueuePolicy::Conservative),
+        Some("hybrid") => Some(QueuePolicy::Hybrid),
+        Some(other) => {
+            return Err(format!("queue {name}: `{other}` is not fcfs, easy, conservative or hybrid"));
+        }
+    };
+    let mut config = QueueConfig { name: name.into(), ..rest.clone() };
+    for part in parts {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        let number = value.parse().ok().filter(|number| *number > 0);
+        let number =
+            number.ok_or_else(|| format!("queue {name}: {key} wants a number from 1, not `{value}`"))?;
+        match key {
+            "queue-depth" => config.queue_depth = number,
+            "reservation-depth" => config.reservation_depth = number,
+            "max-reservation-depth" => config.max_reservation_depth = number,
+            _ => {
+                return Err(format!(
+                    "queue {name}: `{key}` is not queue-depth, reservation-depth or max-reservation-depth"
+                ));
+            }
+        }
+    }
+    Ok(Queue { config, policy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_it_does_not_understand() {
+        let rest = QueueConfig::default();
+        let queue = parse("short:hybrid,queue-depth=5, reservation-depth=2", &rest).unwrap();
+        assert_eq!((&*queue.config.name, queue.policy), ("short", Some(QueuePolicy::Hybrid)));
+        assert_eq!((queue.config.queue_depth, queue.config.reservation_depth), (5, 2));
+        assert_eq!(parse("batch", &rest).unwrap().policy, None);
+        for (text, part) in [
+            ("", "no name"),
+            (":easy", "no name"),
+            ("a:fair", "`fair`"),
+            ("a,depth=3", "`depth`"),
+            ("a,queue-depth=0", "from 1"),
+            ("a,queue-depth", "from 1"),
+            ("a,queue-depth=-1", "`-1`"),
+        ] {
+            let error = parse(text, &rest).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
