@@ -20,6 +20,7 @@ mod operations;
 mod partial;
 pub mod policy;
 mod request;
+mod resum;
 mod scratch;
 pub mod sink;
 mod sort;

@@ -35,7 +35,7 @@ pub struct Quirks {
     /// touched, and what is free stops at zero. Off: both follow at once.
     pub lagging_time_index: bool,
     /// A type that is found to need summing up only halfway through the graph is counted from there
-    /// on. Off: the sums are made again.
+    /// on, and what jobs hold of it already is not. Off: the sums are made again.
     pub halfway_tracking: bool,
     /// Removing ranks credits every job found there with the sums of all jobs, and only allocations
     /// count. Off: each job gives back what it held.
@@ -56,6 +56,9 @@ pub struct Quirks {
     pub rootless_cancel_fails: bool,
     /// An edge error in an update leaves the vertices of the document booked. Off: nothing stays.
     pub half_updates: bool,
+    /// Where the policy takes nodes whole, an update writes down and sums up all of a node of which the
+    /// document lists a part, though nothing but that part is booked. Off: the document is all.
+    pub unbooked_wholes: bool,
 }
 
 impl Quirks {
@@ -79,6 +82,7 @@ impl Quirks {
             auxiliary_refuses: true,
             rootless_cancel_fails: true,
             half_updates: true,
+            unbooked_wholes: true,
         }
     }
 }

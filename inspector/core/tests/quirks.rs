@@ -7,14 +7,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod accidents;
+mod small;
 
-use accidents::*;
 use fluxion_core::errno::Errno;
 use fluxion_core::formats::writer::{Format, Writer};
 use fluxion_core::graph::{Graph, Status, VertexId};
 use fluxion_core::matcher::sink::{Emit, Sink, VertexEvent};
 use fluxion_core::matcher::{Operation, Quirks};
+use small::*;
 
 /// Two nodes of two cores.
 const PAIR: &str = "/cluster0
@@ -329,4 +329,23 @@ fn half_updates() {
     let (engine, free) = run(NONE());
     assert!(free);
     sound(&engine);
+}
+
+#[test]
+fn unbooked_wholes() {
+    let run = |quirks| {
+        let mut engine = engine_by("lonodex", PAIR, &["containment"], quirks);
+        let held = listed("/cluster0\n/cluster0/node0 rank=0\n/cluster0/node0/core0 rank=0 x");
+        let mut names = Names::default();
+        assert_eq!(engine.update(&held, 1, 0, 10, &mut names), Ok(()));
+        (engine, names.0)
+    };
+    let (engine, names) = run(Quirks { unbooked_wholes: true, ..NONE() });
+    assert_eq!(names, ["core0", "core1", "node0", "cluster0"]);
+    assert!(!engine.check().is_empty(), "nobody keeps others from the second core");
+    let (mut engine, names) = run(NONE());
+    assert_eq!(names, ["core0", "node0", "cluster0"]);
+    sound(&engine);
+    engine.cancel(1).unwrap();
+    assert!(engine.is_as_new());
 }

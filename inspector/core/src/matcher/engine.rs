@@ -133,7 +133,12 @@ impl Engine {
 
     /// Sets up the sums after the graph has changed.
     pub(super) fn prime(&mut self) -> Result<(), FilterError> {
+        let known = self.filters.tracked().clone();
         self.filters.prime(&self.graph, &mut self.books, self.dominant, self.quirks)?;
+        let new: Vec<TypeId> = self.filters.tracked().difference(&known).copied().collect();
+        if !new.is_empty() && !self.quirks.halfway_tracking {
+            self.enter_held(&new);
+        }
         self.memo.reset(&self.graph, &mut self.books, self.dominant, self.node_type);
         self.nodes = None;
         Ok(())

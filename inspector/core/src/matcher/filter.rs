@@ -76,6 +76,11 @@ impl Filters {
         self.tracked.contains(&of)
     }
 
+    /// The types that are summed up somewhere.
+    pub(super) fn tracked(&self) -> &BTreeSet<TypeId> {
+        &self.tracked
+    }
+
     /// The types summed up at vertices of one type, in the order of their planners.
     fn types_at(&self, of: TypeId) -> Vec<TypeId> {
         let specific = self.at.get(&of).into_iter().flatten();

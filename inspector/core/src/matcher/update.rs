@@ -77,7 +77,8 @@ impl Engine {
             self.undo(&progress, job);
             return fail("the document has no edge from the root of the graph: add it".to_owned());
         }
-        let exclusive_types = if self.policy.node_exclusive { vec![self.node_type] } else { Vec::new() };
+        let whole = self.policy.node_exclusive && self.quirks.unbooked_wholes;
+        let exclusive_types = if whole { vec![self.node_type] } else { Vec::new() };
         let hold = Some(Hold::Allocation);
         let carved = self.extensions;
         let booking = Booking { job, start, duration, hold, spans_exist: true, carved, exclusive_types };

@@ -97,6 +97,25 @@ impl MultiPlanner {
         Ok(id)
     }
 
+    /// Books an amount of one more type as part of a span, where there is a planner for it and the span has
+    /// nothing of the type yet. Errors: `Einval` for an unknown span, or when it is not free.
+    pub fn extend(
+        &mut self,
+        id: MultiSpan,
+        of: TypeId,
+        start: i64,
+        duration: i64,
+        amount: u64,
+    ) -> Result<(), Errno> {
+        let at = self.position(id).ok_or(Errno::Einval)?;
+        let parts = &mut self.spans[at].1;
+        let Some((_, planner)) = self.kinds.iter_mut().find(|(kind, _)| *kind == of) else { return Ok(()) };
+        if !parts.iter().any(|(kind, _)| *kind == of) {
+            parts.push((of, planner.add(start, duration, amount)?));
+        }
+        Ok(())
+    }
+
     /// Takes a span away from every planner. Errors: `Einval` for an unknown span.
     pub fn remove(&mut self, id: MultiSpan) -> Result<(), Errno> {
         let at = self.position(id).ok_or(Errno::Einval)?;

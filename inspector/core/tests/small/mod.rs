@@ -1,4 +1,6 @@
-//! Small graphs and documents in lines, and engines with one accident on or none.
+//! Small graphs and documents in lines, and matchers over them.
+
+#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -65,8 +67,12 @@ pub(crate) fn rank(rank: u32) -> Document {
 }
 
 pub(crate) fn engine_of(lines: &str, subsystems: &[&str], quirks: Quirks) -> Engine {
+    engine_by("low", lines, subsystems, quirks)
+}
+
+pub(crate) fn engine_by(policy: &str, lines: &str, subsystems: &[&str], quirks: Quirks) -> Engine {
     let options = Options {
-        policy: Policy::parse("low").unwrap(),
+        policy: Policy::parse(policy).unwrap(),
         subsystems: subsystems.iter().map(ToString::to_string).collect(),
         flexible: false,
         filters: String::new(),
@@ -104,8 +110,19 @@ pub(crate) fn ask(
     resources: &str,
     job: u64,
 ) -> (Result<Found, Failure>, Vec<String>) {
+    ask_for(engine, operation, resources, 100, job)
+}
+
+/// The same for some seconds.
+pub(crate) fn ask_for(
+    engine: &mut Engine,
+    operation: Operation,
+    resources: &str,
+    duration: u64,
+    job: u64,
+) -> (Result<Found, Failure>, Vec<String>) {
     let text = format!(
-        "version: 9999\nresources: {resources}\ntasks: []\nattributes: {{system: {{duration: 100}}}}\n"
+        "version: 9999\nresources: {resources}\ntasks: []\nattributes: {{system: {{duration: {duration}}}}}\n"
     );
     let spec = Jobspec::parse(&text, &|_| true).unwrap();
     let mut names = Names::default();
