@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use fluxion_api::FluxionJob;
 use fluxion_api::client::{Call, Client, Direct, Method, Selection, Transport};
 use fluxion_api::server_file::ServerFile;
+use futures::TryStreamExt as _;
+use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -175,9 +177,14 @@ async fn manifests_are_taken_in_while_it_runs() {
     let mut server = Server::start(&state, &[]);
     let (client, transport) = (server.client().await, server.transport().await);
     job_that(&client, "podgroup.scheduling.x-k8s.io.evaluate", |job| job.status.state == "Gathering").await;
+    let api = "/apis/fluxion.flux-framework.org/v1alpha1";
+    let discovery = Call { method: Method::Get, path: api.to_owned(), body: Vec::new() };
+    let chunks: Vec<_> = transport.send(discovery).await.unwrap().body.try_collect().await.unwrap();
+    let resources: Value = serde_json::from_slice(&chunks.concat()).unwrap();
+    assert_eq!(resources["resources"][0]["verbs"], json!(["create", "get", "list", "watch"]));
     let body = fs::read(example("late-member.yaml")).unwrap();
-    let path = "/apis/fluxion.flux-framework.org/v1alpha1/namespaces/default/fluxionjobs";
-    let call = Call { method: Method::Post, path: path.to_owned(), body };
+    let path = format!("{api}/namespaces/default/fluxionjobs");
+    let call = Call { method: Method::Post, path, body };
     assert_eq!(transport.send(call.clone()).await.unwrap().status, 201);
     assert_eq!(transport.send(call.clone()).await.unwrap().status, 409, "it is there already");
     job_that(&client, "podgroup.scheduling.x-k8s.io.evaluate", |job| job.status.state == "Running").await;

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, SamplingMode, criterion_group, criterion_main};
 use fluxion_core::constraint::NodeConstraint;
 use fluxion_core::event::Event;
 use fluxion_core::inventory::NodeSpec;
@@ -114,7 +114,7 @@ fn settled(mut state: State) -> State {
 
 fn engine(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("state");
-    group.sample_size(10);
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
     let empty_queue = full();
     let events = waiting();
     group.bench_function("10,000 gangs arrive", |bencher| {

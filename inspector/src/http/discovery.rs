@@ -1,10 +1,13 @@
 //! What there is: discovery in the old and in the aggregated form, and the server's version.
 
 use axum::Json;
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use fluxion_api::{API_VERSION, GROUP, VERSION};
 use serde_json::{Value, json};
+
+use super::App;
 
 /// Aggregated discovery, as kube-apiserver asks for it and compares it: parameters included.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -17,8 +20,18 @@ struct Described {
     short: &'static [&'static str],
     namespaced: bool,
     verbs: &'static [&'static str],
+    /// Whether manifests can be handed in where the server takes any.
+    created: bool,
     /// Name, kind of the answer, verb.
     subresources: &'static [(&'static str, &'static str, &'static str)],
+}
+
+impl Described {
+    /// What this server can do with it.
+    fn verbs_of(&self, app: &App) -> Vec<&'static str> {
+        let create = (self.created && app.submit.is_some()).then_some("create");
+        create.into_iter().chain(self.verbs.iter().copied()).collect()
+    }
 }
 
 const LISTED: &[&str] = &["get", "list", "watch"];
@@ -34,6 +47,7 @@ const RESOURCES: &[Described] = &[
         short: &["fj"],
         namespaced: true,
         verbs: LISTED,
+        created: true,
         subresources: &[("cancel", "CancelAnswer", "create"), ("explain", "FluxionExplanation", "get")],
     },
     Described {
@@ -43,6 +57,7 @@ const RESOURCES: &[Described] = &[
         short: &["fn"],
         namespaced: false,
         verbs: LISTED,
+        created: false,
         subresources: &[],
     },
     Described {
@@ -52,6 +67,7 @@ const RESOURCES: &[Described] = &[
         short: &["fq"],
         namespaced: false,
         verbs: LISTED,
+        created: false,
         subresources: &[],
     },
     Described {
@@ -61,6 +77,7 @@ const RESOURCES: &[Described] = &[
         short: &[],
         namespaced: false,
         verbs: READ,
+        created: false,
         subresources: &[],
     },
     Described {
@@ -70,6 +87,7 @@ const RESOURCES: &[Described] = &[
         short: &[],
         namespaced: false,
         verbs: READ,
+        created: false,
         subresources: &[],
     },
     Described {
@@ -79,14 +97,15 @@ const RESOURCES: &[Described] = &[
         short: &[],
         namespaced: false,
         verbs: READ,
+        created: false,
         subresources: &[],
     },
 ];
 
 /// `/apis`: the groups, in the form that is asked for.
-pub(super) async fn groups(headers: HeaderMap) -> Response {
+pub(super) async fn groups(State(app): State<App>, headers: HeaderMap) -> Response {
     let mut response = if wants_aggregated(&headers) {
-        ([(header::CONTENT_TYPE, AGGREGATED)], aggregated().to_string()).into_response()
+        ([(header::CONTENT_TYPE, AGGREGATED)], aggregated(&app).to_string()).into_response()
     } else {
         Json(json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": [api_group()] })).into_response()
     };
@@ -103,7 +122,7 @@ pub(super) async fn group() -> Json<Value> {
 }
 
 /// `/apis/GROUP/VERSION`: the resources.
-pub(super) async fn resources() -> Json<Value> {
+pub(super) async fn resources(State(app): State<App>) -> Json<Value> {
     let mut list = Vec::new();
     for resource in RESOURCES {
         list.push(json!({
@@ -111,7 +130,7 @@ pub(super) async fn resources() -> Json<Value> {
             "singularName": resource.singular,
             "namespaced": resource.namespaced,
             "kind": resource.kind,
-            "verbs": resource.verbs,
+            "verbs": resource.verbs_of(&app),
             "shortNames": resource.short,
             "categories": ["fluxion"],
         }));
@@ -153,7 +172,7 @@ fn api_group() -> Value {
     json!({ "name": GROUP, "versions": [version], "preferredVersion": version })
 }
 
-fn aggregated() -> Value {
+fn aggregated(app: &App) -> Value {
     let response_kind = |kind: &str| json!({ "group": GROUP, "version": VERSION, "kind": kind });
     let resources = RESOURCES.iter().map(|resource| {
         let subresources = resource.subresources.iter().map(|(name, kind, verb)| {
@@ -164,7 +183,7 @@ fn aggregated() -> Value {
             "responseKind": response_kind(resource.kind),
             "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
             "singularResource": resource.singular,
-            "verbs": resource.verbs,
+            "verbs": resource.verbs_of(app),
             "shortNames": resource.short,
             "categories": ["fluxion"],
             "subresources": subresources.collect::<Vec<_>>(),
