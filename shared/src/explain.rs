@@ -27,6 +27,10 @@ pub struct FluxionExplanation {
     /// Changes that would start it now, smallest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<String>,
+    /// What it asks for as a jobspec, which `resource-query --kubernetes` matches on the graph as JGF; absent when
+    /// it is not known yet what it asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobspec: Option<String>,
 }
 
 /// Nodes that can't take a member for one reason.

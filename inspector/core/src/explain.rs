@@ -14,7 +14,7 @@ use crate::matcher::gang::{Lens, NodePolicy, Plan};
 use crate::request::Request;
 use crate::resources::ResourceList;
 
-pub use text::{Nameless, Names, render, utc};
+pub use text::{Nameless, Names, json, render, utc};
 
 /// Why a node takes no slot of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

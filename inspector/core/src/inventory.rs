@@ -15,6 +15,7 @@ mod holding;
 mod natural;
 mod node;
 mod reserving;
+pub(crate) mod share;
 mod timeline;
 mod view;
 

@@ -22,6 +22,7 @@ pub mod policy;
 mod request;
 mod resum;
 mod scratch;
+mod shares;
 pub mod sink;
 mod sort;
 #[cfg(test)]

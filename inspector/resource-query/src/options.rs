@@ -152,7 +152,8 @@ Loads a graph of resources and answers match and other commands read from standa
   -e, --elapse-time            print how long loading and matching take
   -d, --disable-prompt         print no prompt on a terminal
       --max-vertices=N         refuse graphs with more vertices (default: 16000000)
-      --kubernetes             Fluxion's accidents off, the extensions for Kubernetes on
+      --kubernetes             Fluxion's accidents off, and gangs understood: slots within one node, parts of
+                               pools, a constraint for each slot, several shapes, one topology level
       --explain=FORM           say on standard error why a match fails, as text or json
       --version                print the version
   -h, --help                   print this text

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fluxion_core::errno::Errno;
 use fluxion_core::formats::writer::Writer;
+use fluxion_core::jobspec::Jobspec;
 use fluxion_core::matcher::Engine;
 use fluxion_core::matcher::sink::Emit;
 
@@ -114,6 +115,15 @@ impl<'w> Session<'w> {
     pub(crate) fn emit(&mut self) -> Result<String, Errno> {
         let mut text = String::new();
         self.writer.emit(self.engine.graph(), &mut text).map(|()| text)
+    }
+
+    /// A jobspec, with the extensions where they are on; an error is its message.
+    pub(crate) fn parse(&self, bytes: &[u8]) -> Result<Jobspec, String> {
+        let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
+        let graph = self.engine.graph();
+        let known = |name: &str| graph.find_type(name).is_some();
+        let parse = if self.engine.extensions() { Jobspec::parse_extended } else { Jobspec::parse };
+        parse(text, &known).map_err(|error| error.to_string())
     }
 
     /// The bytes of a file that a command names; none after saying that it can't be read.

@@ -82,7 +82,10 @@ pub(crate) fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
         quirks,
     };
     let mut engine = Engine::new(graph, &engine)?;
-    engine.set_extensions(options.kubernetes);
+    if options.kubernetes {
+        engine.set_extensions(true);
+        engine.book_shares().map_err(|failure| StartError::Load(failure.to_string()))?;
+    }
     Ok((engine, Writer::new(options.match_format, quirks)))
 }
 

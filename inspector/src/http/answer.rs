@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::refusal::Refusal;
 use crate::engine::{Published, Role};
-use crate::view::text;
+use crate::view::text as words;
 
 /// Which snapshot an answer was taken from, and whose.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ impl Moment {
     pub(super) fn list_meta(&self) -> ListMeta {
         ListMeta {
             resource_version: self.version.to_string(),
-            observed_at: text::time(self.observed_at),
+            observed_at: words::time(self.observed_at),
             role: self.role.as_str().to_owned(),
             ..ListMeta::default()
         }
@@ -40,7 +40,7 @@ impl Moment {
             }
         };
         set("fluxion-resource-version", &self.version.to_string());
-        set("fluxion-observed-at", &text::time(self.observed_at));
+        set("fluxion-observed-at", &words::time(self.observed_at));
         set("fluxion-role", self.role.as_str());
     }
 }
@@ -53,17 +53,21 @@ pub(super) fn json<T: Serialize>(object: &T, moment: &Moment) -> Response {
 /// The same under another content type.
 pub(super) fn typed<T: Serialize>(object: &T, moment: &Moment, content_type: &'static str) -> Response {
     match serde_json::to_vec(object) {
-        Ok(body) => {
-            let mut response = ([(header::CONTENT_TYPE, content_type)], body).into_response();
-            moment.mark(&mut response);
-            response
-        }
+        Ok(body) => text(body, moment, content_type),
         Err(error) => {
             // Our own types: only a bug gets here.
             tracing::error!(%error, "an answer could not be written");
             Refusal::Internal.into_response()
         }
     }
+}
+
+/// What is in its form already.
+pub(super) fn text(body: impl IntoResponse, moment: &Moment, content_type: &'static str) -> Response {
+    let mut response = body.into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    moment.mark(&mut response);
+    response
 }
 
 /// Computes an answer where it holds up no other request.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use fluxion_api::API_VERSION;
 use fluxion_api::meta::List;
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub(super) async fn graphs(
 ) -> Result<Response, Refusal> {
     let summary_only = query.flag("summary")?;
     list(&state, asker.0, &query, "FluxionGraph", move |lens| {
-        graph::graph(lens.state.inventory(), !summary_only)
+        graph::graph(lens.state.inventory(), lens.state.now(), !summary_only)
     })
     .await
 }
@@ -50,11 +50,17 @@ pub(super) async fn graph(
         .iter()
         .any(|accept| accept.to_str().is_ok_and(|text| text.split(',').any(|one| media_type(one) == JGF)));
     answer::computed(move || {
-        let inventory = published.state.inventory();
+        let (inventory, now) = (published.state.inventory(), published.state.now());
         if bare {
-            return answer::typed(&graph::jgf(inventory), &moment, JGF);
+            return match graph::jgf(inventory, now) {
+                Ok(jgf) => answer::text(jgf, &moment, JGF),
+                Err(error) => {
+                    tracing::error!(%error, "the graph can't be written");
+                    Refusal::Internal.into_response()
+                }
+            };
         }
-        let mut object = graph::graph(inventory, !summary_only);
+        let mut object = graph::graph(inventory, now, !summary_only);
         object.metadata.resource_version = moment.version.to_string();
         answer::json(&object, &moment)
     })

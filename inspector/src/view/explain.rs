@@ -29,6 +29,7 @@ pub fn explain(lens: &Lens<'_>, job: &Job, mut object: FluxionJob) -> FluxionExp
         },
         ..FluxionExplanation::default()
     };
+    explanation.jobspec = job.request.as_deref().map(|request| request.to_jobspec(Some(&job.queue)));
     if let Some(request) = job.request.as_deref().filter(|_| job.state.waiting()) {
         // What the job was promised itself does not stand in its way.
         let mut inventory = lens.state.inventory().clone();

@@ -160,16 +160,16 @@ fn the_graph_with_its_topology_is_read_back_as_jgf() {
         }))
     };
     state.step(NOW, vec![node("n1", Some("a")), node("n2", Some("b")), node("n3", None), Event::Synced]);
-    let text = serde_json::to_vec(&graph::jgf(state.inventory())).unwrap();
+    let text = graph::jgf(state.inventory(), NOW).unwrap();
     let mut read = Graph::new();
-    jgf::load(&mut read, text.as_slice()).unwrap();
-    // Cluster, two zones, three nodes, two pools each; each node under the cluster, two under a zone.
-    assert_eq!(read.vertex_count(), 1 + 2 + 3 + 6);
-    assert_eq!(read.edge_count(), 2 + 3 + 2 + 6);
-    let text = String::from_utf8(text).unwrap();
-    assert!(text.contains(r#""topology.kubernetes.io/zone":"/cluster0/a/n1""#), "{text}");
+    jgf::load(&mut read, text.as_bytes()).unwrap();
+    // Cluster, two zones, three nodes, three pools each; each node under the cluster, two under a zone. Of the
+    // third pool only the capacity is known: there is nothing of it now.
+    assert_eq!(read.vertex_count(), 1 + 2 + 3 + 9);
+    assert_eq!(read.edge_count(), 2 + 3 + 2 + 9);
+    assert!(text.contains(r#""topology.kubernetes.io/zone": "/cluster0/a/n1""#), "{text}");
     assert!(text.contains(r#""/cluster0/n1/nvidia.com_gpu0""#), "{text}");
-    let summary = graph::graph(state.inventory(), false).status.summary;
+    let summary = graph::graph(state.inventory(), NOW, false).status.summary;
     let levels: Vec<_> = summary.iter().map(|level| (level.level.as_str(), level.vertices)).collect();
     assert_eq!(levels, [("cluster", 1), ("topology.kubernetes.io/zone", 2), ("node", 3)]);
     assert_eq!((&*summary[1].allocatable["cpu"], &*summary[2].allocatable["cpu"]), ("8", "12"));

@@ -59,6 +59,12 @@ pub fn render(why: &WhyNot, names: &dyn Names) -> (String, Vec<String>) {
     (parts.join("; "), details)
 }
 
+/// The same as one line of JSON: whether it is for ever, the line, the details.
+pub fn json(why: &WhyNot, names: &dyn Names) -> String {
+    let (reason, details) = render(why, names);
+    serde_json::json!({"never": why.never, "reason": reason, "details": details}).to_string()
+}
+
 /// Shapes that are written out.
 const SHAPES: usize = 8;
 /// Names that are written out.

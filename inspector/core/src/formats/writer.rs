@@ -15,7 +15,7 @@ use self::jgf::JgfParts;
 use self::rlite::RliteParts;
 use self::simple::Lines;
 use crate::errno::Errno;
-use crate::graph::{EdgeId, Graph};
+use crate::graph::{EdgeId, Graph, VertexId};
 use crate::matcher::sink::{Emit, Sink, VertexEvent};
 use crate::quirks::Quirks;
 
@@ -64,6 +64,12 @@ impl FromStr for Format {
             other => return Err(UnknownFormat(other.to_owned())),
         })
     }
+}
+
+/// A whole graph as JGF, with the states of its vertices, and in `used` how much of each is held; readers of JGF
+/// pass over that.
+pub fn graph(graph: &Graph, used: &dyn Fn(VertexId) -> u64) -> String {
+    jgf::whole(graph, used)
 }
 
 /// The parts of an answer that a format needs.

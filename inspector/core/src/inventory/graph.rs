@@ -3,13 +3,16 @@
 //! cluster → node → pools, and for each level a subsystem of its own in which the nodes have further parents. What
 //! decides where a Pod may run (labels, taints, cordon, readiness) are properties of the node's vertex, so that the
 //! graph can be written down, read by whatever reads graphs, and matched against as the cluster itself.
+//! On demand also what is not free, and until when.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::{Inventory, NodeSpec};
-use crate::constraint::{Effect, Taint, exclusions};
+use super::share::SHARE;
+use super::{Inventory, NodeId, NodeSpec};
+use crate::constraint::{Effect, NodeFacts, Taint, exclusions};
+use crate::formats::writer;
 use crate::graph::{Graph, GraphError, Status, Subsystem, VertexId, VertexSpec};
 use crate::resources::ResourceList;
 
@@ -35,8 +38,9 @@ struct Place<'a> {
 
 impl Inventory {
     /// The nodes that exist, as a graph: in natural order of their names, each with its pools, under the cluster and
-    /// under its domain of each level. Fails when there are more than 254 levels or too many vertices.
-    pub fn graph(&self) -> Result<Graph, GraphError> {
+    /// under its domain of each level. With a time (epoch seconds) also what is held and promised then. Fails when
+    /// there are more than 254 levels or too many vertices.
+    pub fn graph(&self, now: Option<i64>) -> Result<Graph, GraphError> {
         let mut graph = Graph::new();
         let top = "/cluster0";
         let root = graph.add_vertex(&VertexSpec {
@@ -69,12 +73,13 @@ impl Inventory {
             }
         }
         for (name, rank) in self.node_names().zip(0..) {
-            let Some(spec) = self.node_spec(&name) else { continue };
+            let Some((id, spec)) = self.id(&name).zip(self.node_spec(&name)) else { continue };
             let path = format!("{top}/{name}");
-            let properties = properties(&spec);
+            let mut properties = properties(&spec);
+            properties.extend(now.into_iter().flat_map(|now| self.shares(id, now)));
             let properties: Vec<(&str, &str)> =
                 properties.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-            let eligible = self.book_of(&name).is_none_or(|facts| exclusions(&[], facts).is_empty());
+            let eligible = self.facts_of(id).is_none_or(|facts| exclusions(&[], facts).is_empty());
             let node = VertexSpec {
                 type_name: "node",
                 basename: "node",
@@ -101,8 +106,21 @@ impl Inventory {
         Ok(graph)
     }
 
-    fn book_of(&self, name: &str) -> Option<&crate::constraint::NodeFacts> {
-        Some(&*self.book(self.id(name)?)?.facts)
+    /// The graph as JGF, with what is held and promised at `now` (epoch seconds), and at each pool in `used` how much
+    /// of it is allocated. Fails as [`Self::graph`] does.
+    pub fn jgf(&self, now: i64) -> Result<String, GraphError> {
+        let graph = self.graph(Some(now))?;
+        let allocated: BTreeMap<i32, ResourceList> =
+            (0..).zip(self.nodes()).map(|(rank, node)| (rank, node.allocated)).collect();
+        let used = |id| {
+            let vertex = graph.vertex(id);
+            allocated.get(&vertex.rank).map_or(0, |list| list.get(graph.type_name(vertex.type_id)))
+        };
+        Ok(writer::graph(&graph, &used))
+    }
+
+    fn facts_of(&self, id: NodeId) -> Option<&NodeFacts> {
+        self.book(id).map(|book| &*book.facts)
     }
 }
 
@@ -191,6 +209,7 @@ pub(crate) fn described(graph: &Graph, id: VertexId, name: Arc<str>, down: bool)
             NOT_READY => node.ready = !down,
             CORDONED => node.unschedulable = down,
             DELETING => node.deleting = down,
+            share if share.starts_with(SHARE) => {}
             label => {
                 node.labels.insert(Arc::from(label), Arc::from(value));
             }

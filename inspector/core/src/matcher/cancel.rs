@@ -14,7 +14,7 @@ impl Engine {
     pub fn cancel(&mut self, job: JobId) -> Result<(), Failure> {
         self.scratch.preorder = 0;
         self.scratch.postorder = 0;
-        self.ports.retain(|(_, holder), _| *holder != job);
+        self.beside.ports.retain(|(_, holder), _| *holder != job);
         let root = self.root().filter(|&root| self.books.is_tagged(root, job));
         if let Some(root) = root {
             self.scratch.start_walk(&self.graph);

@@ -17,6 +17,7 @@ use super::scratch::Mark;
 use super::sink::Sink;
 use crate::constraint::NodeConstraint;
 use crate::errno::Errno;
+use crate::explain::{WhyNot, why_not};
 use crate::graph::VertexId;
 use crate::inventory::Inventory;
 use crate::request::{Request, Shape};
@@ -26,7 +27,7 @@ use crate::resources::ResourceList;
 const SEARCHES: u32 = 1_000;
 
 /// What is taken of each pool.
-type Pieces = BTreeMap<VertexId, u64>;
+pub(super) type Pieces = BTreeMap<VertexId, u64>;
 
 impl Engine {
     /// Matches a gang; see [`Engine::match_job`].
@@ -94,19 +95,31 @@ impl Engine {
             return Err(Failure::new(errno, "the sums of the graph can't hold as much"));
         }
         if operation.books() {
-            self.ports.extend(ports.into_iter().map(|(node, ports)| ((node, job), ports)));
+            self.beside.ports.extend(ports.into_iter().map(|(node, ports)| ((node, job), ports)));
         }
         Ok(Found { at, duration })
     }
 
+    /// Says why a gang does not start at `now` (seconds), as the inspector does for a job of its own. Nothing is booked.
+    ///
+    /// Errors: those of [`Engine::match_job`] for a request that makes no sense.
+    pub fn why_gang(&mut self, request: &Request, now: i64) -> Result<WhyNot, Failure> {
+        self.read_nodes();
+        self.can_be_asked(request)?;
+        let inventory = self.nodes.as_ref().map(|nodes| &nodes.inventory);
+        inventory
+            .map(|inventory| why_not(inventory, request, now))
+            .ok_or_else(|| Failure::new(Errno::Einval, "the graph has no root"))
+    }
+
     /// Brings the index of nodes up to date.
-    fn read_nodes(&mut self) {
+    pub(super) fn read_nodes(&mut self) {
         let changes = self.books.changes();
         match (&mut self.nodes, changes) {
-            (Some(nodes), Some(changes)) => nodes.follow(changes, &self.books, &self.ports),
+            (Some(nodes), Some(changes)) => nodes.follow(changes, &self.books, &self.beside),
             (nodes, _) => {
                 *nodes =
-                    Some(Nodes::new(&self.graph, &self.books, &self.ports, self.dominant, self.node_type));
+                    Some(Nodes::new(&self.graph, &self.books, &self.beside, self.dominant, self.node_type));
             }
         }
     }
@@ -121,9 +134,6 @@ impl Engine {
             return refuse(format!(
                 "the duration must be between 0 and the lifetime of the graph, {LIFETIME} s"
             ));
-        }
-        if let Err(error) = request.total() {
-            return Err(Failure::new(Errno::Eoverflow, error.to_string()));
         }
         for shape in request.shapes.iter().filter(|shape| shape.count > 0) {
             if shape.needs.iter().all(|(_, quantity)| quantity == 0) {
@@ -255,7 +265,7 @@ impl Engine {
     }
 
     /// Marks the pieces, and a way to each from the root.
-    fn mark_pieces(&mut self, pieces: &Pieces) {
+    pub(super) fn mark_pieces(&mut self, pieces: &Pieces) {
         self.scratch.start(&self.graph);
         let mut reached: BTreeSet<VertexId> = BTreeSet::new();
         for (&pool, &needs) in pieces {
@@ -291,7 +301,7 @@ fn needs_by_node(request: &Request, placement: &Placement) -> BTreeMap<Arc<str>,
         let Some(shape) = request.shapes.get(slot.shape as usize) else { continue };
         let needs = all.entry(slot.node.clone()).or_default();
         for (name, quantity) in shape.needs.iter() {
-            // The request's total was checked to fit.
+            // What was placed on a node fits there.
             let more = quantity.saturating_mul(u64::from(slot.count));
             needs.set(name.clone(), needs.get(name).saturating_add(more));
         }

@@ -39,8 +39,8 @@ impl Engine {
     fn check_nodes(&self, findings: &mut Vec<String>) {
         let (Some(nodes), Some(pending)) = (&self.nodes, self.books.pending()) else { return };
         let mut nodes = nodes.clone();
-        nodes.follow(pending.clone(), &self.books, &self.ports);
-        let new = Nodes::new(&self.graph, &self.books, &self.ports, self.dominant, self.node_type);
+        nodes.follow(pending.clone(), &self.books, &self.beside);
+        let new = Nodes::new(&self.graph, &self.books, &self.beside, self.dominant, self.node_type);
         for (known, new) in nodes.inventory.nodes().zip(new.inventory.nodes()) {
             if known != new {
                 findings.push(format!("{}: its index is out of date", new.spec.name));

@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::books::Books;
 use super::filter::{FilterError, Filters};
 use super::memo::Memo;
-use super::nodes::{Nodes, Ports};
+use super::nodes::{Beside, Nodes};
 use super::policy::Policy;
 use super::scratch::Scratch;
 use crate::errno::Errno;
@@ -73,7 +73,7 @@ pub struct Engine {
     pub(super) memo: Memo,
     /// The nodes as the search for gangs reads them; made when first needed.
     pub(super) nodes: Option<Nodes>,
-    pub(super) ports: Ports,
+    pub(super) beside: Beside,
     pub(super) extensions: bool,
     /// Whether every vertex is visited every time.
     pub(super) exact_only: bool,
@@ -114,7 +114,7 @@ impl Engine {
             scratch: Scratch::default(),
             memo: Memo::default(),
             nodes: None,
-            ports: Ports::new(),
+            beside: Beside::default(),
             extensions: false,
             exact_only: false,
             nodes_up,

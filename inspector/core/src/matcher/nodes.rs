@@ -68,15 +68,21 @@ pub(super) struct Nodes {
     next_reservation: u32,
 }
 
-/// Host ports by node and job.
-pub(super) type Ports = BTreeMap<(VertexId, JobId), Vec<HostPort>>;
+/// What the books have no place for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beside {
+    /// Host ports by node and job.
+    pub ports: BTreeMap<(VertexId, JobId), Vec<HostPort>>,
+    /// Jobs that never leave.
+    pub permanent: BTreeSet<JobId>,
+}
 
 impl Nodes {
     /// The index of a graph, with what the books say.
     pub(super) fn new(
         graph: &Graph,
         books: &Books,
-        ports: &Ports,
+        beside: &Beside,
         dominant: Subsystem,
         node_type: TypeId,
     ) -> Self {
@@ -110,13 +116,13 @@ impl Nodes {
             around.held = stays(*id, books).map(|(stay, _)| stay).collect();
         }
         for at in 0..nodes.nodes.len() {
-            nodes.reread(at, books, ports);
+            nodes.reread(at, books, beside);
         }
         nodes
     }
 
     /// Reads anew what follows from the books of these vertices.
-    pub(super) fn follow(&mut self, changed: Vec<VertexId>, books: &Books, ports: &Ports) {
+    pub(super) fn follow(&mut self, changed: Vec<VertexId>, books: &Books, beside: &Beside) {
         let changed: BTreeSet<VertexId> = changed.into_iter().collect();
         let mut stale: BTreeSet<usize> = BTreeSet::new();
         for id in changed {
@@ -130,12 +136,23 @@ impl Nodes {
             }
         }
         for at in stale {
-            self.reread(at, books, ports);
+            self.reread(at, books, beside);
         }
     }
 
     pub(super) fn by_key(&self, key: &str) -> Option<&Node> {
         self.by_key.get(key).map(|at| &self.nodes[*at])
+    }
+
+    /// The node of a vertex that is one.
+    pub(super) fn by_vertex(&self, id: VertexId) -> Option<&Node> {
+        let at = self.around.get(&id)?.nodes.iter().find(|at| self.nodes[**at].vertex == id)?;
+        Some(&self.nodes[*at])
+    }
+
+    /// The vertices that are nodes.
+    pub(super) fn vertices(&self) -> impl Iterator<Item = VertexId> + '_ {
+        self.nodes.iter().map(|node| node.vertex)
     }
 
     /// The edge by which a vertex is reached from the root.
@@ -184,7 +201,7 @@ impl Nodes {
     }
 
     /// Writes anew who holds what on a node.
-    fn reread(&mut self, at: usize, books: &Books, ports: &Ports) {
+    fn reread(&mut self, at: usize, books: &Books, beside: &Beside) {
         let node = &mut self.nodes[at];
         for reservation in node.reservations.drain(..) {
             self.inventory.clear_reservation(reservation);
@@ -201,7 +218,7 @@ impl Nodes {
             }
         }
         for ((job, start, end), needs) in held {
-            let ports = ports.get(&(node.vertex, job)).cloned().unwrap_or_default();
+            let ports = beside.ports.get(&(node.vertex, job)).cloned().unwrap_or_default();
             let needs = Arc::new(needs);
             let until = Some(end).filter(|end| *end < LIFETIME);
             if start == 0 {
@@ -211,7 +228,7 @@ impl Nodes {
                     from: start,
                     until,
                     kind: HoldKind::Bound,
-                    permanent: false,
+                    permanent: beside.permanent.contains(&job),
                     job: None,
                 };
                 self.inventory.hold(format!("{job}@{}", node.key).into(), &node.key, hold);

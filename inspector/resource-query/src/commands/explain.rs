@@ -1,7 +1,8 @@
 //! Why a match fails: the command explain, and the report after a failed match.
 
+use fluxion_core::explain::{Nameless, json, render};
 use fluxion_core::jobspec::Jobspec;
-use fluxion_core::matcher::WhyNot;
+use fluxion_core::matcher::Failure;
 
 use crate::options::Explain;
 use crate::session::Session;
@@ -13,15 +14,12 @@ pub(super) fn run(session: &mut Session<'_>, words: &[&str]) {
         return;
     };
     let Some(bytes) = session.read_file(words[1]) else { return };
-    let graph = session.engine.graph();
-    let text = String::from_utf8_lossy(&bytes);
-    let parsed = Jobspec::parse(&text, &|name| graph.find_type(name).is_some());
-    let report = match parsed {
-        Ok(spec) => session.engine.why_not(&spec, 0).map_err(|failure| failure.to_string()),
+    let report = match session.parse(&bytes) {
+        Ok(spec) => report(session, &spec, form).map_err(|failure| failure.to_string()),
         Err(error) => Err(format!("Jobspec error: {error}")),
     };
     match report {
-        Ok(report) => session.output.answer(&words_of(&report, form)),
+        Ok(report) => session.output.answer(&report),
         Err(message) => session.output.error(&format!("explain: ERROR: {message}\n")),
     }
 }
@@ -30,16 +28,27 @@ pub(super) fn run(session: &mut Session<'_>, words: &[&str]) {
 pub(super) fn after_failure(session: &mut Session<'_>, spec: &Jobspec) {
     let Some(form) = session.explain else { return };
     // A request that makes no sense was complained about already.
-    if let Ok(report) = session.engine.why_not(spec, 0) {
-        session.output.error(&words_of(&report, form));
+    if let Ok(report) = report(session, spec, form) {
+        session.output.error(&report);
     }
 }
 
-fn words_of(report: &WhyNot, form: Explain) -> String {
-    match form {
-        Explain::Json => format!("{}\n", report.json()),
-        Explain::Text => {
-            report.to_string().lines().fold(String::new(), |text, line| text + "INFO: " + line + "\n")
+/// Why the request is not met, in the form that is asked for.
+fn report(session: &mut Session<'_>, spec: &Jobspec, form: Explain) -> Result<String, Failure> {
+    let text = if let Some(gang) = &spec.gang {
+        let why = session.engine.why_gang(gang, 0)?;
+        if form == Explain::Json {
+            return Ok(format!("{}\n", json(&why, &Nameless)));
         }
-    }
+        let (reason, details) = render(&why, &Nameless);
+        let all = std::iter::once(reason).chain(details);
+        all.collect::<Vec<_>>().join("\n")
+    } else {
+        let why = session.engine.why_not(spec, 0)?;
+        if form == Explain::Json {
+            return Ok(format!("{}\n", why.json()));
+        }
+        why.to_string()
+    };
+    Ok(text.lines().fold(String::new(), |text, line| text + "INFO: " + line + "\n"))
 }

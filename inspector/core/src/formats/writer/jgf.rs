@@ -2,7 +2,7 @@
 
 use super::json;
 use crate::errno::Errno;
-use crate::graph::{EdgeId, Graph, Subsystem};
+use crate::graph::{EdgeId, Graph, Status, Subsystem, VertexId};
 use crate::matcher::sink::VertexEvent;
 use crate::quirks::Quirks;
 
@@ -33,67 +33,7 @@ impl JgfParts {
         }
         let out = &mut self.nodes;
         json::separate(out);
-        let vertex = graph.vertex(event.vertex);
-        json::number(out, format_args!("{{\"id\": \"{}\", \"metadata\": {{", vertex.uniq_id));
-        let type_name = graph.type_name(vertex.type_id);
-        let (basename, name) = (graph.text(vertex.basename), graph.text(vertex.name));
-        json::member(out, "type");
-        json::string(out, type_name);
-        if basename != type_name {
-            json::member(out, "basename");
-            json::string(out, basename);
-        }
-        if !is_default_name(name, basename, vertex.id) {
-            json::member(out, "name");
-            json::string(out, name);
-        }
-        json::member(out, "id");
-        json::number(out, vertex.id);
-        json::member(out, "rank");
-        json::number(out, vertex.rank);
-        let properties = graph.properties(event.vertex);
-        if !properties.is_empty() {
-            json::member(out, "properties");
-            object(out, properties.into_iter());
-        }
-        let unit = graph.text(vertex.unit);
-        if !unit.is_empty() {
-            json::member(out, "unit");
-            json::string(out, unit);
-        }
-        if event.exclusive {
-            json::member(out, "exclusive");
-            out.push_str("true");
-        }
-        if event.needs != 1 {
-            json::member(out, "size");
-            json::number(out, event.needs);
-        }
-        if !vertex.paths.is_empty() {
-            json::member(out, "paths");
-            out.push('{');
-            let mut paths = vertex.paths.clone();
-            paths.sort_unstable();
-            for (subsystem, path) in paths {
-                json::member(out, graph.subsystem_name(subsystem));
-                json::string(out, &graph.path_text(path));
-            }
-            out.push('}');
-        }
-        if let Some(label) = event.label {
-            json::member(out, "ephemeral");
-            object(out, std::iter::once(("label", label)));
-        }
-        if let Some(aggregates) = event.aggregates {
-            json::member(out, "agfilter");
-            out.push('{');
-            for aggregate in aggregates {
-                json::member(out, graph.type_name(aggregate.type_id));
-                json::number(out, format_args!("\"used:{}, total:{}\"", aggregate.used, aggregate.total));
-            }
-            out.push('}');
-        }
-        out.push_str("}}");
+        write_vertex(out, graph, event, None);
     }
 
     pub(super) fn edge(&mut self, graph: &Graph, edge: EdgeId, exclusive: bool) {
@@ -153,6 +93,112 @@ impl JgfParts {
         out.push('\n');
         Ok(())
     }
+}
+
+/// A graph as it is, and how much of each vertex is held now.
+pub(super) fn whole(graph: &Graph, used: &dyn Fn(VertexId) -> u64) -> String {
+    let mut parts = JgfParts::new(false, Quirks::default());
+    for id in graph.vertex_ids() {
+        let event = VertexEvent {
+            depth: 1,
+            vertex: id,
+            needs: graph.vertex(id).size,
+            exclusive: false,
+            parent_exclusive: false,
+            label: None,
+            aggregates: None,
+        };
+        json::separate(&mut parts.nodes);
+        write_vertex(&mut parts.nodes, graph, &event, Some(&Facts { used: used(id) }));
+        for edge in &graph.vertex(id).out_edges {
+            parts.edge(graph, *edge, false);
+        }
+    }
+    let mut out = String::with_capacity(parts.nodes.len() + parts.edges.len() + 64);
+    parts.emit(&mut out);
+    out
+}
+
+/// What the graph itself says of a vertex, and no answer does.
+struct Facts {
+    /// How much of it is held now.
+    used: u64,
+}
+
+fn write_vertex(out: &mut String, graph: &Graph, event: &VertexEvent<'_>, facts: Option<&Facts>) {
+    let vertex = graph.vertex(event.vertex);
+    json::number(out, format_args!("{{\"id\": \"{}\", \"metadata\": {{", vertex.uniq_id));
+    let type_name = graph.type_name(vertex.type_id);
+    let (basename, name) = (graph.text(vertex.basename), graph.text(vertex.name));
+    json::member(out, "type");
+    json::string(out, type_name);
+    if basename != type_name {
+        json::member(out, "basename");
+        json::string(out, basename);
+    }
+    if !is_default_name(name, basename, vertex.id) {
+        json::member(out, "name");
+        json::string(out, name);
+    }
+    json::member(out, "id");
+    json::number(out, vertex.id);
+    if facts.is_some() {
+        json::member(out, "uniq_id");
+        json::number(out, vertex.uniq_id);
+    }
+    json::member(out, "rank");
+    json::number(out, vertex.rank);
+    if facts.is_some() && vertex.status == Status::Down {
+        json::member(out, "status");
+        out.push('1');
+    }
+    let properties = graph.properties(event.vertex);
+    if !properties.is_empty() {
+        json::member(out, "properties");
+        object(out, properties.into_iter());
+    }
+    let unit = graph.text(vertex.unit);
+    if !unit.is_empty() {
+        json::member(out, "unit");
+        json::string(out, unit);
+    }
+    if event.exclusive {
+        json::member(out, "exclusive");
+        out.push_str("true");
+    }
+    if event.needs != 1 {
+        json::member(out, "size");
+        json::number(out, event.needs);
+    }
+    if let Some(Facts { used: used @ 1.. }) = facts {
+        json::member(out, "used");
+        json::number(out, used);
+    }
+    if !vertex.paths.is_empty() {
+        json::member(out, "paths");
+        out.push('{');
+        let mut paths = vertex.paths.clone();
+        paths.sort_unstable();
+        for (subsystem, path) in paths {
+            json::member(out, graph.subsystem_name(subsystem));
+            json::string(out, &graph.path_text(path));
+        }
+        out.push('}');
+    }
+    if let Some(label) = event.label {
+        json::member(out, "ephemeral");
+        object(out, std::iter::once(("label", label)));
+    }
+    if let Some(aggregates) = event.aggregates {
+        json::member(out, "agfilter");
+        out.push('{');
+        for aggregate in aggregates {
+            json::member(out, graph.type_name(aggregate.type_id));
+            json::number(out, format_args!("\"used:{}, total:{}\"", aggregate.used, aggregate.total));
+        }
+        out.push('}');
+    }
+    out.push_str("}}");
 }
 
 /// Whether the name is what basename and number give, without putting it together.

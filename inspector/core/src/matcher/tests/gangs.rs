@@ -164,7 +164,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn graph_and_inventory_give_the_same_nodes_and_times(
@@ -174,7 +174,7 @@ proptest! {
     ) {
         let mut inventory = inventory;
         let (name, policy) = if high { ("high", NodePolicy::High) } else { ("low", NodePolicy::Low) };
-        let mut engine = engine(inventory.graph().unwrap(), name, Quirks::default());
+        let mut engine = engine(inventory.graph(None).unwrap(), name, Quirks::default());
         let mut next = 1;
         for step in steps {
             match step {
@@ -314,4 +314,70 @@ fn racks_are_levels_and_what_is_down_is_left_out() {
         assert_eq!(errno(&found), Some(Errno::Einval), "{resources}");
     }
     assert_eq!(engine.check(), [""; 0]);
+}
+
+/// Who holds something: node, cpu, memory, planned end, whether for ever, whether with port 80.
+type Share = (usize, u64, u64, Option<i64>, bool, bool);
+
+fn shares() -> impl Strategy<Value = Vec<Share>> {
+    let until = prop::option::weighted(0.7, -3_i64..9);
+    prop::collection::vec((0..6_usize, 0..4_u64, 0..3_u64, until, any::<bool>(), any::<bool>()), 0..8)
+}
+
+/// The inventory written down and read by whoever reads graphs.
+fn read_back(inventory: &Inventory, now: i64) -> Engine {
+    let text = inventory.jgf(now).unwrap();
+    let mut graph = Graph::new();
+    crate::formats::jgf::load(&mut graph, text.as_bytes()).unwrap();
+    let mut engine = engine(graph, "low", Quirks::default());
+    engine.set_extensions(true);
+    engine.book_shares().unwrap();
+    engine
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_cluster_that_was_written_down_takes_the_same_jobs(
+        inventory in cluster(),
+        shares in shares(),
+        waiting in prop::collection::vec(request(), 0..3),
+        request in request(),
+        now in prop::sample::select(vec![0, 1_700_000_000_i64]),
+    ) {
+        let mut inventory = inventory;
+        let nodes: Vec<Arc<str>> = inventory.node_names().collect();
+        for (at, (on, cpu, memory, until, permanent, ported)) in shares.into_iter().enumerate() {
+            let ports = if ported { vec![tcp("", 80)] } else { vec![] };
+            let until = until.map(|until| now + until);
+            let permanent = permanent && until.is_none();
+            let needs = crate::testing::pod(&format!("cpu={cpu} memory={memory}"));
+            let share =
+                Hold { needs, ports: ports.into(), from: now, until, kind: HoldKind::Foreign, permanent, job: None };
+            inventory.hold(format!("h{at}").into(), &nodes[on % nodes.len()], share);
+        }
+        for (job, request) in (0..).zip(&waiting) {
+            if let Ok(planned) = earliest(&inventory, request, now, NodePolicy::Low)
+                && planned.start > now
+            {
+                inventory.reserve(job, request, planned.placement, planned.start, planned.end);
+            }
+        }
+        let mut engine = read_back(&inventory, now);
+        prop_assert_eq!(engine.check(), [""; 0]);
+        let placed = place_now(&inventory, &request, now, NodePolicy::Low).ok();
+        let (found, taken) = ask(&mut engine, Operation::WithoutAllocating, &request, 1);
+        prop_assert_eq!(found.is_ok(), placed.is_some());
+        prop_assert_eq!(taken.0, placed.map(|placement| pools(&request, &placement)).unwrap_or_default());
+        let planned = earliest(&inventory, &request, now, NodePolicy::Low).ok();
+        let (found, taken) = ask(&mut engine, Operation::WithoutAllocatingFuture, &request, 1);
+        prop_assert_eq!(found.ok().map(|found| found.at), planned.as_ref().map(|planned| planned.start - now));
+        prop_assert_eq!(taken.0, planned.map(|planned| pools(&request, &planned.placement)).unwrap_or_default());
+        // What never leaves and is more than there is can't be booked whole.
+        if inventory.nodes().all(|node| node.deficit.is_empty()) {
+            let (found, _) = ask(&mut engine, Operation::Satisfiability, &request, 1);
+            prop_assert_eq!(found.is_ok(), satisfiable(&inventory, &request).is_ok());
+        }
+    }
 }
