@@ -21,7 +21,7 @@ pub(super) const KEYS: [&str; 5] = ["within", "constraint", "hostPorts", "level"
 /// The only type of vertex that slots are kept within.
 const NODE: &str = "node";
 /// Shapes that one gang may have.
-const MOST_SHAPES: usize = 10_000;
+const MOST_SHAPES: usize = 1_000;
 
 /// Whether any entry at the top can only be read here.
 pub(super) fn is_extended(entries: &[Arc<Value>]) -> bool {
