@@ -61,6 +61,7 @@ pub struct Inventory {
     reserved: CowVec<Option<Arc<Vec<NodeReservation>>>>,
     eligibility: eligibility::Sets,
     domains: domains::Cache,
+    memberships: domains::Memberships,
     levels: Arc<Vec<Arc<str>>>,
     freed: u64,
     graph: u64,

@@ -1,4 +1,5 @@
-//! Topology: which nodes share a value of a label. Nodes without the label belong to no domain.
+//! Topology: which nodes share a value of a label. Nodes without the label belong to no domain; nodes that were joined
+//! to further domains belong to several.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +16,20 @@ pub(crate) struct Domains {
 /// Domains by label, with the generation of the graph that they were read from.
 pub(super) type Cache = imbl::OrdMap<Arc<str>, (u64, Arc<Domains>)>;
 
+/// Nodes that belong to a domain besides the one that their label names, by level.
+pub(super) type Memberships = Arc<BTreeMap<Arc<str>, Vec<(Arc<str>, NodeId)>>>;
+
 impl Inventory {
+    /// Puts a node into one more domain of a level, for as long as its name is known.
+    pub(crate) fn join(&mut self, level: &Arc<str>, value: &Arc<str>, node: &str) {
+        let Some(id) = self.id(node) else { return };
+        let members = Arc::make_mut(&mut self.memberships).entry(level.clone()).or_default();
+        members.push((value.clone(), id));
+        self.graph += 1;
+        self.freed += 1;
+        self.outside += 1;
+    }
+
     /// Labels that are shown as levels of each node.
     pub fn set_levels(&mut self, keys: impl IntoIterator<Item = Arc<str>>) {
         let mut keys: Vec<_> = keys.into_iter().collect();
@@ -55,6 +69,15 @@ impl Inventory {
                 by_value.entry(value).or_default().push(*id);
             }
         }
+        for (value, id) in self.memberships.get(level).into_iter().flatten() {
+            let nodes = by_value.entry(value).or_default();
+            if self.book(*id).is_some_and(|book| book.spec.is_some()) && !nodes.contains(id) {
+                let at =
+                    nodes.partition_point(|other| natural_order(&self.name(*other), &self.name(*id)).is_lt());
+                nodes.insert(at, *id);
+            }
+        }
+        by_value.retain(|_, nodes| !nodes.is_empty());
         let mut members: Vec<_> = by_value.into_iter().map(|(value, nodes)| (value.clone(), nodes)).collect();
         members.sort_by(|(a, _), (b, _)| natural_order(a, b));
         Arc::new(Domains { members })

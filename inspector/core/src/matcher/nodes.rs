@@ -5,6 +5,7 @@
 //! holds it whole. Host ports have no vertices; they are noted beside the books, and count while their job is on the
 //! node.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -63,6 +64,8 @@ pub(super) struct Nodes {
     homes: Vec<Option<u32>>,
     /// What is no pool, but counts for one.
     around: BTreeMap<VertexId, Around>,
+    /// Names of what is above nodes.
+    domain_names: BTreeMap<VertexId, Arc<str>>,
     /// The edge by which each vertex is reached from the root.
     ways: Vec<Option<EdgeId>>,
     next_reservation: u32,
@@ -92,6 +95,7 @@ impl Nodes {
             by_key: BTreeMap::new(),
             homes: vec![None; graph.vertex_count()],
             around: BTreeMap::new(),
+            domain_names: BTreeMap::new(),
             ways: vec![None; graph.vertex_count()],
             next_reservation: 0,
         };
@@ -173,11 +177,19 @@ impl Nodes {
         }
         let mut spec = described(graph, id, key.clone(), down);
         let above = ancestors(graph, id);
+        let mut further: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+        let labelled: BTreeSet<Arc<str>> = spec.labels.keys().cloned().collect();
         for ancestor in above.iter() {
-            let vertex = graph.vertex(*ancestor);
-            let (level, value) = (graph.type_name(vertex.type_id), graph.text(vertex.name));
-            if !spec.labels.contains_key(level) {
-                spec.labels.insert(level.into(), value.into());
+            let level: Arc<str> = graph.type_name(graph.vertex(*ancestor).type_id).into();
+            if labelled.contains(&level) {
+                continue;
+            }
+            let value = self.domain_name(graph, *ancestor, dominant);
+            match spec.labels.entry(level) {
+                Entry::Vacant(first) => {
+                    first.insert(value);
+                }
+                Entry::Occupied(first) => further.push((first.key().clone(), value)),
             }
         }
         let pools = pools(graph, id, dominant, seen, &mut self.ways);
@@ -196,8 +208,28 @@ impl Nodes {
             }
         }
         self.inventory.set_node(spec);
+        for (level, value) in further {
+            self.inventory.join(&level, &value, &key);
+        }
         self.by_key.insert(key.clone(), at);
         self.nodes.push(Node { vertex: id, key, pools, above, reservations: Vec::new() });
+    }
+
+    /// What a vertex above nodes is called as a domain: its name, or its path where others of its type have that name.
+    fn domain_name(&mut self, graph: &Graph, id: VertexId, dominant: Subsystem) -> Arc<str> {
+        if let Some(known) = self.domain_names.get(&id) {
+            return known.clone();
+        }
+        let vertex = graph.vertex(id);
+        let twin = |other: &&VertexId| **other != id && graph.vertex(**other).name == vertex.name;
+        let alone = !graph.of_type(vertex.type_id).iter().any(|other| twin(&other));
+        let path = vertex.path(dominant).or(vertex.paths.first().map(|(_, path)| *path)).filter(|_| !alone);
+        let name: Arc<str> = match path {
+            Some(path) => graph.path_text(path).into(),
+            None => graph.text(vertex.name).into(),
+        };
+        self.domain_names.insert(id, name.clone());
+        name
     }
 
     /// Writes anew who holds what on a node.

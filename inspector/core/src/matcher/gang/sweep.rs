@@ -26,6 +26,8 @@ struct Runner {
     id: NodeId,
     group: usize,
     reserved: bool,
+    /// The same node in another list.
+    next: u32,
 }
 
 pub(super) struct Sweep<'a> {
@@ -33,7 +35,7 @@ pub(super) struct Sweep<'a> {
     request: &'a Request,
     now: i64,
     counted: usize,
-    /// Place in `runners` by node id.
+    /// Place in `runners` by node id; of a node in several lists the last one.
     places: Vec<u32>,
     runners: Vec<Runner>,
     /// What is left of each of the plan's kinds when holders have left, runner by runner; below 0 for a deficit.
@@ -93,11 +95,11 @@ impl<'a> Sweep<'a> {
         if self.places.len() <= id as usize {
             self.places.resize(id as usize + 1, NOWHERE);
         }
-        self.places[id as usize] = place;
+        let next = std::mem::replace(&mut self.places[id as usize], place);
         self.balances.extend(plan.kinds.iter().map(|kind| book.balance(*kind)));
         self.capacities.resize(self.capacities.len() + self.counted, 0);
         let reserved = inventory.reserved_on(id);
-        self.runners.push(Runner { id, group, reserved: !reserved.is_empty() });
+        self.runners.push(Runner { id, group, reserved: !reserved.is_empty(), next });
         if !reserved.is_empty() {
             let length = self.request.end(self.now).map(|end| end - self.now);
             let ends = book.holds.iter().filter(|(_, held)| held.hold.until.is_some());
@@ -154,7 +156,7 @@ impl<'a> Sweep<'a> {
             touched.clear();
             while let Some((_, id, needs)) = ends.next_if(|(until, ..)| (*until).max(overrun) == time) {
                 work.visited += 1;
-                touched.extend(self.leave(id, needs));
+                self.leave(id, needs, &mut touched);
             }
             while let Some((_, place)) = changes.next_if(|(at, _)| *at == time) {
                 work.visited += 1;
@@ -175,17 +177,20 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Takes a holder away; the node's place, where it is looked at.
-    fn leave(&mut self, id: NodeId, needs: &[(u32, u64)]) -> Option<u32> {
-        let place = self.places.get(id as usize).copied().filter(|place| *place != NOWHERE)?;
+    /// Takes a holder away; puts the places where the node is looked at into `touched`.
+    fn leave(&mut self, id: NodeId, needs: &[(u32, u64)], touched: &mut Vec<u32>) {
         let kinds = &self.plan.kinds;
-        let balances = &mut self.balances[place as usize * kinds.len()..][..kinds.len()];
-        for (kind, quantity) in needs {
-            if let Some(at) = kinds.iter().position(|wanted| wanted == kind) {
-                balances[at] += i128::from(*quantity);
+        let mut place = self.places.get(id as usize).copied().unwrap_or(NOWHERE);
+        while place != NOWHERE {
+            let balances = &mut self.balances[place as usize * kinds.len()..][..kinds.len()];
+            for (kind, quantity) in needs {
+                if let Some(at) = kinds.iter().position(|wanted| wanted == kind) {
+                    balances[at] += i128::from(*quantity);
+                }
             }
+            touched.push(place);
+            place = self.runners[place as usize].next;
         }
-        Some(place)
     }
 
     /// An exact search in the lists that changed and could be enough.

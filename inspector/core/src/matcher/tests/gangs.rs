@@ -381,3 +381,35 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_node_belongs_to_all_that_is_above_it() {
+    let text = include_str!("../../../../../examples/flex/graph.json");
+    let mut graph = Graph::new();
+    crate::formats::jgf::load(&mut graph, text.as_bytes()).unwrap();
+    let mut engine = engine(graph, "low", Quirks::default());
+    let pair = |count: u32, level: &str| {
+        format!(
+            "[{{type: gang, count: 1, level: {level}, with: [
+                {{type: slot, count: {count}, label: a, within: node, with: [{{type: core, count: 3}}]}}]}}]"
+        )
+    };
+    let nodes = |lines: &Lines| -> Vec<String> {
+        lines.written.iter().filter(|line| line.starts_with("node")).cloned().collect()
+    };
+    run(&mut engine, Operation::Allocate, &pair(1, "container"), 100, 1).0.unwrap();
+    // Of container0 only node1 is left, and of container1 all.
+    let (_, lines) = run(&mut engine, Operation::Allocate, &pair(2, "container"), 10, 2);
+    assert_eq!(nodes(&lines), ["node1[1:s]", "node2[1:s]"]);
+    let (found, lines) = run(&mut engine, Operation::AllocateOrElseReserve, &pair(2, "container"), 10, 3);
+    assert_eq!(
+        (found.unwrap().at, nodes(&lines)),
+        (10, vec!["node1[1:s]".to_owned(), "node2[1:s]".to_owned()])
+    );
+    let (found, _) = run(&mut engine, Operation::Satisfiability, &pair(3, "container"), 10, 0);
+    assert_eq!(errno(&found), Some(Errno::Enodev));
+    for job in 1..4 {
+        engine.cancel(job).unwrap();
+    }
+    assert!(engine.is_as_new());
+}

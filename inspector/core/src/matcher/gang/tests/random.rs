@@ -48,6 +48,9 @@ fn scene() -> impl Strategy<Value = Scene> {
                 let rack = if *rack == 0 { String::new() } else { format!("rack:r{rack}") };
                 inventory
                     .set_node(node(&format!("n{at}"), &format!("cpu={cpu} memory={memory} {rack} {pool}")));
+                if *cpu % 3 == 0 {
+                    inventory.join(&"rack".into(), &"r9".into(), &format!("n{at}"));
+                }
             }
             for (at, (on, cpu, memory, until, ported)) in holds.iter().enumerate() {
                 let ports = if *ported { vec![tcp("", 80)] } else { vec![] };
@@ -152,10 +155,16 @@ fn right(scene: &Scene, placement: &Placement, now: i64, start: i64) -> bool {
         by_node.entry(id).or_insert_with(|| vec![0; shapes.len()])[slot.shape as usize] += slot.count;
         placed[slot.shape as usize] += slot.count;
     }
-    let domain = |id: &u32| scene.inventory.book(*id).unwrap().facts.labels.get("rack").cloned();
+    let domains = scene.inventory.domains("rack");
+    let within = |id: &u32| {
+        domains
+            .members
+            .iter()
+            .any(|(value, nodes)| Some(value) == placement.domain.as_ref() && nodes.contains(id))
+    };
     placed.iter().zip(shapes).all(|(placed, shape)| *placed == shape.count)
         && by_node.iter().all(|(id, counts)| node_takes(scene, *id, now, start, counts))
-        && (scene.request.level.is_none() || by_node.keys().all(|id| domain(id) == placement.domain))
+        && (scene.request.level.is_none() || by_node.keys().all(within))
 }
 
 proptest! {
