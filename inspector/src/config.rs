@@ -193,7 +193,10 @@ fn queue_config(queue: Queue) -> Result<QueueConfig, (&'static str, String)> {
     }
     let max_reservation_depth = queue.max_reservation_depth.unwrap_or(defaults.max_reservation_depth);
     if max_reservation_depth == 0 {
-        return Err(("maxReservationDepth", "must be at least 1; policy fcfs makes no reservation".to_owned()));
+        return Err((
+            "maxReservationDepth",
+            "must be at least 1; policy fcfs makes no reservation".to_owned(),
+        ));
     }
     let reservation_depth = queue.reservation_depth.unwrap_or(defaults.reservation_depth);
     if queue.reservation_depth.is_some_and(|depth| !(1..=max_reservation_depth).contains(&depth)) {

@@ -100,7 +100,8 @@ async fn explain_says_what_stands_in_the_way() {
     assert_eq!(status, StatusCode::OK);
     assert_eq!(body["job"]["metadata"]["name"], "group.wide");
     insta::assert_json_snapshot!("explain", (&body["nodes"], &body["nearest"], &body["suggestions"]));
-    let jobspec = fluxion_core::jobspec::Jobspec::parse_extended(body["jobspec"].as_str().unwrap(), &|_| true);
+    let jobspec =
+        fluxion_core::jobspec::Jobspec::parse_extended(body["jobspec"].as_str().unwrap(), &|_| true);
     let members: u32 = jobspec.unwrap().gang.unwrap().shapes.iter().map(|shape| shape.count).sum();
     assert_eq!(body["job"]["status"]["members"]["wanted"], members);
     assert_eq!(server.get("namespaces/team/fluxionjobs/group.none/explain").await.0, StatusCode::NOT_FOUND);
