@@ -23,10 +23,13 @@ mod request;
 mod resum;
 mod scratch;
 mod shares;
+mod siblings;
 pub mod sink;
 mod sort;
+mod sums;
 #[cfg(test)]
 mod tests;
+mod units;
 mod update;
 pub mod why;
 

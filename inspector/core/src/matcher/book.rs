@@ -87,8 +87,11 @@ impl Engine {
         if entered.depth as usize > MAX_DEPTH {
             return 0;
         }
-        for at in 0..self.graph.vertex(id).out_edges.len() {
-            let edge_id = self.graph.vertex(id).out_edges[at];
+        let many = self.scratch.marked_among_many(&self.graph, id);
+        let marked = if whole { None } else { many.as_deref() };
+        let edges = marked.map_or(self.graph.vertex(id).out_edges.len(), <[_]>::len);
+        for at in 0..edges {
+            let edge_id = marked.map_or_else(|| self.graph.vertex(id).out_edges[at], |marked| marked[at]);
             let edge = self.graph.edge(edge_id);
             if edge.subsystem != self.dominant || self.scratch.is_seen(edge.target) {
                 continue;
@@ -113,6 +116,9 @@ impl Engine {
                 }
                 sink.edge(&self.graph, edge_id, exclusive);
                 count += below;
+                if many.is_some() && booking.hold.is_some() {
+                    self.books.note_child(booking.job, id, edge.target);
+                }
             }
         }
         match booking.hold {

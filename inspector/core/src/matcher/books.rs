@@ -1,6 +1,9 @@
 //! Who holds what of each vertex, and when. A vertex that nobody ever used, and that has no aggregates,
 //! costs one word.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::errno::Errno;
 use crate::graph::{Graph, VertexId};
 use crate::planner::{MultiPlanner, MultiSpan, Planner, SpanId};
@@ -124,10 +127,15 @@ impl Account {
 #[derive(Clone, Debug, Default)]
 pub struct Books {
     accounts: Vec<Option<Box<Account>>>,
-    /// Per vertex: the number of the node it is or belongs to.
-    homes: Vec<u32>,
-    /// Per node: counts up whenever the books below it may have changed.
+    /// Per vertex: the number of the unit it belongs to.
+    units: Arc<[u32]>,
+    /// Per unit: counts up whenever its books may have changed.
     stamps: Vec<u32>,
+    /// Units whose books may have changed since somebody asked; each once.
+    touched: Vec<u32>,
+    is_touched: Vec<bool>,
+    /// Per job and vertex with many children: those of them to which its tree of vertices led.
+    branches: BTreeMap<(JobId, VertexId), Vec<VertexId>>,
     /// Vertices whose books may have changed since somebody asked; none when nobody follows them.
     log: Option<Vec<VertexId>>,
 }
@@ -149,16 +157,27 @@ impl Books {
         self.accounts.get_mut(id.index())?.as_deref_mut()
     }
 
-    /// Says which vertices belong to which of so many nodes.
-    pub(super) fn set_homes(&mut self, homes: Vec<u32>, nodes: usize) {
-        self.homes = homes;
-        self.stamps = vec![0; nodes];
+    /// Says which vertices belong to which of so many units; changes are followed unit by unit from now on.
+    pub(super) fn follow(&mut self, units: Arc<[u32]>, count: usize) {
+        self.units = units;
+        self.stamps = vec![0; count];
+        self.is_touched = vec![false; count];
+        self.touched.clear();
     }
 
-    /// How often the books of a node may have changed.
+    /// How often the books of a unit may have changed.
     #[inline]
-    pub(super) fn stamp(&self, node: u32) -> u32 {
-        self.stamps.get(node as usize).copied().unwrap_or(0)
+    pub(super) fn stamp(&self, unit: u32) -> u32 {
+        self.stamps.get(unit as usize).copied().unwrap_or(0)
+    }
+
+    /// Units whose books may have changed since the last call.
+    pub(super) fn take_touched(&mut self) -> Vec<u32> {
+        let touched = std::mem::take(&mut self.touched);
+        for &unit in &touched {
+            self.is_touched[unit as usize] = false;
+        }
+        touched
     }
 
     /// What [`Self::changes`] would answer.
@@ -171,6 +190,16 @@ impl Books {
         self.log.replace(Vec::new()).filter(|log| log.len() < LOGGED)
     }
 
+    /// Notes that the tree of a job leads to one of many children of a vertex.
+    pub(super) fn note_child(&mut self, job: JobId, parent: VertexId, child: VertexId) {
+        self.branches.entry((job, parent)).or_default().push(child);
+    }
+
+    /// The children that were noted, which is forgotten. Some may not be tagged any more.
+    pub(super) fn take_children(&mut self, job: JobId, parent: VertexId) -> Vec<VertexId> {
+        self.branches.remove(&(job, parent)).unwrap_or_default()
+    }
+
     #[inline]
     fn touch(&mut self, id: VertexId) {
         if let Some(log) = &mut self.log
@@ -178,10 +207,13 @@ impl Books {
         {
             log.push(id);
         }
-        if let Some(&home) = self.homes.get(id.index())
-            && let Some(stamp) = self.stamps.get_mut(home as usize)
+        if let Some(&unit) = self.units.get(id.index())
+            && let Some(stamp) = self.stamps.get_mut(unit as usize)
         {
             *stamp = stamp.wrapping_add(1);
+            if !std::mem::replace(&mut self.is_touched[unit as usize], true) {
+                self.touched.push(unit);
+            }
         }
     }
 

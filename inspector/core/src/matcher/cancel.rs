@@ -46,6 +46,21 @@ impl Engine {
         if let Some(account) = self.books.get_mut(id) {
             account.release(job);
         }
+        if self.memo.is_enabled()
+            && let Some(count) = self.scratch.wide(&self.graph, id).map(|wide| wide.count(self.dominant))
+        {
+            // Of many children only those are visited that know the job; all are counted.
+            let children = self.books.take_children(job, id);
+            self.scratch.preorder += count;
+            for child in children {
+                if self.books.is_tagged(child, job) {
+                    self.scratch.preorder -= 1;
+                    self.cancel_below(child, job, depth + 1);
+                }
+            }
+            self.scratch.postorder += 1;
+            return;
+        }
         for at in 0..self.graph.vertex(id).out_edges.len() {
             let edge = self.graph.edge(self.graph.vertex(id).out_edges[at]);
             if edge.subsystem == self.dominant && !self.scratch.is_seen(edge.target) {

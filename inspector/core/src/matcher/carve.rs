@@ -273,7 +273,7 @@ impl Engine {
             let mut mark = (needs, true);
             while let Some(edge) = self.nodes.as_ref().and_then(|nodes| nodes.way_to(at)) {
                 let parent = self.graph.edge(edge).source;
-                self.scratch.mark(edge, mark.0, mark.1);
+                self.scratch.mark(&self.graph, edge, mark.0, mark.1);
                 if !reached.insert(parent) {
                     break;
                 }

@@ -30,8 +30,12 @@ impl Engine {
         self.forget_visits();
         let ids = self.graph.at_path_text(path).to_vec();
         for &id in &ids {
+            self.memo.tell_apart(id);
             if !self.graph.set_status(id, status) {
                 continue;
+            }
+            if self.graph.vertex(id).type_id == self.node_type {
+                self.nodes_really_up += if status == Status::Up { 1 } else { -1 };
             }
             let nodes = self
                 .subtree(id)
@@ -50,6 +54,7 @@ impl Engine {
         self.forget_visits();
         let ids = self.graph.at_path_text(path).to_vec();
         for &id in &ids {
+            self.memo.tell_apart(id);
             self.graph.set_property(id, key, value);
         }
         ids.len()
@@ -60,6 +65,7 @@ impl Engine {
         self.forget_visits();
         let ids = self.graph.at_path_text(path).to_vec();
         for &id in &ids {
+            self.memo.tell_apart(id);
             self.graph.remove_property(id, key);
         }
         ids.len()

@@ -77,6 +77,8 @@ pub struct Engine {
     pub(super) extensions: bool,
     /// Whether every vertex is visited every time.
     pub(super) exact_only: bool,
+    /// Nodes that are up.
+    pub(super) nodes_really_up: i64,
     /// Usable nodes, as Fluxion counts them.
     pub(super) nodes_up: i64,
     pub(super) node_type: TypeId,
@@ -117,6 +119,7 @@ impl Engine {
             beside: Beside::default(),
             extensions: false,
             exact_only: false,
+            nodes_really_up: 0,
             nodes_up,
             node_type,
             storage_node_type,
@@ -141,6 +144,9 @@ impl Engine {
         }
         self.memo.reset(&self.graph, &mut self.books, self.dominant, self.node_type);
         self.nodes = None;
+        let up = |id: &&VertexId| self.graph.vertex(**id).status == Status::Up;
+        let count = self.graph.of_type(self.node_type).iter().filter(up).count();
+        self.nodes_really_up = i64::try_from(count).unwrap_or(i64::MAX);
         Ok(())
     }
 
@@ -201,9 +207,7 @@ impl Engine {
         if self.quirks.drifting_node_count {
             return self.nodes_up;
         }
-        let up = |id: &&VertexId| self.graph.vertex(**id).status == Status::Up;
-        let count = self.graph.of_type(self.node_type).iter().filter(up).count();
-        i64::try_from(count).unwrap_or(i64::MAX)
+        self.nodes_really_up
     }
 
     /// The vertex and everything below it in the dominant subsystem, in depth-first order.

@@ -7,7 +7,9 @@
 mod children;
 mod collector;
 mod flexible;
+mod index;
 mod notes;
+mod pick;
 mod prune;
 mod select;
 mod shortcut;

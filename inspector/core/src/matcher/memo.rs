@@ -4,18 +4,22 @@
 //! there during the time looked at, and on nothing else. So it is found once for a node of which nothing
 //! is booked then, whenever that is, and once per state of a node that is partly booked. Only a summary
 //! is kept; the few nodes that are chosen in the end are visited again.
+//!
+//! An [`Index`] adds these summaries up from the nodes to the root, so that a walk need not look at all of
+//! them again: it follows the books unit by unit.
+
+use std::collections::BTreeSet;
 
 use super::books::Books;
 use super::request::{EntryId, Request};
+use super::sums::Sum;
+use super::units::{Kind, NONE, Units};
 use crate::errno::Errno;
 use crate::flux_constraint::Constraint;
 use crate::graph::{Graph, Subsystem, TypeId, VertexId};
 
 /// How many kinds of visits are remembered at the same time.
 const MAX_CONTEXTS: usize = 8;
-
-/// Not the number of a home.
-const NONE: u32 = u32::MAX;
 
 /// What a visit came to.
 #[derive(Clone, Debug)]
@@ -60,11 +64,70 @@ struct Key {
     constraint: Option<Constraint>,
 }
 
+/// A list of entries with which a vertex is visited.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Plan {
+    pub list: Vec<EntryId>,
+    pub pristine: bool,
+    pub exclusive_above: bool,
+    pub depth: usize,
+}
+
+/// What idle homes of one class have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Alike {
+    /// With scores as they are without the factor of the node.
+    pub outcome: Outcome,
+    /// Per type offered: how often the factor is part of each score.
+    pub factors: Vec<i64>,
+    /// The sum of the outcome, without the topmost vertex itself.
+    pub sum: Sum,
+}
+
+/// Summaries of all units for one kind of request, at one time.
+#[derive(Clone, Debug)]
+pub(super) struct Index {
+    /// The time they are for; none as long as nothing is summed up.
+    pub window: Option<(i64, i64)>,
+    /// Units to be looked at again.
+    pub dirty: Vec<u32>,
+    pub plans: Vec<Plan>,
+    /// Per unit: the plan by which it is visited, or [`NONE`].
+    pub plan_of: Vec<u32>,
+    /// Per unit: what the visit came to.
+    pub sums: Vec<Sum>,
+    /// Per class and plan: what its idle homes have in common; an empty one when they are not alike after all.
+    pub alike: Vec<Option<Option<Alike>>>,
+    /// For so many more choices it is taken for granted that equals are at the border.
+    pub tied: u32,
+}
+
+impl Index {
+    /// Where what is common to idle homes of a class stands that are visited like this one.
+    pub(super) fn alike_at(&self, unit: u32, class: u32) -> usize {
+        class as usize * self.plans.len() + self.plan_of[unit as usize] as usize
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Context {
     key: Key,
     used: u64,
+    /// Whether jobs count that should have ended.
+    overrun: bool,
     slots: Vec<Slot>,
+    index: Option<Box<Index>>,
+}
+
+/// When anything is booked in a unit.
+#[derive(Clone, Copy, Debug)]
+struct Booked {
+    /// State of the books that this was read from.
+    stamp: u32,
+    first: i64,
+    last: i64,
+    /// A job formally holds something, even if its time is over.
+    allocated: bool,
 }
 
 /// All that is remembered.
@@ -72,14 +135,10 @@ struct Context {
 pub(super) struct Memo {
     /// Whether anything may be remembered: the dominant subsystem is a tree.
     enabled: bool,
-    /// Per vertex: the number of the node it is or belongs to.
-    homes: Vec<u32>,
-    nodes: Vec<VertexId>,
-    /// First of the vertices that belong to each node, and all of them, node by node.
-    starts: Vec<u32>,
-    members: Vec<VertexId>,
-    /// Per node: state, first and last second for which anything is booked there.
-    spans: Vec<(u32, i64, i64)>,
+    pub units: Units,
+    booked: Vec<Booked>,
+    /// Units in which anything is booked.
+    busy: BTreeSet<u32>,
     contexts: Vec<Context>,
     clock: u64,
 }
@@ -87,34 +146,43 @@ pub(super) struct Memo {
 impl Memo {
     /// Forgets everything, and looks at the graph anew.
     pub(super) fn reset(&mut self, graph: &Graph, books: &mut Books, dominant: Subsystem, node_type: TypeId) {
-        *self = Self { homes: vec![NONE; graph.vertex_count()], ..Self::default() };
-        let Some(root) = graph.root(dominant) else { return };
-        let mut open = vec![(root, NONE)];
-        let mut seen = vec![false; graph.vertex_count()];
-        while let Some((id, above)) = open.pop() {
-            if seen[id.index()] {
-                // Two ways lead here: what a visit finds depends on which was taken first.
-                *self = Self::default();
-                books.set_homes(Vec::new(), 0);
-                return;
-            }
-            seen[id.index()] = true;
-            let mut home = above;
-            if above == NONE && graph.vertex(id).type_id == node_type && id != root {
-                home = u32::try_from(self.nodes.len()).unwrap_or(NONE);
-                self.nodes.push(id);
-                self.starts.push(u32::try_from(self.members.len()).unwrap_or(NONE));
-            }
-            if home != NONE {
-                self.members.push(id);
-            }
-            self.homes[id.index()] = home;
-            open.extend(graph.children(id, dominant).map(|(_, child)| (child, home)));
-        }
-        self.starts.push(u32::try_from(self.members.len()).unwrap_or(NONE));
-        self.spans = vec![(NONE, 0, 0); self.nodes.len()];
-        books.set_homes(self.homes.clone(), self.nodes.len());
+        *self = Self::default();
+        books.follow(std::sync::Arc::from([]), 0);
+        let Some(units) = Units::new(graph, dominant, node_type) else { return };
+        books.follow(units.by_vertex(), units.len());
+        // Other than what the books start with, so that all of them are looked at.
+        let unread = Booked { stamp: NONE, first: 0, last: 0, allocated: false };
+        self.booked = vec![unread; units.len()];
+        self.units = units;
         self.enabled = true;
+        for unit in (0..self.units.len()).filter_map(|unit| u32::try_from(unit).ok()) {
+            if self.read(books, unit) {
+                self.busy.insert(unit);
+            }
+        }
+    }
+
+    /// Notes which units' books have changed since the last call.
+    pub(super) fn catch_up(&mut self, books: &mut Books) {
+        for unit in books.take_touched() {
+            if self.read(books, unit) {
+                self.busy.insert(unit);
+            } else {
+                self.busy.remove(&unit);
+            }
+            for index in self.contexts.iter_mut().filter_map(|context| context.index.as_deref_mut()) {
+                index.dirty.push(unit);
+                if index.dirty.len() > 2 * self.units.len() {
+                    index.dirty.sort_unstable();
+                    index.dirty.dedup();
+                }
+            }
+        }
+    }
+
+    /// Units in which anything is booked.
+    pub(super) fn busy(&self) -> impl Iterator<Item = u32> + '_ {
+        self.busy.iter().copied()
     }
 
     /// Forgets what visits came to: states or properties of vertices have changed.
@@ -126,14 +194,28 @@ impl Memo {
         self.enabled
     }
 
-    /// The number of a node, if it is one of which visits are remembered.
+    /// The number of a home, if the vertex is the topmost one of it.
     pub(super) fn node(&self, id: VertexId) -> Option<u32> {
-        let home = *self.homes.get(id.index())?;
-        (home != NONE && self.nodes[home as usize] == id).then_some(home)
+        self.units.topped_by(id).filter(|&unit| self.units.get(unit).kind == Kind::Home)
     }
 
-    /// The number for visits that depend on the same things.
-    pub(super) fn context(&mut self, request: &Request, list: &[EntryId], flags: [bool; 4]) -> u32 {
+    /// Status or properties of a vertex have changed.
+    pub(super) fn tell_apart(&mut self, id: VertexId) {
+        self.units.tell_apart(id);
+    }
+
+    /// The index of a context, to be given back with [`Memo::put_index`].
+    pub(super) fn take_index(&mut self, context: u32) -> Option<Box<Index>> {
+        self.contexts[context as usize].index.take()
+    }
+
+    pub(super) fn put_index(&mut self, context: u32, index: Box<Index>) {
+        self.contexts[context as usize].index = Some(index);
+    }
+
+    /// The number for visits that depend on the same things: the entries, and `flags` (pristine, taken
+    /// exclusively from above, ever rather than at a time, overrun jobs count, an index is kept).
+    pub(super) fn context(&mut self, request: &Request, list: &[EntryId], flags: [bool; 5]) -> u32 {
         let mut shape: Vec<u32> = flags.iter().map(|&flag| u32::from(flag)).collect();
         for &entry in list {
             describe(request, entry, &mut shape);
@@ -142,7 +224,8 @@ impl Memo {
         self.clock += 1;
         let known = self.contexts.iter().position(|context| context.key == key);
         let at = known.unwrap_or_else(|| {
-            let context = Context { key, used: 0, slots: vec![Slot::default(); self.nodes.len()] };
+            let slots = vec![Slot::default(); self.units.len()];
+            let context = Context { key, used: 0, overrun: flags[3], slots, index: None };
             if self.contexts.len() < MAX_CONTEXTS {
                 self.contexts.push(context);
                 return self.contexts.len() - 1;
@@ -163,16 +246,15 @@ impl Memo {
         books: &Books,
         context: u32,
         node: u32,
-        at: i64,
-        duration: i64,
+        window: (i64, i64),
     ) -> Option<&Outcome> {
-        let idle = self.is_idle(books, node, at, duration);
+        let idle = self.is_idle(books, context, node, window);
         let slot = &self.contexts[context as usize].slots[node as usize];
         if idle {
             return slot.idle.as_deref();
         }
         let timed = slot.timed.as_deref()?;
-        let same = timed.stamp == books.stamp(node) && timed.at == at && timed.duration == duration;
+        let same = timed.stamp == books.stamp(node) && (timed.at, timed.duration) == window;
         same.then_some(&timed.outcome)
     }
 
@@ -185,40 +267,46 @@ impl Memo {
         window: (i64, i64),
         outcome: Outcome,
     ) {
-        let (at, duration) = window;
-        let idle = self.is_idle(books, node, at, duration);
+        let idle = self.is_idle(books, context, node, window);
         let slot = &mut self.contexts[context as usize].slots[node as usize];
         if idle {
             slot.idle = Some(Box::new(outcome));
         } else {
+            let (at, duration) = window;
             let timed = Timed { stamp: books.stamp(node), at, duration, outcome };
             slot.timed = Some(Box::new(timed));
         }
     }
 
-    /// Whether nothing is booked in a node during a stretch of time.
+    /// Whether nothing is booked in a home during a stretch of time: start and duration.
     #[inline]
-    fn is_idle(&mut self, books: &Books, node: u32, at: i64, duration: i64) -> bool {
-        let stamp = books.stamp(node);
-        let span = &mut self.spans[node as usize];
-        if span.0 != stamp {
-            let from = self.starts[node as usize] as usize;
-            let to = self.starts[node as usize + 1] as usize;
-            let mut hull = (i64::MAX, i64::MIN);
-            for &id in &self.members[from..to] {
-                let Some(account) = books.get(id) else { continue };
-                if let Some((first, last)) = account.hull() {
-                    hull = (hull.0.min(first), hull.1.max(last));
-                }
-            }
-            *span = (stamp, hull.0, hull.1);
+    pub(super) fn is_idle(&mut self, books: &Books, context: u32, node: u32, window: (i64, i64)) -> bool {
+        if self.booked[node as usize].stamp != books.stamp(node) {
+            self.read(books, node);
         }
-        let (_, first, last) = *span;
-        at >= last || at.saturating_add(duration) <= first
+        let booked = self.booked[node as usize];
+        let overrun = booked.allocated && self.contexts[context as usize].overrun;
+        !overrun && (window.0 >= booked.last || window.0.saturating_add(window.1) <= booked.first)
+    }
+
+    /// Reads when anything is booked in a unit; answers whether anything is.
+    fn read(&mut self, books: &Books, unit: u32) -> bool {
+        let mut booked =
+            Booked { stamp: books.stamp(unit), first: i64::MAX, last: i64::MIN, allocated: false };
+        for account in self.units.members(unit).iter().filter_map(|&id| books.get(id)) {
+            if let Some((first, last)) = account.hull() {
+                booked.first = booked.first.min(first);
+                booked.last = booked.last.max(last);
+            }
+            booked.allocated |= account.is_allocated();
+        }
+        self.booked[unit as usize] = booked;
+        booked.last != i64::MIN || booked.allocated
     }
 }
 
 /// What matters of an entry for what is found below one vertex: everything but how many there must be.
+/// The number of the entry is part of it, so that plans can be kept.
 fn describe(request: &Request, id: EntryId, out: &mut Vec<u32>) {
     let entry = request.entry(id);
     let exclusive = match entry.exclusive {
@@ -227,6 +315,7 @@ fn describe(request: &Request, id: EntryId, out: &mut Vec<u32>) {
         Some(true) => 2,
     };
     out.extend([
+        id,
         entry.type_id.0,
         exclusive,
         u32::from(entry.is_slot),

@@ -148,6 +148,9 @@ impl Engine {
     }
 
     pub(super) fn select(&mut self, asking: &Asking, at: i64, purpose: Purpose) -> Result<(), Errno> {
+        if !self.exact_only && !self.policy.stop_on_first {
+            self.memo.catch_up(&mut self.books);
+        }
         let ask = Selection {
             graph: &self.graph,
             books: &self.books,

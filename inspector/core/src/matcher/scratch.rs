@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::exact::Notes;
+use super::siblings::Siblings;
+pub(super) use super::siblings::Weight;
+use super::siblings::{WIDE, Wide};
 use crate::errno::Errno;
 use crate::graph::{EdgeId, Graph, VertexId};
 
@@ -14,12 +17,6 @@ pub(super) struct Mark {
     pub exclusive: bool,
     pub needs: u64,
 }
-
-/// How a child ranks among its siblings where the search stops on first matches; larger comes first.
-type Weight = u64;
-
-/// The weight of an edge that was never used.
-const UNTOUCHED: Weight = u64::MAX;
 
 /// Where no edge leads to a vertex.
 const NO_EDGE: EdgeId = EdgeId(u32::MAX);
@@ -43,7 +40,11 @@ pub(super) struct Scratch {
     seen: Vec<(u32, EdgeId)>,
     weights: BTreeMap<EdgeId, Weight>,
     /// Children by weight, then by unique id, both descending; made when first needed.
-    order: BTreeMap<VertexId, Vec<EdgeId>>,
+    order: BTreeMap<VertexId, Siblings>,
+    /// Marked edges of this round that start at vertices with many children.
+    marked: Vec<(VertexId, EdgeId)>,
+    /// What there is below vertices with many children; made when first needed.
+    wide: BTreeMap<VertexId, Wide>,
     labels: BTreeMap<VertexId, (String, u32)>,
     /// Why vertices were turned back at, when somebody asks.
     pub notes: Option<Box<Notes>>,
@@ -57,6 +58,7 @@ impl Scratch {
             self.round = 0;
         }
         self.round += 1;
+        self.marked.clear();
         if self.marks.len() < graph.edge_count() {
             self.marks.resize(graph.edge_count(), Mark::default());
         }
@@ -75,8 +77,34 @@ impl Scratch {
         }
     }
 
-    pub(crate) fn mark(&mut self, edge: EdgeId, needs: u64, exclusive: bool) {
+    pub(crate) fn mark(&mut self, graph: &Graph, edge: EdgeId, needs: u64, exclusive: bool) {
         self.marks[edge.index()] = Mark { round: self.round, exclusive, needs };
+        let source = graph.edge(edge).source;
+        if graph.vertex(source).out_edges.len() > WIDE {
+            self.marked.push((source, edge));
+        }
+    }
+
+    /// The edges of a vertex with many children that are marked in the current round, in order of
+    /// insertion; none for a vertex with few.
+    pub(crate) fn marked_among_many(&self, graph: &Graph, id: VertexId) -> Option<Vec<EdgeId>> {
+        if graph.vertex(id).out_edges.len() <= WIDE {
+            return None;
+        }
+        let here = self.marked.iter().filter(|(source, _)| *source == id);
+        let mut edges: Vec<EdgeId> = here.map(|&(_, edge)| edge).collect();
+        // Edges are numbered as they are inserted.
+        edges.sort_unstable();
+        edges.dedup();
+        Some(edges)
+    }
+
+    /// What there is below a vertex, if that is much.
+    pub(crate) fn wide(&mut self, graph: &Graph, id: VertexId) -> Option<&Wide> {
+        if graph.vertex(id).out_edges.len() <= WIDE {
+            return None;
+        }
+        Some(self.wide.entry(id).or_insert_with(|| Wide::of(graph, id)))
     }
 
     /// The mark of an edge in the current round.
@@ -110,54 +138,31 @@ impl Scratch {
         self.seen.get(id.index()).map(|seen| seen.1).filter(|edge| *edge != NO_EDGE)
     }
 
-    fn weight(&self, edge: EdgeId) -> Weight {
-        self.weights.get(&edge).copied().unwrap_or(UNTOUCHED)
-    }
-
     /// The edges of a vertex in the order in which they are tried. Give them back with
     /// [`Scratch::put_order`].
-    pub(crate) fn take_order(&mut self, graph: &Graph, id: VertexId) -> Vec<EdgeId> {
+    pub(crate) fn take_order(&mut self, graph: &Graph, id: VertexId) -> Siblings {
         if let Some(order) = self.order.get_mut(&id) {
             return std::mem::take(order);
         }
-        let mut order = graph.vertex(id).out_edges.clone();
-        order.sort_by_key(|&edge| {
-            std::cmp::Reverse((self.weight(edge), graph.vertex(graph.edge(edge).target).uniq_id))
-        });
-        order
+        Siblings::new(graph, id, &self.weights)
     }
 
-    pub(crate) fn put_order(&mut self, id: VertexId, order: Vec<EdgeId>) {
+    pub(crate) fn put_order(&mut self, id: VertexId, order: Siblings) {
         self.order.insert(id, order);
     }
 
     /// Gives a child a new rank among its siblings.
-    pub(crate) fn set_weight(&mut self, graph: &Graph, edge: EdgeId, weight: u64) {
-        let Some(order) = self.order.get_mut(&graph.edge(edge).source) else {
-            self.weights.insert(edge, weight);
-            return;
-        };
-        let weights = &self.weights;
-        let key = |edge: EdgeId| {
-            let weight = weights.get(&edge).copied().unwrap_or(UNTOUCHED);
-            (weight, graph.vertex(graph.edge(edge).target).uniq_id)
-        };
-        let old = key(edge);
-        let from = order.partition_point(|&other| key(other) > old);
-        let new = (weight, old.1);
-        if order.get(from) == Some(&edge) {
-            order.remove(from);
-        } else {
-            order.retain(|&other| other != edge);
+    pub(crate) fn set_weight(&mut self, graph: &Graph, edge: EdgeId, weight: Weight) {
+        if let Some(order) = self.order.get_mut(&graph.edge(edge).source) {
+            order.move_to(graph, edge, weight, &self.weights);
         }
-        let to = order.partition_point(|&other| key(other) > new);
-        order.insert(to, edge);
         self.weights.insert(edge, weight);
     }
 
-    /// Forgets the order of children everywhere, after edges have come or gone.
+    /// Forgets the order and the number of children everywhere, after edges have come or gone.
     pub(crate) fn forget_orders(&mut self) {
         self.order.clear();
+        self.wide.clear();
     }
 
     pub(crate) fn set_label(&mut self, id: VertexId, label: &str) {

@@ -282,7 +282,7 @@ impl Engine {
         progress: &Progress,
     ) {
         let needs = progress.parts.get(&target.0).copied().unwrap_or(self.graph.vertex(target.0).size);
-        self.scratch.mark(edge, needs, target.1);
+        self.scratch.mark(&self.graph, edge, needs, target.1);
         if Some(source.0) == self.root() {
             self.mark_root(source.1);
         }
@@ -340,7 +340,7 @@ impl Engine {
             return unavailable(&record.host);
         }
         self.mark_root(false);
-        self.scratch.mark(edge, 1, true);
+        self.scratch.mark(&self.graph, edge, 1, true);
         for (type_name, ids) in &record.children {
             for &child in ids {
                 let name = format!("{type_name}{child}");
@@ -349,7 +349,7 @@ impl Engine {
                     return unavailable(&name);
                 }
                 self.claim(id, claim, progress)?;
-                self.scratch.mark(edge, 1, true);
+                self.scratch.mark(&self.graph, edge, 1, true);
                 *updated.entry(record.rank).or_default() += 1;
             }
         }

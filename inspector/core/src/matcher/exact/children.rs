@@ -71,7 +71,7 @@ impl Walk<'_, '_, '_> {
         }
         let order = self.scratch.take_order(graph, id);
         let mut any = false;
-        for &edge in &order {
+        for edge in order.iter() {
             let target = graph.edge(edge);
             if target.subsystem != self.ask.dominant || self.scratch.is_seen(target.target) {
                 continue;

@@ -103,13 +103,20 @@ pub(in crate::matcher) enum By {
     Runs(Vec<(i64, i64)>),
 }
 
+/// What scores are compared by: lower comes first.
+pub(super) fn by_score(order: Order, score: i64) -> i64 {
+    match order {
+        // Scores stay far from the ends of the range; the order of others only saturates.
+        Order::Descending => score.saturating_neg(),
+        Order::Ascending => score,
+    }
+}
+
 impl Ranking {
     /// What a group is compared by: lower comes first.
     fn key(&self, group: &Group) -> i64 {
         match &self.by {
-            // Scores stay far from the ends of the range; the order of others only saturates.
-            By::Score(Order::Descending) => group.score.saturating_neg(),
-            By::Score(Order::Ascending) => group.score,
+            By::Score(order) => by_score(*order, group.score),
             By::Runs(runs) => {
                 let at = runs.partition_point(|(score, _)| *score < group.score);
                 runs.get(at).map_or(group.score, |(_, low)| *low).saturating_neg()
@@ -197,6 +204,14 @@ impl Collector {
             list.total = list.total.saturating_add(candidates.total);
             list.groups.extend(candidates.groups);
         }
+    }
+
+    /// Puts in candidates of a type that are all chosen, or none that might still be.
+    pub(crate) fn put(&mut self, of: TypeId, chosen: Option<Vec<Taken>>) {
+        let list = self.list(of);
+        let Some(taken) = chosen else { return };
+        let group = Group { score: 1, count: 1, taken: taken.into() };
+        *list = Candidates { groups: vec![group], order: vec![0], chosen: Some(1), ..Candidates::default() };
     }
 
     pub(crate) fn qualified(&self, of: TypeId) -> u64 {

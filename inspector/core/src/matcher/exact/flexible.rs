@@ -16,7 +16,7 @@ use crate::matcher::request::EntryId;
 const MAX_STATES: usize = 50_000;
 
 impl<'a> Walk<'a, '_, '_> {
-    pub(super) fn kind_flexible<'r>(&self, id: VertexId, list: &'r [EntryId], pristine: bool) -> Kind<'r>
+    pub(super) fn kind_flexible<'r>(&mut self, id: VertexId, list: &'r [EntryId], pristine: bool) -> Kind<'r>
     where
         'a: 'r,
     {

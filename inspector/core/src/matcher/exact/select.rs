@@ -54,8 +54,10 @@ pub(in crate::matcher) struct Walk<'a, 's, 'm> {
     /// What need not be visited again; none for a walk that is exact in every step.
     pub(super) shortcut: Option<Shortcut<'m>>,
     /// Sum of the factors of the nodes that enclose the current vertex.
-    boost: i64,
+    pub(super) boost: i64,
     last_factor: i64,
+    /// Stands in for the factor of every node.
+    pub(super) factor: Option<i64>,
 }
 
 /// A vertex that can be used.
@@ -84,7 +86,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
     pub(crate) fn new(ask: Selection<'a>, scratch: &'s mut Scratch, memo: Option<&'m mut Memo>) -> Self {
         let plain = !ask.policy.stop_on_first && !ask.flexible && !ask.request.has_labels();
         let memo = memo.filter(|memo| plain && memo.is_enabled());
-        Self { ask, scratch, shortcut: memo.map(Shortcut::new), boost: 0, last_factor: 0 }
+        Self { ask, scratch, shortcut: memo.map(Shortcut::new), boost: 0, last_factor: 0, factor: None }
     }
 
     /// Looks for what one variant of the request needs and marks it. Answers whether it was found;
@@ -96,6 +98,9 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
         };
         self.scratch.start(self.ask.graph);
         let exclusive = self.is_exclusive(root, top);
+        if let Some(answer) = self.run_by_index(root, top, exclusive) {
+            return answer;
+        }
         let mut found = Collector::default();
         let Some(visited) = self.visit(root, top, true, exclusive, &mut found, 0) else { return false };
         let root_type = self.ask.graph.vertex(root).type_id;
@@ -173,7 +178,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
     /// everywhere) the way from `top` to it.
     fn mark_chosen(&mut self, top: VertexId, found: &Collector, exclusive: bool, at_root: bool) {
         for &Taken { edge, needs, exclusive, .. } in found.chosen() {
-            self.scratch.mark(edge, needs, exclusive);
+            self.scratch.mark(self.ask.graph, edge, needs, exclusive);
         }
         let chosen: Vec<Taken> = found.chosen().copied().collect();
         self.mark_ways(top, &chosen, found, exclusive, at_root);
@@ -203,14 +208,14 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
                 let vertex = graph.vertex(at);
                 let open = found.get(vertex.type_id).is_some_and(Candidates::is_open);
                 if open || !quirk {
-                    self.scratch.mark(up, vertex.size, exclusive);
+                    self.scratch.mark(graph, up, vertex.size, exclusive);
                 }
                 at = graph.edge(up).source;
             }
         }
     }
 
-    fn is_exclusive(&self, id: VertexId, list: &[EntryId]) -> bool {
+    pub(super) fn is_exclusive(&self, id: VertexId, list: &[EntryId]) -> bool {
         let of = self.ask.graph.vertex(id).type_id;
         self.ask.request.list(list).any(|entry| entry.type_id == of && entry.exclusive == Some(true))
     }
@@ -258,7 +263,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
             if vertex.id < -1 {
                 return None;
             }
-            self.last_factor = node_factor(vertex.id, vertex.uniq_id);
+            self.last_factor = self.factor.unwrap_or_else(|| node_factor(vertex.id, vertex.uniq_id));
             self.boost = self.boost.saturating_add(self.last_factor);
         }
         self.scratch.see(id);
@@ -334,11 +339,11 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
     }
 
     /// Whether only one entry of a list asks for a type.
-    fn is_asked_once(&self, list: &[EntryId], of: TypeId) -> bool {
+    pub(super) fn is_asked_once(&self, list: &[EntryId], of: TypeId) -> bool {
         self.ask.request.list(list).filter(|entry| entry.type_id == of).count() == 1
     }
 
-    fn score(&self, id: VertexId) -> i64 {
+    pub(super) fn score(&self, id: VertexId) -> i64 {
         let vertex = self.ask.graph.vertex(id);
         match self.ask.policy.scoring {
             Scoring::Id(_) => vertex.id.saturating_add(2).saturating_add(self.boost),
@@ -347,7 +352,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
         }
     }
 
-    fn kind_simple(&self, id: VertexId, list: &[EntryId], pristine: bool) -> Kind<'a> {
+    pub(super) fn kind_simple(&mut self, id: VertexId, list: &[EntryId], pristine: bool) -> Kind<'a> {
         let request = self.ask.request;
         let of = self.ask.graph.vertex(id).type_id;
         let (mut matched, mut direct, mut slot) = (None, false, None);
@@ -376,8 +381,11 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
     }
 
     /// Whether there is an edge, of any subsystem, to a vertex of each type in a list.
-    pub(super) fn has_children_for(&self, id: VertexId, list: &[EntryId]) -> bool {
+    pub(super) fn has_children_for(&mut self, id: VertexId, list: &[EntryId]) -> bool {
         let graph = self.ask.graph;
+        if let Some(wide) = self.scratch.wide(graph, id) {
+            return self.ask.request.list(list).all(|entry| wide.has(entry.type_id));
+        }
         self.ask.request.list(list).all(|entry| {
             let edges = &graph.vertex(id).out_edges;
             edges.iter().any(|&edge| graph.vertex(graph.edge(edge).target).type_id == entry.type_id)
@@ -394,7 +402,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
     }
 }
 
-fn node_factor(id: i64, uniq_id: i64) -> i64 {
+pub(super) fn node_factor(id: i64, uniq_id: i64) -> i64 {
     let spread = uniq_id.rem_euclid(10_000).saturating_sub(1).abs();
     id.saturating_add(2).saturating_mul(10_000).saturating_add(spread)
 }

@@ -11,27 +11,24 @@ use super::collector::{Collector, Group, Taken};
 use super::select::{Purpose, Visited, Walk};
 use crate::errno::Errno;
 use crate::graph::{EdgeId, VertexId};
-use crate::matcher::memo::{Memo, Offered, Outcome};
+use crate::matcher::memo::{Memo, Offered, Outcome, Plan};
 use crate::matcher::request::EntryId;
 
 /// A list with which nodes are visited.
-struct Visit {
-    list: Vec<EntryId>,
-    pristine: bool,
-    exclusive_above: bool,
-    depth: usize,
+pub(super) struct Visit {
+    pub plan: Plan,
     /// Number of the context in the memo.
-    context: u32,
+    pub context: u32,
 }
 
 /// What one walk has skipped so far.
 #[derive(Default)]
 pub(super) struct Skipped {
-    visits: Vec<Visit>,
+    pub visits: Vec<Visit>,
     /// Nodes that were skipped, with the position of the visit.
-    nodes: BTreeMap<VertexId, usize>,
+    pub nodes: BTreeMap<VertexId, usize>,
     /// What was chosen at vertices above nodes, to be marked when they are chosen themselves.
-    choices: BTreeMap<VertexId, (Vec<Taken>, bool)>,
+    pub choices: BTreeMap<VertexId, (Vec<Taken>, bool)>,
     /// What was found below nodes that were visited again.
     again: BTreeMap<VertexId, Collector>,
 }
@@ -48,10 +45,10 @@ pub(super) enum Known {
 
 /// The memo, and what was skipped because of it.
 pub(super) struct Shortcut<'m> {
-    memo: &'m mut Memo,
-    skipped: Skipped,
+    pub memo: &'m mut Memo,
+    pub skipped: Skipped,
     /// Whether skipping is suspended, because a node is being visited for real.
-    suspended: bool,
+    pub suspended: bool,
 }
 
 impl<'m> Shortcut<'m> {
@@ -80,19 +77,20 @@ impl Walk<'_, '_, '_> {
         let Some(shortcut) = active else { return Known::Nothing };
         let Some(node) = shortcut.memo.node(id) else { return Known::Nothing };
         let visit = shortcut.skipped.visits.iter().rposition(|visit| {
-            visit.pristine == pristine && visit.exclusive_above == exclusive_above && visit.list == list
+            let plan = &visit.plan;
+            plan.pristine == pristine && plan.exclusive_above == exclusive_above && plan.list == list
         });
         let visit = visit.unwrap_or_else(|| {
             let ever = ask.purpose == Purpose::Satisfiability;
             let overrun = ask.at == ask.now && matches!(ask.purpose, Purpose::Allocate | Purpose::Without);
-            let flags = [pristine, exclusive_above, ever, overrun];
+            let flags = [pristine, exclusive_above, ever, overrun, false];
             let context = shortcut.memo.context(ask.request, list, flags);
-            let list = list.to_vec();
-            shortcut.skipped.visits.push(Visit { list, pristine, exclusive_above, depth, context });
+            let plan = Plan { list: list.to_vec(), pristine, exclusive_above, depth };
+            shortcut.skipped.visits.push(Visit { plan, context });
             shortcut.skipped.visits.len() - 1
         });
         let context = shortcut.skipped.visits[visit].context;
-        if shortcut.memo.recall(ask.books, context, node, ask.at, ask.duration).is_none() {
+        if shortcut.memo.recall(ask.books, context, node, (ask.at, ask.duration)).is_none() {
             shortcut.suspended = true;
             let outcome = self.find_out(id, visit);
             let Some(shortcut) = &mut self.shortcut else { return Known::Nothing };
@@ -100,7 +98,7 @@ impl Walk<'_, '_, '_> {
             shortcut.memo.note(ask.books, context, node, (ask.at, ask.duration), outcome);
         }
         let Some(shortcut) = &mut self.shortcut else { return Known::Nothing };
-        let outcome = shortcut.memo.recall(ask.books, context, node, ask.at, ask.duration);
+        let outcome = shortcut.memo.recall(ask.books, context, node, (ask.at, ask.duration));
         let Some(outcome) = outcome else { return Known::Nothing };
         self.scratch.preorder += u64::from(outcome.preorder);
         self.scratch.postorder += u64::from(outcome.postorder);
@@ -123,13 +121,12 @@ impl Walk<'_, '_, '_> {
 
     /// Visits a node for real, leaving counters and error number as they were.
     fn visit_really(&mut self, id: VertexId, visit: usize, found: &mut Collector) -> Option<Visited> {
-        let visit = &self.shortcut.as_ref()?.skipped.visits[visit];
-        let (list, pristine, exclusive, depth) =
-            (visit.list.clone(), visit.pristine, visit.exclusive_above, visit.depth);
-        self.visit(id, &list, pristine, exclusive, found, depth)
+        let plan = self.shortcut.as_ref()?.skipped.visits[visit].plan.clone();
+        self.visit(id, &plan.list, plan.pristine, plan.exclusive_above, found, plan.depth)
     }
 
-    fn find_out(&mut self, id: VertexId, visit: usize) -> Outcome {
+    /// What a visit comes to, leaving counters and error number as they were.
+    pub(super) fn find_out(&mut self, id: VertexId, visit: usize) -> Outcome {
         let before = (self.scratch.preorder, self.scratch.postorder, self.scratch.errno);
         self.scratch.errno = Errno::Unset;
         let mut found = Collector::default();
@@ -186,7 +183,7 @@ impl Walk<'_, '_, '_> {
             }
         }
         for taken in &real {
-            self.scratch.mark(taken.edge, taken.needs, taken.exclusive);
+            self.scratch.mark(self.ask.graph, taken.edge, taken.needs, taken.exclusive);
             let target = self.ask.graph.edge(taken.edge).target;
             self.mark_below(target);
         }

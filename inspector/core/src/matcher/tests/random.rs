@@ -189,7 +189,7 @@ const POLICIES: [&str; 10] =
     ["first", "firstnodex", "high", "low", "hinode", "lonode", "hinodex", "lonodex", "locality", "variation"];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn the_books_always_add_up(
         policy in prop::sample::select(POLICIES.to_vec()),
@@ -206,10 +206,15 @@ proptest! {
         policy in prop::sample::select(POLICIES[2..].to_vec()),
         shape in (1..4_usize, 1..8_usize, 1..7_usize, 0..3_usize, 0..4_usize),
         steps in prop::collection::vec(step(), 1..50),
-        quirks in prop::sample::select(vec![Quirks::default(), Quirks::flux_sched()]),
+        odd in 0..4_usize,
+        quirks in prop::sample::select(vec![
+            Quirks::default(),
+            Quirks::flux_sched(),
+            Quirks { introsort_ties: false, ..Quirks::flux_sched() },
+        ]),
     ) {
         let (racks, nodes, cores, gpus, memory) = shape;
-        let graph = machine(racks, nodes, cores, gpus, memory);
+        let graph = mixed(racks, nodes, cores, gpus, memory, odd);
         let mut quick = engine(graph.clone(), policy, quirks);
         let mut exact = engine(graph, policy, quirks);
         play_both(&mut quick, &mut exact, &steps);

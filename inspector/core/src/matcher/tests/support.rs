@@ -75,6 +75,31 @@ pub(crate) fn machine(racks: usize, nodes: usize, cores: usize, gpus: usize, mem
     build(&[level("rack", racks, 1, vec![level("node", nodes, 1, node)])])
 }
 
+/// The same with solid-state disks in the racks, and some nodes that are unlike the others.
+pub(crate) fn mixed(
+    racks: usize,
+    nodes: usize,
+    cores: usize,
+    gpus: usize,
+    memory: usize,
+    odd: usize,
+) -> Graph {
+    let node = |more: usize, pool: u64| {
+        vec![
+            level("core", cores + more, 1, vec![]),
+            level("gpu", gpus, 1, vec![]),
+            level("memory", memory, pool, vec![]),
+        ]
+    };
+    let below = vec![
+        level("ssd", odd, 1, vec![]),
+        level("node", nodes, 1, node(0, 4)),
+        level("node", odd, 1, node(1, 2)),
+        level("ssd", odd / 2, 1, vec![]),
+    ];
+    build(&[level("rack", racks, 1, below), level("node", odd, 1, node(2, 8))])
+}
+
 pub(crate) fn engine(graph: Graph, policy: &str, quirks: Quirks) -> Engine {
     let options = Options {
         policy: Policy::parse(policy).unwrap(),
