@@ -32,6 +32,7 @@ pub(crate) enum LoadFormat {
 
 /// What the command line asks for.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Options {
     /// The graph file.
     pub(crate) load_file: PathBuf,
@@ -59,6 +60,8 @@ pub(crate) struct Options {
     pub(crate) disable_prompt: bool,
     /// Limit on vertices.
     pub(crate) max_vertices: usize,
+    /// Equals stay in the order in which they are found.
+    pub(crate) stable_ties: bool,
     /// No accidents, and the extensions for Kubernetes.
     pub(crate) kubernetes: bool,
     /// How to tell why a match fails; without: not at all.
@@ -106,7 +109,7 @@ const fn value(short: char, long: &'static str) -> Known {
     Known { short: Some(short), long, value: true }
 }
 
-const KNOWN: [Known; 19] = [
+const KNOWN: [Known; 20] = [
     value('L', "load-file"),
     value('f', "load-format"),
     value('W', "load-allowlist"),
@@ -123,6 +126,7 @@ const KNOWN: [Known; 19] = [
     flag('d', "disable-prompt"),
     flag('h', "help"),
     Known { short: None, long: "max-vertices", value: true },
+    Known { short: None, long: "stable-ties", value: false },
     Known { short: None, long: "kubernetes", value: false },
     Known { short: None, long: "explain", value: true },
     Known { short: None, long: "version", value: false },
@@ -152,6 +156,8 @@ Loads a graph of resources and answers match and other commands read from standa
   -e, --elapse-time            print how long loading and matching take
   -d, --disable-prompt         print no prompt on a terminal
       --max-vertices=N         refuse graphs with more vertices (default: 16000000)
+      --stable-ties            leave equals in the order in which they are found, not where GNU's sort puts
+                               them: matches then don't take longer on larger graphs
       --kubernetes             Fluxion's accidents off, and gangs understood: slots within one node, parts of
                                pools, a constraint for each slot, several shapes, one topology level
       --explain=FORM           say on standard error why a match fails, as text or json
@@ -177,6 +183,7 @@ impl Options {
             elapse_time: false,
             disable_prompt: false,
             max_vertices: DEFAULT_MAX_VERTICES,
+            stable_ties: false,
             kubernetes: false,
             explain: None,
         }
@@ -264,6 +271,7 @@ impl Options {
                 self.max_vertices =
                     value.parse().map_err(|_| format!("[ERROR] not a number for --max-vertices: {value}"))?;
             }
+            "stable-ties" => self.stable_ties = true,
             "kubernetes" => self.kubernetes = true,
             "explain" => match Explain::parse(value) {
                 Some(form) => self.explain = Some(form),

@@ -73,7 +73,8 @@ pub(crate) fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
     let subsystems = subsystems(&options.match_subsystems)
         .ok_or_else(|| StartError::Subsystems(options.match_subsystems.clone()))?;
     let graph = load(options).map_err(|error| StartError::Load(error.to_string()))?;
-    let quirks = if options.kubernetes { Quirks::default() } else { Quirks::flux_sched() };
+    let mut quirks = if options.kubernetes { Quirks::default() } else { Quirks::flux_sched() };
+    quirks.introsort_ties &= !options.stable_ties;
     let engine = EngineOptions {
         policy,
         subsystems: subsystems.iter().map(ToString::to_string).collect(),

@@ -1,7 +1,6 @@
 //! Interned strings and paths. Lookups are hashed by a fixed function and never iterated over, so
 //! nothing here depends on the order of hashes.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::ids::{PathId, Sym};
@@ -60,10 +59,22 @@ fn fold(hash: u64) -> usize {
     (hash ^ (hash >> 32)) as usize
 }
 
+/// Eight bytes at a time, each multiplied in full, so that every bit reaches every other.
 fn hash_text(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+    const KEYS: [u64; 2] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
+    let mix = |a: u64, b: u64| {
+        let product = u128::from(a) * u128::from(b);
+        let (low, high) = (product & u128::from(u64::MAX), product >> 64);
+        u64::try_from(low ^ high).unwrap_or(0)
+    };
+    let (chunks, rest) = text.as_bytes().as_chunks::<8>();
+    let mut hash = KEYS[0] ^ text.len() as u64;
+    for &chunk in chunks {
+        hash = mix(hash ^ u64::from_le_bytes(chunk), KEYS[1]);
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(hash ^ u64::from_le_bytes(last), KEYS[1])
 }
 
 fn hash_link(parent: u32, component: Sym) -> u64 {

@@ -190,14 +190,28 @@ impl Books {
         self.log.replace(Vec::new()).filter(|log| log.len() < LOGGED)
     }
 
-    /// Notes that the tree of a job leads to one of many children of a vertex.
+    /// Notes that the tree of a job leads to one of many children of a vertex, before the vertex itself is
+    /// booked. Of a job that was there already, with fewer children around, nothing is noted.
     pub(super) fn note_child(&mut self, job: JobId, parent: VertexId, child: VertexId) {
-        self.branches.entry((job, parent)).or_default().push(child);
+        if let Some(known) = self.branches.get_mut(&(job, parent)) {
+            known.push(child);
+        } else if self.get(parent).is_none_or(|account| account.entry(job).is_none()) {
+            self.branches.insert((job, parent), vec![child]);
+        }
     }
 
-    /// The children that were noted, which is forgotten. Some may not be tagged any more.
-    pub(super) fn take_children(&mut self, job: JobId, parent: VertexId) -> Vec<VertexId> {
-        self.branches.remove(&(job, parent)).unwrap_or_default()
+    /// The children that were noted, which is forgotten; none when it is not known which they are. Some may
+    /// not be tagged any more.
+    pub(super) fn take_children(&mut self, job: JobId, parent: VertexId) -> Option<Vec<VertexId>> {
+        self.branches.remove(&(job, parent))
+    }
+
+    /// Forgets all children that were noted for a job that is gone.
+    pub(super) fn forget_children(&mut self, job: JobId) {
+        while let Some((&key, _)) = self.branches.range((job, VertexId(0))..=(job, VertexId(u32::MAX))).next()
+        {
+            self.branches.remove(&key);
+        }
     }
 
     #[inline]

@@ -12,6 +12,12 @@ impl Engine {
     /// Errors: `Einval` when the job is not known at the root, which by Fluxion's rules is an error even
     /// though what it holds is let go of; `Enoent` when it holds nothing at all.
     pub fn cancel(&mut self, job: JobId) -> Result<(), Failure> {
+        let outcome = self.let_go(job);
+        self.books.forget_children(job);
+        outcome
+    }
+
+    fn let_go(&mut self, job: JobId) -> Result<(), Failure> {
         self.scratch.preorder = 0;
         self.scratch.postorder = 0;
         self.beside.ports.retain(|(_, holder), _| *holder != job);
@@ -48,9 +54,9 @@ impl Engine {
         }
         if self.memo.is_enabled()
             && let Some(count) = self.scratch.wide(&self.graph, id).map(|wide| wide.count(self.dominant))
+            && let Some(children) = self.books.take_children(job, id)
         {
             // Of many children only those are visited that know the job; all are counted.
-            let children = self.books.take_children(job, id);
             self.scratch.preorder += count;
             for child in children {
                 if self.books.is_tagged(child, job) {

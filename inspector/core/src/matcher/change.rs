@@ -147,12 +147,17 @@ impl Engine {
         }
         let root = self.root();
         let gone = |job: &JobId| root.is_none_or(|root| !self.books.is_tagged(root, *job));
-        Ok(touched.into_iter().filter(gone).collect())
+        let ended: Vec<JobId> = touched.into_iter().filter(gone).collect();
+        for &job in &ended {
+            self.books.forget_children(job);
+        }
+        Ok(ended)
     }
 
     /// Forgets everything about the vertices of ranks, and credits every job that was there with what
     /// all of them held together.
     fn reset_ranks(&mut self, ranks: &[i32]) -> Result<(), Failure> {
+        self.forget_visits();
         let mut jobs = BTreeSet::new();
         let mut credits: Vec<(VertexId, Freed)> = Vec::new();
         for &rank in ranks {
@@ -176,6 +181,8 @@ impl Engine {
                     }
                 }
                 self.books.close(id);
+                // Should the removal fail, it has no sums any more, other than its like.
+                self.memo.single_out(id);
             }
             credits.extend(top.map(|(_, id)| (id, freed)));
         }

@@ -15,5 +15,6 @@ mod select;
 mod shortcut;
 mod slots;
 
+pub(super) use collector::Collector;
 pub(super) use notes::{Missing, Note, Notes};
 pub(super) use select::{Purpose, Selection, Walk};

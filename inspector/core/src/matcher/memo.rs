@@ -11,12 +11,16 @@
 use std::collections::BTreeSet;
 
 use super::books::Books;
+use super::exact::Collector;
 use super::request::{EntryId, Request};
 use super::sums::Sum;
 use super::units::{Kind, NONE, Units};
 use crate::errno::Errno;
 use crate::flux_constraint::Constraint;
 use crate::graph::{Graph, Subsystem, TypeId, VertexId};
+
+/// In how many homes all that was found is kept, not only the sums.
+const MAX_KEPT: u32 = 4096;
 
 /// How many kinds of visits are remembered at the same time.
 const MAX_CONTEXTS: usize = 8;
@@ -49,6 +53,8 @@ struct Timed {
     at: i64,
     duration: i64,
     outcome: Outcome,
+    /// All that was found, where the visit did nothing else than find it.
+    found: Option<Box<Collector>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -115,6 +121,8 @@ struct Context {
     used: u64,
     /// Whether jobs count that should have ended.
     overrun: bool,
+    /// In how many homes all that was found is kept.
+    kept: u32,
     slots: Vec<Slot>,
     index: Option<Box<Index>>,
 }
@@ -204,6 +212,11 @@ impl Memo {
         self.units.tell_apart(id);
     }
 
+    /// The books of a vertex are not as they would be if nobody had used it.
+    pub(super) fn single_out(&mut self, id: VertexId) {
+        self.units.single_out(id);
+    }
+
     /// The index of a context, to be given back with [`Memo::put_index`].
     pub(super) fn take_index(&mut self, context: u32) -> Option<Box<Index>> {
         self.contexts[context as usize].index.take()
@@ -225,7 +238,7 @@ impl Memo {
         let known = self.contexts.iter().position(|context| context.key == key);
         let at = known.unwrap_or_else(|| {
             let slots = vec![Slot::default(); self.units.len()];
-            let context = Context { key, used: 0, overrun: flags[3], slots, index: None };
+            let context = Context { key, used: 0, overrun: flags[3], kept: 0, slots, index: None };
             if self.contexts.len() < MAX_CONTEXTS {
                 self.contexts.push(context);
                 return self.contexts.len() - 1;
@@ -265,17 +278,41 @@ impl Memo {
         context: u32,
         node: u32,
         window: (i64, i64),
-        outcome: Outcome,
+        (outcome, found): (Outcome, Option<Collector>),
     ) {
         let idle = self.is_idle(books, context, node, window);
-        let slot = &mut self.contexts[context as usize].slots[node as usize];
+        let context = &mut self.contexts[context as usize];
+        let slot = &mut context.slots[node as usize];
         if idle {
             slot.idle = Some(Box::new(outcome));
         } else {
             let (at, duration) = window;
-            let timed = Timed { stamp: books.stamp(node), at, duration, outcome };
+            let before = slot.timed.as_ref().and_then(|timed| timed.found.as_ref());
+            context.kept -= u32::from(before.is_some());
+            let found = found.filter(|_| context.kept < MAX_KEPT).map(Box::new);
+            context.kept += u32::from(found.is_some());
+            let timed = Timed { stamp: books.stamp(node), at, duration, outcome, found };
             slot.timed = Some(Box::new(timed));
         }
+    }
+
+    /// All that was found in a home, if that was kept; it is not known any more afterwards.
+    pub(super) fn take_found(
+        &mut self,
+        books: &Books,
+        context: u32,
+        node: u32,
+        window: (i64, i64),
+    ) -> Option<Collector> {
+        if self.is_idle(books, context, node, window) {
+            return None;
+        }
+        let context = &mut self.contexts[context as usize];
+        let timed = context.slots[node as usize].timed.as_deref_mut()?;
+        let same = timed.stamp == books.stamp(node) && (timed.at, timed.duration) == window;
+        let found = timed.found.take_if(|_| same)?;
+        context.kept -= 1;
+        Some(*found)
     }
 
     /// Whether nothing is booked in a home during a stretch of time: start and duration.

@@ -56,7 +56,11 @@ impl Engine {
         } else {
             self.drop_plans(job);
         }
-        Ok(!tagged(self))
+        let gone = !tagged(self);
+        if gone {
+            self.books.forget_children(job);
+        }
+        Ok(gone)
     }
 
     fn path_length(&self, id: VertexId) -> usize {

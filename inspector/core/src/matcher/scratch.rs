@@ -46,6 +46,8 @@ pub(super) struct Scratch {
     /// What there is below vertices with many children; made when first needed.
     wide: BTreeMap<VertexId, Wide>,
     labels: BTreeMap<VertexId, (String, u32)>,
+    /// Room for what many candidates are compared by, and their positions.
+    pub keys: Vec<(i64, u32)>,
     /// Why vertices were turned back at, when somebody asks.
     pub notes: Option<Box<Notes>>,
 }

@@ -210,14 +210,20 @@ impl Units {
         (unit != NONE && self.get(unit).vertex == id).then_some(unit)
     }
 
+    /// The home of a vertex is not like others any more.
+    pub(super) fn single_out(&mut self, id: VertexId) {
+        if let Some(&unit) = self.of.get(id.index())
+            && let Some(unit) = self.all.get_mut(unit as usize)
+        {
+            unit.class = NONE;
+        }
+    }
+
     /// Status or properties of a vertex have changed: its home is not like others any more, unless that is
     /// looked at for each one.
     pub(super) fn tell_apart(&mut self, id: VertexId) {
-        if let Some(&unit) = self.of.get(id.index())
-            && let Some(unit) = self.all.get_mut(unit as usize)
-            && unit.vertex != id
-        {
-            unit.class = NONE;
+        if self.topped_by(id).is_none() {
+            self.single_out(id);
         }
     }
 }

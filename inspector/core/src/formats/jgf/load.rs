@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
+
 use super::{Receiver, about};
 use crate::document::{EdgeRecord, NodeRecord};
 use crate::formats::error::ReadError;
-use crate::graph::{Graph, Subsystem, VertexId, VertexSpec};
+use crate::graph::{Graph, PathId, VertexId, VertexSpec};
 
 /// What a name in the document stands for.
 #[derive(Clone, Copy)]
@@ -18,14 +20,24 @@ struct Known {
 /// Adds to a graph what comes. A vertex whose path is taken by one of the same rank is that vertex.
 pub(super) struct Loader<'g> {
     graph: &'g mut Graph,
-    /// Names that are plain decimal numbers, which nearly all are.
+    /// Names that are plain decimal numbers, counting up from 0, which nearly all are.
+    in_sequence: Vec<Known>,
+    /// Other plain decimal numbers.
     by_number: BTreeMap<u64, Known>,
     by_text: BTreeMap<String, Known>,
+    /// The path above the one last looked at: what comes next is mostly its sibling.
+    above: Option<(String, PathId)>,
 }
 
 impl<'g> Loader<'g> {
     pub(super) fn new(graph: &'g mut Graph) -> Self {
-        Self { graph, by_number: BTreeMap::new(), by_text: BTreeMap::new() }
+        Self {
+            graph,
+            in_sequence: Vec::new(),
+            by_number: BTreeMap::new(),
+            by_text: BTreeMap::new(),
+            above: None,
+        }
     }
 
     /// Checks what can only be seen at the end: children of one vertex need different numbers.
@@ -49,31 +61,47 @@ impl<'g> Loader<'g> {
 
     fn find(&self, key: &str) -> Option<Known> {
         match decimal(key) {
-            Some(number) => self.by_number.get(&number).copied(),
+            Some(number) => {
+                let known = usize::try_from(number).ok().and_then(|at| self.in_sequence.get(at));
+                known.or_else(|| self.by_number.get(&number)).copied()
+            }
             None => self.by_text.get(key).copied(),
         }
     }
 
     fn remember(&mut self, key: String, known: Known) {
         match decimal(&key) {
-            Some(number) => self.by_number.insert(number, known),
-            None => self.by_text.insert(key, known),
-        };
+            Some(number) if number == self.in_sequence.len() as u64 => self.in_sequence.push(known),
+            Some(number) => drop(self.by_number.insert(number, known)),
+            None => drop(self.by_text.insert(key, known)),
+        }
     }
 
-    /// The vertex of the graph that has one of the record's paths and its rank.
-    fn existing(&self, node: &NodeRecord) -> Option<VertexId> {
-        node.paths.values().find_map(|path| {
-            let here = self.graph.at_path_text(path);
+    /// The id of a path.
+    fn path(&mut self, path: &str) -> PathId {
+        let Some((above, last)) = path.rsplit_once('/').filter(|(above, _)| !above.is_empty()) else {
+            return self.graph.intern_path(path);
+        };
+        let known = self.above.as_ref().filter(|(known, _)| known == above);
+        let above = if let Some(&(_, id)) = known {
+            id
+        } else {
+            let id = self.graph.intern_path(above);
+            self.above = Some((above.to_owned(), id));
+            id
+        };
+        self.graph.join_path(above, last)
+    }
+
+    /// The vertex of the graph that has one of a record's paths and its rank.
+    fn existing(&self, node: &NodeRecord, paths: &[PathId]) -> Option<VertexId> {
+        paths.iter().find_map(|&path| {
+            let here = self.graph.at_path(path);
             here.iter().copied().find(|&vertex| self.graph.vertex(vertex).rank == node.rank)
         })
     }
 
-    fn add(&mut self, node: &NodeRecord) -> Result<VertexId, ReadError> {
-        let mut paths: Vec<(Subsystem, &str)> = Vec::with_capacity(node.paths.len());
-        for (subsystem, path) in &node.paths {
-            paths.push((self.graph.intern_subsystem(subsystem)?, path));
-        }
+    fn add(&mut self, node: &NodeRecord, paths: &[PathId]) -> Result<VertexId, ReadError> {
         let properties: Vec<(&str, &str)> =
             node.properties.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let vertex = self.graph.add_vertex(&VertexSpec {
@@ -86,10 +114,12 @@ impl<'g> Loader<'g> {
             size: node.size,
             unit: "",
             status: node.status,
-            paths: &paths,
+            paths: &[],
             properties: &properties,
         })?;
-        for (subsystem, path) in paths {
+        for ((subsystem, path), &id) in node.paths.iter().zip(paths) {
+            let subsystem = self.graph.intern_subsystem(subsystem)?;
+            self.graph.set_path(vertex, subsystem, id);
             if path.bytes().filter(|&byte| byte == b'/').count() == 1 {
                 self.graph.set_root(subsystem, vertex).map_err(|error| {
                     let name = self.graph.subsystem_name(subsystem);
@@ -105,7 +135,8 @@ impl<'g> Loader<'g> {
 
 impl Receiver for Loader<'_> {
     fn node(&mut self, node: NodeRecord) -> Result<(), ReadError> {
-        let existing = self.existing(&node);
+        let paths: SmallVec<[PathId; 2]> = node.paths.values().map(|path| self.path(path)).collect();
+        let existing = self.existing(&node, &paths);
         if self.find(&node.key).is_some() {
             return Err(match existing {
                 Some(_) => {
@@ -118,7 +149,7 @@ impl Receiver for Loader<'_> {
         }
         let known = match existing {
             Some(vertex) => Known { vertex, new: false },
-            None => Known { vertex: self.add(&node)?, new: true },
+            None => Known { vertex: self.add(&node, &paths)?, new: true },
         };
         self.remember(node.key, known);
         Ok(())

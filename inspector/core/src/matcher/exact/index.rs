@@ -441,7 +441,7 @@ impl<'a> Walk<'a, '_, '_> {
     }
 
     /// Visits a home without looking at what is known.
-    fn visit_apart(&mut self, vertex: VertexId, visit: usize) -> Outcome {
+    fn visit_apart(&mut self, vertex: VertexId, visit: usize) -> (Outcome, Option<Collector>) {
         self.suspend(true);
         // It may have been looked at already.
         self.scratch.start_walk(self.ask.graph);
@@ -460,10 +460,10 @@ impl<'a> Walk<'a, '_, '_> {
     /// than their scores.
     fn find_alike(&mut self, vertex: VertexId, visit: usize) -> Option<Alike> {
         self.factor = Some(0);
-        let outcome = self.visit_apart(vertex, visit);
+        let (outcome, _) = self.visit_apart(vertex, visit);
         self.factor = Some(PROBE);
         let probe =
-            if self.ask.policy.node_centric { self.visit_apart(vertex, visit) } else { outcome.clone() };
+            if self.ask.policy.node_centric { self.visit_apart(vertex, visit).0 } else { outcome.clone() };
         self.factor = None;
         if outcome.offered.len() != probe.offered.len() {
             return None;

@@ -4,10 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::collector::Taken;
+use super::collector::{Taken, by_score};
 use super::index::{Sums, below};
 use super::select::Walk;
 use crate::graph::{EdgeId, TypeId};
+use crate::matcher::policy::Order;
 use crate::matcher::sort;
 use crate::matcher::units::{Kind, NONE};
 
@@ -154,7 +155,7 @@ impl Walk<'_, '_, '_> {
             Kind::Upper => {}
             Kind::Home => {
                 let mut groups = Vec::new();
-                self.each_inner(sums, unit, type_id, |key, at, count| groups.push((key, at, count)));
+                self.each_inner(sums, unit, type_id, None, |key, at, count| groups.push((key, at, count)));
                 groups.sort_unstable();
                 let list = u32::try_from(lists.len()).expect("there are fewer homes than vertices");
                 lists.push(Inner { unit, groups });
@@ -171,8 +172,16 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// Goes over the candidates of a type within a home: what each is compared by, its position and count.
-    fn each_inner(&mut self, sums: &Sums, unit: u32, type_id: TypeId, mut each: impl FnMut(i64, u32, u64)) {
+    /// Goes over the candidates of a type within a home, or looks at one of them: what it is compared by,
+    /// its position and count.
+    fn each_inner(
+        &mut self,
+        sums: &Sums,
+        unit: u32,
+        type_id: TypeId,
+        only: Option<u32>,
+        mut each: impl FnMut(i64, u32, u64),
+    ) {
         let books = self.ask.books;
         let order = self.order();
         let Some(shortcut) = &mut self.shortcut else { return };
@@ -191,9 +200,12 @@ impl Walk<'_, '_, '_> {
         };
         let Some(at) = outcome.offered.iter().position(|offered| offered.type_id == type_id) else { return };
         let more = factors.get(at).map_or(0, |times| times.saturating_mul(factor));
-        let order = order.unwrap_or(crate::matcher::policy::Order::Ascending);
-        for (position, &(score, count)) in (0_u32..).zip(&outcome.offered[at].groups) {
-            each(super::collector::by_score(order, score.saturating_add(more)), position, count);
+        let order = order.unwrap_or(Order::Ascending);
+        let groups = &outcome.offered[at].groups;
+        let all = 0..u32::try_from(groups.len()).unwrap_or(u32::MAX);
+        for position in only.map_or(all, |only| only..only + 1) {
+            let Some(&(score, count)) = groups.get(position as usize) else { return };
+            each(by_score(order, score.saturating_add(more)), position, count);
         }
     }
 
@@ -218,26 +230,64 @@ impl Walk<'_, '_, '_> {
 
     /// The first candidates, equals as GNU's sort leaves them, of the list of all of them.
     fn pick_sorted(&mut self, sums: &Sums, of: Option<u32>, type_id: TypeId, counts: &[u64]) -> Vec<Taken> {
-        let mut keys: Vec<(i64, u32)> = Vec::new();
-        // Unit and position; none for a topmost vertex.
-        let mut items: Vec<(u32, Option<u32>)> = Vec::new();
-        let mut amounts: Vec<u64> = Vec::new();
-        let mut note = |key: i64, unit: u32, position: Option<u32>, count: u64| {
-            keys.push((key, u32::try_from(items.len()).expect("there are fewer candidates than 2^32")));
-            items.push((unit, position));
-            amounts.push(count);
-        };
+        // The list is long: its room is used again and again.
+        let mut keys = std::mem::take(&mut self.scratch.keys);
+        keys.clear();
+        let starts = self.list_all(sums, of, type_id, &mut keys);
+        let once = counts.len() == 1;
+        for &count in counts {
+            let wanted = if once { usize::try_from(count).unwrap_or(usize::MAX) } else { usize::MAX };
+            sort::introsort(&mut keys, wanted, &|a, b| a.0 < b.0);
+        }
+        let mut left = counts.last().copied().unwrap_or(0);
+        let mut taken = Vec::new();
+        for &(_, at) in &keys {
+            if left == 0 {
+                break;
+            }
+            let (start, item) = starts[starts.partition_point(|(start, _)| *start <= at) - 1];
+            let count = match item {
+                Item::Own(unit) | Item::Unit(unit) => {
+                    let (count, own) = self.take_own(sums, unit);
+                    taken.extend(own);
+                    count
+                }
+                Item::Inner { list: unit, .. } => {
+                    let mut count = 0;
+                    self.each_inner(sums, unit, type_id, Some(at - start), |_, _, found| count = found);
+                    taken.push(self.take_inner(unit, type_id, at - start, count));
+                    count
+                }
+            };
+            left = left.saturating_sub(count);
+        }
+        self.scratch.keys = keys;
+        taken
+    }
+
+    /// Lists what all candidates are compared by, in order of discovery. Answers where in it the candidates
+    /// of each unit start.
+    fn list_all(
+        &mut self,
+        sums: &Sums,
+        of: Option<u32>,
+        type_id: TypeId,
+        keys: &mut Vec<(i64, u32)>,
+    ) -> Vec<(u32, Item)> {
+        let next = |keys: &Vec<_>| u32::try_from(keys.len()).expect("there are fewer candidates than 2^32");
+        let mut starts = Vec::new();
         // Children are put on in reverse, and the vertex itself below them.
         let mut open: Vec<(u32, bool)> = vec![(of.unwrap_or(0), false)];
         let mut first = of.is_some();
         while let Some((unit, itself)) = open.pop() {
-            let Some(shortcut) = &self.shortcut else { return Vec::new() };
+            let Some(shortcut) = &self.shortcut else { return starts };
             let kind = shortcut.memo.units.get(unit).kind;
             let sum = &sums.index.sums[unit as usize];
             let only_below = std::mem::take(&mut first);
             if itself {
                 if let Some(own) = sum.own.filter(|own| own.type_id == type_id) {
-                    note(self.key(own.score), unit, None, own.available);
+                    starts.push((next(keys), Item::Own(unit)));
+                    keys.push((self.key(own.score), next(keys)));
                 }
                 continue;
             }
@@ -248,30 +298,16 @@ impl Walk<'_, '_, '_> {
                 open.push((unit, true));
             }
             if kind == Kind::Home {
-                self.each_inner(sums, unit, type_id, |key, at, count| note(key, unit, Some(at), count));
+                let start = next(keys);
+                self.each_inner(sums, unit, type_id, None, |key, at, _| keys.push((key, start + at)));
+                if next(keys) > start {
+                    starts.push((start, Item::Inner { list: unit, at: 0 }));
+                }
             } else if only_below || kind == Kind::Bundle || sum.merged {
                 open.extend(shortcut.memo.units.children(unit).rev().map(|child| (child, false)));
             }
         }
-        let once = counts.len() == 1;
-        for &count in counts {
-            let wanted = if once { usize::try_from(count).unwrap_or(usize::MAX) } else { usize::MAX };
-            sort::introsort(&mut keys, wanted, &|a, b| a.0 < b.0);
-        }
-        let mut left = counts.last().copied().unwrap_or(0);
-        let mut taken = Vec::new();
-        for (_, at) in keys {
-            if left == 0 {
-                break;
-            }
-            let ((unit, position), count) = (items[at as usize], amounts[at as usize]);
-            left = left.saturating_sub(count);
-            match position {
-                Some(position) => taken.push(self.take_inner(unit, type_id, position, count)),
-                None => taken.extend(self.take_own(sums, unit).1),
-            }
-        }
-        taken
+        starts
     }
 }
 

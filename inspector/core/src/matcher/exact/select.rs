@@ -56,6 +56,8 @@ pub(in crate::matcher) struct Walk<'a, 's, 'm> {
     /// Sum of the factors of the nodes that enclose the current vertex.
     pub(super) boost: i64,
     last_factor: i64,
+    /// How often something was chosen among what is below a vertex.
+    pub(super) choices: u64,
     /// Stands in for the factor of every node.
     pub(super) factor: Option<i64>,
 }
@@ -86,7 +88,15 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
     pub(crate) fn new(ask: Selection<'a>, scratch: &'s mut Scratch, memo: Option<&'m mut Memo>) -> Self {
         let plain = !ask.policy.stop_on_first && !ask.flexible && !ask.request.has_labels();
         let memo = memo.filter(|memo| plain && memo.is_enabled());
-        Self { ask, scratch, shortcut: memo.map(Shortcut::new), boost: 0, last_factor: 0, factor: None }
+        Self {
+            ask,
+            scratch,
+            shortcut: memo.map(Shortcut::new),
+            boost: 0,
+            last_factor: 0,
+            choices: 0,
+            factor: None,
+        }
     }
 
     /// Looks for what one variant of the request needs and marks it. Answers whether it was found;
@@ -300,6 +310,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
         let score = self.score(id);
         if score > 0 {
             if found.has_choice() {
+                self.choices += 1;
                 if self.shortcut.as_ref().is_some_and(Shortcut::is_active) {
                     self.keep_choice(id, &found, exclusive);
                 } else {

@@ -126,8 +126,9 @@ impl Walk<'_, '_, '_> {
     }
 
     /// What a visit comes to, leaving counters and error number as they were.
-    pub(super) fn find_out(&mut self, id: VertexId, visit: usize) -> Outcome {
+    pub(super) fn find_out(&mut self, id: VertexId, visit: usize) -> (Outcome, Option<Collector>) {
         let before = (self.scratch.preorder, self.scratch.postorder, self.scratch.errno);
+        let choices = self.choices;
         self.scratch.errno = Errno::Unset;
         let mut found = Collector::default();
         let visited = self.visit_really(id, visit, &mut found);
@@ -141,7 +142,9 @@ impl Walk<'_, '_, '_> {
             groups: list.groups.iter().map(|group| (group.score, group.count)).collect(),
         });
         let usable = visited.map(|visited| (visited.available, visited.score, visited.exclusive));
-        Outcome { usable, errno, preorder, postorder, offered: offered.collect() }
+        let outcome = Outcome { usable, errno, preorder, postorder, offered: offered.collect() };
+        let only_found = usable.is_some() && self.choices == choices && !outcome.offered.is_empty();
+        (outcome, only_found.then_some(found))
     }
 
     /// Keeps what was chosen at a vertex until it is known whether the vertex is.
@@ -207,6 +210,14 @@ impl Walk<'_, '_, '_> {
         let Some(&visit) = skipped.nodes.get(&id).filter(|_| !skipped.again.contains_key(&id)) else {
             return;
         };
+        let context = skipped.visits[visit].context;
+        let window = (self.ask.at, self.ask.duration);
+        let known = shortcut.memo.node(id);
+        let known = known.and_then(|node| shortcut.memo.take_found(self.ask.books, context, node, window));
+        if let Some(found) = known {
+            shortcut.skipped.again.insert(id, found);
+            return;
+        }
         shortcut.suspended = true;
         let before = (self.scratch.preorder, self.scratch.postorder, self.scratch.errno);
         let mut found = Collector::default();
