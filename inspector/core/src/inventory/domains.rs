@@ -63,22 +63,27 @@ impl Inventory {
         {
             return domains.clone();
         }
-        let mut by_value: BTreeMap<&Arc<str>, Vec<NodeId>> = BTreeMap::new();
-        for id in self.order.iter() {
+        let mut by_value: BTreeMap<&Arc<str>, Vec<(usize, NodeId)>> = BTreeMap::new();
+        for (at, id) in self.order.iter().enumerate() {
             if let Some(value) = self.book(*id).and_then(|book| book.facts.labels.get(level)) {
-                by_value.entry(value).or_default().push(*id);
+                by_value.entry(value).or_default().push((at, *id));
             }
         }
-        for (value, id) in self.memberships.get(level).into_iter().flatten() {
-            let nodes = by_value.entry(value).or_default();
-            if self.book(*id).is_some_and(|book| book.spec.is_some()) && !nodes.contains(id) {
-                let at =
-                    nodes.partition_point(|other| natural_order(&self.name(*other), &self.name(*id)).is_lt());
-                nodes.insert(at, *id);
+        if let Some(joined) = self.memberships.get(level) {
+            let places: BTreeMap<NodeId, usize> =
+                self.order.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+            for (value, id) in joined {
+                by_value.entry(value).or_default().extend(places.get(id).map(|at| (*at, *id)));
             }
+            for nodes in by_value.values_mut() {
+                nodes.sort_unstable();
+                nodes.dedup();
+            }
+            by_value.retain(|_, nodes| !nodes.is_empty());
         }
-        by_value.retain(|_, nodes| !nodes.is_empty());
-        let mut members: Vec<_> = by_value.into_iter().map(|(value, nodes)| (value.clone(), nodes)).collect();
+        let ids = |nodes: Vec<(usize, NodeId)>| nodes.into_iter().map(|(_, id)| id).collect();
+        let mut members: Vec<(Arc<str>, Vec<NodeId>)> =
+            by_value.into_iter().map(|(value, nodes)| (value.clone(), ids(nodes))).collect();
         members.sort_by(|(a, _), (b, _)| natural_order(a, b));
         Arc::new(Domains { members })
     }

@@ -26,6 +26,9 @@ use crate::resources::ResourceList;
 /// Searches for one match, at most; more than one is only needed where a pool of several pieces is in pieces.
 const SEARCHES: u32 = 1_000;
 
+/// Why there is no index of nodes.
+const NO_INDEX: &str = "the nodes of the graph have too many vertices above them: flatten it";
+
 /// What is taken of each pool.
 pub(super) type Pieces = BTreeMap<VertexId, u64>;
 
@@ -41,7 +44,7 @@ impl Engine {
     ) -> Result<Found, Failure> {
         self.read_nodes();
         let Some(nodes) = &self.nodes else {
-            return Err(Failure::new(Errno::Einval, "the graph has no root"));
+            return Err(Failure::new(Errno::Einval, NO_INDEX));
         };
         self.can_be_asked(request)?;
         let possible = || match gang::satisfiable(&nodes.inventory, request) {
@@ -109,7 +112,7 @@ impl Engine {
         let inventory = self.nodes.as_ref().map(|nodes| &nodes.inventory);
         inventory
             .map(|inventory| why_not(inventory, request, now))
-            .ok_or_else(|| Failure::new(Errno::Einval, "the graph has no root"))
+            .ok_or_else(|| Failure::new(Errno::Einval, NO_INDEX))
     }
 
     /// Brings the index of nodes up to date.
@@ -118,8 +121,7 @@ impl Engine {
         match (&mut self.nodes, changes) {
             (Some(nodes), Some(changes)) => nodes.follow(changes, &self.books, &self.beside),
             (nodes, _) => {
-                *nodes =
-                    Some(Nodes::new(&self.graph, &self.books, &self.beside, self.dominant, self.node_type));
+                *nodes = Nodes::new(&self.graph, &self.books, &self.beside, self.dominant, self.node_type);
             }
         }
     }

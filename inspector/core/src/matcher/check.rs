@@ -41,6 +41,7 @@ impl Engine {
         let mut nodes = nodes.clone();
         nodes.follow(pending.clone(), &self.books, &self.beside);
         let new = Nodes::new(&self.graph, &self.books, &self.beside, self.dominant, self.node_type);
+        let Some(new) = new else { return };
         for (known, new) in nodes.inventory.nodes().zip(new.inventory.nodes()) {
             if known != new {
                 findings.push(format!("{}: its index is out of date", new.spec.name));

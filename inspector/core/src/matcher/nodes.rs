@@ -12,9 +12,9 @@ use std::sync::Arc;
 use super::books::{Books, JobId};
 use super::engine::LIFETIME;
 use crate::constraint::{HostPort, NodeConstraint};
-use crate::graph::{EdgeId, Graph, Status, Subsystem, TypeId, VertexId};
+use crate::graph::{EdgeId, Graph, Status, Subsystem, Sym, TypeId, VertexId};
 use crate::inventory::graph::{add, capacity, described};
-use crate::inventory::{Hold, HoldKind, Inventory};
+use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec, natural_order};
 use crate::matcher::gang::{Placement, Slot};
 use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
@@ -54,6 +54,17 @@ struct Around {
     held: Vec<Stay>,
 }
 
+/// What the inventory is told of a node.
+struct Told {
+    spec: NodeSpec,
+    /// Levels and domains that it belongs to besides those that its labels name.
+    further: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// How many times the size of the graph all relations of nodes to what is above them may be: far beyond what is
+/// reasonable.
+const MOST_ABOVE: usize = 16;
+
 /// The index.
 #[derive(Clone, Debug)]
 pub(super) struct Nodes {
@@ -64,6 +75,8 @@ pub(super) struct Nodes {
     homes: Vec<Option<u32>>,
     /// What is no pool, but counts for one.
     around: BTreeMap<VertexId, Around>,
+    /// How many vertices have a name, by type; for types that are above nodes.
+    names: BTreeMap<TypeId, BTreeMap<Sym, u32>>,
     /// Names of what is above nodes.
     domain_names: BTreeMap<VertexId, Arc<str>>,
     /// The edge by which each vertex is reached from the root.
@@ -81,14 +94,15 @@ pub(super) struct Beside {
 }
 
 impl Nodes {
-    /// The index of a graph, with what the books say.
+    /// The index of a graph, with what the books say. None for a graph whose nodes have so many vertices above them
+    /// that an index would be far larger than the graph.
     pub(super) fn new(
         graph: &Graph,
         books: &Books,
         beside: &Beside,
         dominant: Subsystem,
         node_type: TypeId,
-    ) -> Self {
+    ) -> Option<Self> {
         let mut nodes = Self {
             inventory: Inventory::new(),
             nodes: Vec::new(),
@@ -96,9 +110,12 @@ impl Nodes {
             homes: vec![None; graph.vertex_count()],
             around: BTreeMap::new(),
             domain_names: BTreeMap::new(),
+            names: BTreeMap::new(),
             ways: vec![None; graph.vertex_count()],
             next_reservation: 0,
         };
+        let mut budget = (graph.vertex_count() + graph.edge_count()).saturating_mul(MOST_ABOVE);
+        let mut told = Vec::new();
         let mut seen = vec![false; graph.vertex_count()];
         let mut open: Vec<(Option<EdgeId>, VertexId, bool)> =
             graph.root(dominant).map(|root| (None, root, false)).into_iter().collect();
@@ -109,12 +126,22 @@ impl Nodes {
             nodes.ways[id.index()] = way;
             let down = down || graph.vertex(id).status == Status::Down;
             if graph.vertex(id).type_id == node_type {
-                nodes.enter(graph, id, down, dominant, &mut seen);
+                let above = ancestors(graph, id, &mut budget)?;
+                told.push(nodes.enter(graph, id, (down, above), dominant, &mut seen));
                 continue;
             }
             let from = open.len();
             open.extend(graph.children(id, dominant).map(|(edge, child)| (Some(edge), child, down)));
             open[from..].reverse();
+        }
+        // In their order, since each is put in its place among those before.
+        told.sort_by(|a, b| natural_order(&a.spec.name, &b.spec.name));
+        for told in told {
+            let name = told.spec.name.clone();
+            nodes.inventory.set_node(told.spec);
+            for (level, value) in told.further {
+                nodes.inventory.join(&level, &value, &name);
+            }
         }
         for (id, around) in &mut nodes.around {
             around.held = stays(*id, books).map(|(stay, _)| stay).collect();
@@ -122,7 +149,7 @@ impl Nodes {
         for at in 0..nodes.nodes.len() {
             nodes.reread(at, books, beside);
         }
-        nodes
+        Some(nodes)
     }
 
     /// Reads anew what follows from the books of these vertices.
@@ -164,7 +191,14 @@ impl Nodes {
         self.ways.get(id.index()).copied().flatten()
     }
 
-    fn enter(&mut self, graph: &Graph, id: VertexId, down: bool, dominant: Subsystem, seen: &mut [bool]) {
+    fn enter(
+        &mut self,
+        graph: &Graph,
+        id: VertexId,
+        (down, above): (bool, Arc<[VertexId]>),
+        dominant: Subsystem,
+        seen: &mut [bool],
+    ) -> Told {
         let at = self.nodes.len();
         let name = graph.text(graph.vertex(id).name);
         let mut key: Arc<str> = name.into();
@@ -176,8 +210,7 @@ impl Nodes {
             }
         }
         let mut spec = described(graph, id, key.clone(), down);
-        let above = ancestors(graph, id);
-        let mut further: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+        let mut further = Vec::new();
         let labelled: BTreeSet<Arc<str>> = spec.labels.keys().cloned().collect();
         for ancestor in above.iter() {
             let level: Arc<str> = graph.type_name(graph.vertex(*ancestor).type_id).into();
@@ -207,12 +240,9 @@ impl Nodes {
                 nodes.push(at);
             }
         }
-        self.inventory.set_node(spec);
-        for (level, value) in further {
-            self.inventory.join(&level, &value, &key);
-        }
         self.by_key.insert(key.clone(), at);
         self.nodes.push(Node { vertex: id, key, pools, above, reservations: Vec::new() });
+        Told { spec, further }
     }
 
     /// What a vertex above nodes is called as a domain: its name, or its path where others of its type have that name.
@@ -221,8 +251,14 @@ impl Nodes {
             return known.clone();
         }
         let vertex = graph.vertex(id);
-        let twin = |other: &&VertexId| **other != id && graph.vertex(**other).name == vertex.name;
-        let alone = !graph.of_type(vertex.type_id).iter().any(|other| twin(&other));
+        let names = self.names.entry(vertex.type_id).or_insert_with(|| {
+            let mut names = BTreeMap::new();
+            for other in graph.of_type(vertex.type_id) {
+                *names.entry(graph.vertex(*other).name).or_default() += 1;
+            }
+            names
+        });
+        let alone = names.get(&vertex.name) == Some(&1);
         let path = vertex.path(dominant).or(vertex.paths.first().map(|(_, path)| *path)).filter(|_| !alone);
         let name: Arc<str> = match path {
             Some(path) => graph.path_text(path).into(),
@@ -282,21 +318,23 @@ impl Nodes {
     }
 }
 
-/// Everything above a vertex, in whatever subsystem, the nearest first.
-fn ancestors(graph: &Graph, id: VertexId) -> Arc<[VertexId]> {
+/// Everything above a vertex, in whatever subsystem, the nearest first; none when that is more than the budget.
+fn ancestors(graph: &Graph, id: VertexId, budget: &mut usize) -> Option<Arc<[VertexId]>> {
+    let mut seen = BTreeSet::from([id]);
     let mut all = vec![id];
     let mut at = 0;
     while at < all.len() {
         for edge in &graph.vertex(all[at]).in_edges {
             let parent = graph.edge(*edge).source;
-            if !all.contains(&parent) {
+            if seen.insert(parent) {
+                *budget = budget.checked_sub(1)?;
                 all.push(parent);
             }
         }
         at += 1;
     }
     all.remove(0);
-    all.into()
+    Some(all.into())
 }
 
 /// The leaves below a node, in depth-first order.

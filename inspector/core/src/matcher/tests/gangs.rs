@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::support::{Lines, down, engine, machine, run};
 use crate::constraint::{Effect, Taint, Toleration, TolerationOperator};
 use crate::errno::Errno;
-use crate::graph::{EdgeId, Graph};
+use crate::graph::{EdgeId, Graph, Subsystem, VertexId, VertexSpec};
 use crate::inventory::{Hold, HoldKind, Inventory};
 use crate::jobspec::Jobspec;
 use crate::matcher::gang::{NodePolicy, Placement, earliest, place_now, satisfiable};
@@ -412,4 +412,30 @@ fn a_node_belongs_to_all_that_is_above_it() {
         engine.cancel(job).unwrap();
     }
     assert!(engine.is_as_new());
+}
+
+#[test]
+fn more_parents_than_an_index_can_hold_are_refused() {
+    let mut graph = Graph::new();
+    let mut put = |type_name: &'static str, name: &str, parents: &[VertexId]| {
+        let spec = VertexSpec { type_name, name, ..VertexSpec::default() };
+        let id = graph.add_vertex(&spec).unwrap();
+        for parent in parents {
+            graph.add_edge(*parent, id, Subsystem::CONTAINMENT).unwrap();
+        }
+        id
+    };
+    let root = put("cluster", "cluster0", &[]);
+    let racks: Vec<VertexId> = (0..500).map(|at| put("rack", &format!("rack{at}"), &[root])).collect();
+    let hub = put("switch", "switch0", &racks);
+    for at in 0..500 {
+        let node = put("node", &format!("node{at}"), &[hub]);
+        put("core", "core0", &[node]);
+    }
+    graph.set_root(Subsystem::CONTAINMENT, root).unwrap();
+    let mut engine = engine(graph, "low", Quirks::default());
+    let (found, _) = run(&mut engine, Operation::Allocate, ONE_CORE, 10, 1);
+    let failure = found.unwrap_err();
+    assert_eq!(failure.errno, Errno::Einval);
+    assert!(failure.message.contains("too many vertices above"), "{failure}");
 }
