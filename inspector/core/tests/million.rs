@@ -15,7 +15,8 @@ use fluxion_core::document::Document;
 use fluxion_core::errno::Errno;
 use fluxion_core::formats::jgf;
 use fluxion_core::graph::{Status, Subsystem, TypeId};
-use fluxion_core::matcher::{Engine, Failure, Operation, Options, Policy, Quirks};
+use fluxion_core::matcher::why::Verdict;
+use fluxion_core::matcher::{Engine, Failure, Found, Operation, Options, Policy, Quirks, WhyNot};
 use fluxion_core::planner::{MultiPlanner, MultiSpan, Planner, Reduced, SpanId};
 use small::*;
 
@@ -278,6 +279,23 @@ struct Life {
     racks: u64,
 }
 
+/// What was said of a request before is what came of it.
+fn agrees(operation: Operation, why: &WhyNot, found: &Result<Found, Failure>) {
+    let allowed: &[Verdict] = match found.as_ref().map(|found| found.at).map_err(|failure| failure.errno) {
+        Ok(0) => &[Verdict::Fits],
+        Ok(_) => &[Verdict::Busy],
+        Err(Errno::Ebusy) if operation == Operation::AllocateWithSatisfiability => {
+            &[Verdict::Busy, Verdict::Down]
+        }
+        // More nodes than are up are refused before it is known whether time or more of them would help.
+        Err(Errno::Ebusy) => &[Verdict::Busy, Verdict::Down, Verdict::Unsatisfiable],
+        Err(Errno::Enodev) => &[Verdict::Unsatisfiable, Verdict::Down],
+        Err(Errno::Einval) => &[Verdict::NothingExclusive, Verdict::Busy, Verdict::Down],
+        Err(_) => &[],
+    };
+    assert!(allowed.contains(&why.verdict), "{why:?}, but {found:?}");
+}
+
 impl Life {
     fn new(random: &mut Random) -> Self {
         let mut lines = "/cluster0\n".to_owned();
@@ -356,7 +374,18 @@ impl Life {
         self.next_job += 1;
         let resources = random.of(&REQUESTS);
         let duration = random.below(200);
+        let why = self.engine.why_not(&jobspec(resources, duration), 0).unwrap();
         let (found, _) = ask_for(&mut self.engine, operation, resources, duration, job);
+        match operation {
+            Operation::AllocateWithSatisfiability => agrees(operation, &why, &found),
+            Operation::AllocateOrElseReserve => {
+                agrees(operation, &why, &found);
+                if let Ok(found) = &found {
+                    assert_eq!(why.earliest, Some(found.at), "{why:?}");
+                }
+            }
+            _ => {}
+        }
         match found {
             Ok(found) if operation.books() => self.jobs.push((job, found.at == 0)),
             _ => {}
@@ -411,7 +440,7 @@ impl Life {
 
 #[test]
 fn the_books_add_up_whatever_happens() {
-    episodes(20_000, |random| {
+    episodes(10_000, |random| {
         let mut life = Life::new(random);
         for _ in 0..200 {
             life.step(random);

@@ -113,6 +113,14 @@ pub(crate) fn ask(
     ask_for(engine, operation, resources, 100, job)
 }
 
+/// A jobspec of resources in flow style for some seconds.
+pub(crate) fn jobspec(resources: &str, duration: u64) -> Jobspec {
+    let text = format!(
+        "version: 9999\nresources: {resources}\ntasks: []\nattributes: {{system: {{duration: {duration}}}}}\n"
+    );
+    Jobspec::parse(&text, &|_| true).unwrap()
+}
+
 /// The same for some seconds.
 pub(crate) fn ask_for(
     engine: &mut Engine,
@@ -121,10 +129,7 @@ pub(crate) fn ask_for(
     duration: u64,
     job: u64,
 ) -> (Result<Found, Failure>, Vec<String>) {
-    let text = format!(
-        "version: 9999\nresources: {resources}\ntasks: []\nattributes: {{system: {{duration: {duration}}}}}\n"
-    );
-    let spec = Jobspec::parse(&text, &|_| true).unwrap();
+    let spec = jobspec(resources, duration);
     let mut names = Names::default();
     let found = engine.match_job(operation, &spec, job, 0, &mut names);
     (found, names.0)
