@@ -122,12 +122,9 @@ impl Planner {
 
     /// The range of points in force in a half-open stretch of time.
     #[inline]
-    fn in_force(&self, start: i64, end: i64) -> &[Point] {
+    fn in_force(&self, start: i64, end: i64) -> impl Iterator<Item = &Point> {
         let first = self.points.partition_point(|point| point.time <= start).saturating_sub(1);
-        let rest = &self.points[first..];
-        let count =
-            rest.iter().position(|point| point.time >= end && point.time > start).unwrap_or(rest.len());
-        &rest[..count]
+        self.points[first..].iter().take_while(move |point| point.time < end || point.time <= start)
     }
 
     /// The least that is free at any moment of `duration` seconds from `start` on.
@@ -142,7 +139,7 @@ impl Planner {
         if self.points.is_empty() {
             return Ok(self.total);
         }
-        let least = self.in_force(start, end).iter().map(|point| point.remaining).min();
+        let least = self.in_force(start, end).map(|point| point.remaining).min();
         Ok(least.map_or(self.total, |least| u64::try_from(least).unwrap_or(0)))
     }
 
@@ -152,7 +149,14 @@ impl Planner {
         if amount > self.total {
             return Err(Errno::Erange);
         }
-        if self.min_during(start, duration)? < amount { Err(Errno::Ebusy) } else { Ok(()) }
+        if duration < 1 {
+            return Err(Errno::Einval);
+        }
+        let end = start.checked_add(duration).ok_or(Errno::Erange)?;
+        // The first point with less decides; nothing is always free.
+        let wanted = signed(amount);
+        let short = amount > 0 && self.in_force(start, end).any(|point| point.remaining < wanted);
+        if short { Err(Errno::Ebusy) } else { Ok(()) }
     }
 
     /// Puts every point back into the index, as what it is now.
