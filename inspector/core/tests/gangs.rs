@@ -182,6 +182,57 @@ fn a_retry_of_a_labelled_gang_of_a_job_joins_alone() {
 }
 
 #[test]
+fn a_gang_whose_members_all_failed_starts_again_whole_or_not_at_all() {
+    let mut world = two_nodes();
+    let controller = world.job_object("retry", 2, 2, true);
+    let member = |pod: &mut fluxion_core::model::PodSpec| {
+        pod.controller = Some(controller.clone());
+        pod.active_deadline = Some(100);
+    };
+    for index in 0..2 {
+        world.pod_with(&format!("first-{index}"), "cpu=4000", member);
+    }
+    assert_eq!(world.line("job.retry"), "Running 2/2");
+    let first_end = world.job("job.retry").planned_end;
+    for index in 0..2 {
+        world.end_pod(&format!("first-{index}"), Phase::Failed);
+    }
+    let between = world.job("job.retry");
+    assert_eq!((between.degraded, between.planned_end), (false, None), "it holds nothing");
+    // Meanwhile somebody else takes one of the two nodes.
+    world.pod("other", "cpu=4000");
+    for index in 0..2 {
+        world.pod_with(&format!("second-{index}"), "cpu=4000", member);
+    }
+    assert_eq!(world.bound("second"), 0, "{}", world.told("job.retry"));
+    assert_eq!(world.line("job.retry"), "Pending 2/2");
+    world.restart();
+    assert_eq!((world.bound("second"), world.line("job.retry")), (0, "Pending 2/2".to_owned()));
+    world.at(50);
+    world.end_pod("other", Phase::Succeeded);
+    assert_eq!((world.bound("second"), world.line("job.retry")), (2, "Running 2/2".to_owned()));
+    assert_eq!(world.job("job.retry").planned_end, first_end.map(|end| end + 50));
+}
+
+#[test]
+fn pods_whose_job_goes_first_stay_its_pods() {
+    let mut world = two_nodes();
+    let controller = world.job_object("gone", 2, 2, true);
+    for index in 0..2 {
+        world.pod_with(&format!("m-{index}"), "cpu=1000", |pod| pod.controller = Some(controller.clone()));
+    }
+    assert_eq!(world.line("job.gone"), "Running 2/2");
+    let uid = world.owners.values().next().unwrap().uid.clone();
+    world.owners.clear();
+    world.step(vec![Event::OwnerGone(uid)]);
+    assert_eq!(world.names(), ["job.gone"]);
+    for index in 0..2 {
+        world.delete_pod(&format!("m-{index}"));
+    }
+    assert_eq!((world.names(), world.state_of("job.gone")), (vec!["job.gone".to_owned()], JobState::Cancelled));
+}
+
+#[test]
 fn pods_of_a_job_that_is_no_gang_go_alone() {
     let mut world = two_nodes();
     let controller = world.job_object("many", 3, 3, false);

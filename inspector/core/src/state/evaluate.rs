@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::model::{OwnerDetail, Text};
-use crate::state::grouping::{GroupKey, Membership};
+use crate::model::{OwnerDetail, PodSpec, Text};
+use crate::state::grouping::{GroupKey, Membership, Size};
 use crate::state::members::Roster;
 use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State};
 
@@ -12,8 +12,12 @@ impl State {
     pub(super) fn regroup_pods(&mut self) {
         for uid in std::mem::take(&mut self.regroup) {
             let Some(pod) = self.pods.get(&uid).cloned() else { continue };
-            let membership = self.membership(&pod);
             let known = self.job_of_pod.get(&uid).copied();
+            if known.is_some() && self.outlives_its_owner(&pod) {
+                self.dirty.extend(known);
+                continue;
+            }
+            let membership = self.membership(&pod);
             let same = self.memberships.get(&uid).is_some_and(|old| old.key == membership.key);
             let ours = self.is_ours(&pod);
             let keep = known.and_then(|id| self.jobs.get(&id)).is_some_and(|job| job.state.ended() || same);
@@ -44,6 +48,13 @@ impl State {
                 self.adopt_strays(id, &membership.key);
             }
         }
+    }
+
+    /// Its controller was there and is gone: the Pod is about to go too, and stays what it was until then.
+    fn outlives_its_owner(&self, pod: &PodSpec) -> bool {
+        let gone = pod.controller.as_ref().is_some_and(|of| !self.owners.contains_key(&of.uid));
+        let by_owner = |size: &Size| matches!(size, Size::OwnerNeeds { .. } | Size::GangOfOwner { .. });
+        gone && self.memberships.get(&pod.uid).is_some_and(|membership| by_owner(&membership.size))
     }
 
     /// Other schedulers' Pods that name the same group make it one that can't start.
@@ -82,7 +93,11 @@ impl State {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         let roster = self.roster(&job);
         let none_left = roster.live == 0 && job.started_at.is_some();
-        let started = none_left || roster.members.bound > 0 || roster.in_flight > 0 || roster.continuing;
+        let vacated = roster.members.bound == 0 && roster.in_flight == 0;
+        // Nobody runs any more and all are there again: that is the gang's start, whole or not at all.
+        let wanted = roster.members.wanted.unwrap_or(0) as usize;
+        let again = wanted > 0 && roster.waiting.len() >= wanted;
+        let started = none_left || !vacated || (roster.continuing && !again);
         let request = if started { None } else { Self::first_request(&roster).map(Arc::new) };
         let (state, reason) = self.decide(&job, &roster, started);
         let changed_request =
@@ -110,7 +125,12 @@ impl State {
         } else if job.started_at.is_none() {
             job.started_at = Some(now);
         }
+        if state == JobState::Completed {
+            // What its owner still needs is nothing; what there was tells more.
+            job.members.wanted = job.members.wanted.max(Some(job.members.ended));
+        }
         job.degraded = state == JobState::Running
+            && !vacated
             && roster
                 .members
                 .wanted
@@ -193,7 +213,10 @@ impl State {
         if owner_lives && job.object.as_ref().is_some_and(|object| &*object.kind != "Pod") {
             let wanted = roster.members.wanted.unwrap_or(0);
             let state = if job.started_at.is_some() { JobState::Running } else { JobState::Gathering };
-            let text = format!("0 of {wanted} members are there");
+            let text = match roster.members.ended {
+                0 => format!("0 of {wanted} members are there"),
+                ended => format!("its {ended} Pods have ended: its controller ends it, or makes new ones"),
+            };
             return (state, Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() }));
         }
         if let Some(why) = job.lost_to.as_ref().or(roster.disruption.as_ref()) {
@@ -254,8 +277,12 @@ impl State {
     /// When members get their planned end, and a waiting job learns whether its own time limit comes first.
     pub(super) fn note_start_times(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
-        let planned_end = if job.started_at.is_some() {
-            let recorded = |uid| self.pods.get(uid)?.record.as_ref()?.planned_end;
+        let holds = job.members.bound > 0 || job.pods.iter().any(|uid| self.assumed.contains_key(uid));
+        let planned_end = if job.started_at.is_some() && holds {
+            let recorded = |uid| {
+                let pod = self.pods.get(uid).filter(|pod| !pod.phase.ended())?;
+                pod.record.as_ref()?.planned_end
+            };
             let counted = || job.end_when_started_at(job.started_at?);
             job.planned_end.or_else(|| job.pods.iter().find_map(recorded)).or_else(counted)
         } else {

@@ -178,9 +178,9 @@ impl State {
             let text = format!("members disagree on {what}: {}; give all of them the same", parts.join(", "));
             roster.problem = Some((ReasonClass::SizesDisagree, text));
         }
-        if roster.problem.is_none() {
-            roster.members.wanted = sizes.keys().next().copied().or(job.members.wanted);
-        }
+        // With a problem, what was wanted before still tells how far it is.
+        let wanted = sizes.keys().next().copied().filter(|_| roster.problem.is_none());
+        roster.members.wanted = wanted.or(job.members.wanted);
         let schedulers: BTreeSet<&str> = pods.iter().filter(open).map(|pod| &*pod.scheduler_name).collect();
         if schedulers.len() > 1 && roster.problem.is_none() {
             let names: Vec<&str> = schedulers.into_iter().collect();
