@@ -2,11 +2,13 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Waits for SIGTERM or Ctrl-C, and says which it was.
+/// Waits for SIGTERM, Ctrl-C, or the end of the terminal, and says which it was.
 pub async fn asked_to_end() -> std::io::Result<&'static str> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut hang_up = signal(SignalKind::hangup())?;
     Ok(tokio::select! {
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",
+        _ = hang_up.recv() => "SIGHUP",
     })
 }

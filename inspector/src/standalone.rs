@@ -4,7 +4,6 @@
 //! cluster would, and carries out its effects; virtual Pods run for their time.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -45,9 +44,9 @@ const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Ad
 
 /// Runs in the foreground until it is told to end.
 pub async fn run(options: StandaloneOptions) -> anyhow::Result<()> {
-    let running = start(&options).await?;
+    let running = start(&options, None).await?;
     let asked = crate::signals::asked_to_end();
-    running.until(asked).await
+    running.until(asked).await.map(drop)
 }
 
 /// A server that runs in this process.
@@ -56,8 +55,6 @@ pub struct Running {
     pub reached: ServerFile,
     /// Its engine, to wait for what it decides.
     pub engine: EngineHandle,
-    /// The state was empty when it started.
-    pub new: bool,
     state_dir: StateDir,
     stopping: CancellationToken,
     loops: JoinHandle<anyhow::Result<()>>,
@@ -68,12 +65,15 @@ impl Running {
     pub async fn until(
         mut self,
         asked: impl Future<Output = std::io::Result<&'static str>>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<StateDir> {
         tokio::select! {
             signal = asked => tracing::info!(signal = signal?, "ending"),
-            failed = &mut self.loops => return failed?,
+            failed = &mut self.loops => {
+                failed??;
+                return Ok(self.state_dir);
+            }
         }
-        self.stop().await.map(drop)
+        self.stop().await
     }
 
     /// Takes it down: nothing is accepted any more, what is known is on disk. The folder is still ours.
@@ -83,20 +83,17 @@ impl Running {
         self.loops.await??;
         Ok(self.state_dir)
     }
-
-    /// The state folder.
-    pub fn state_dir(&self) -> &Path {
-        self.state_dir.path()
-    }
 }
 
-/// Starts everything; it is announced in `server.json` when this returns, and the engine knows all there is.
-pub async fn start(options: &StandaloneOptions) -> anyhow::Result<Running> {
+/// Starts everything; it is announced in `server.json` when this returns, and the engine knows all there is. What it
+/// keeps lies in the state folder, or in a folder in there.
+pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow::Result<Running> {
     let common = &options.common;
     let settings = config::load(common.config.as_deref(), &common.scheduler_names)?;
     let manifests = read(options)?;
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
-    let (journal, kept) = Journal::open(state_dir.path(), &new_cluster_id()).await?;
+    let kept_in = state_dir.folder(inside)?;
+    let (journal, kept) = Journal::open(&kept_in, &new_cluster_id()).await?;
     let cluster_id = kept.cluster_id.clone();
     let cluster = Cluster::new(settings.scheduler_names.clone(), settings.keep_ended);
     let clock = clock(options.speed, kept.latest);
@@ -129,7 +126,7 @@ pub async fn start(options: &StandaloneOptions) -> anyhow::Result<Running> {
         kept?.context("the server ends, because its state can't be written")
     });
     tracing::info!(url = reached.url, state_dir = %state_dir.path().display(), new, "listening");
-    Ok(Running { reached, engine, new, state_dir, stopping, loops })
+    Ok(Running { reached, engine, state_dir, stopping, loops })
 }
 
 /// What the command line named.

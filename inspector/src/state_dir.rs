@@ -59,6 +59,14 @@ impl StateDir {
         &self.path
     }
 
+    /// The folder itself, or one in it (made with mode 0700 where it isn't there).
+    pub fn folder(&self, inside: Option<&str>) -> Result<PathBuf, StateDirError> {
+        let path = self.path.join(inside.unwrap_or_default());
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.map_err(|source| StateDirError::Io { path: path.clone(), source })?;
+        Ok(path)
+    }
+
     /// Writes `server.json` (mode 0600, never seen half-written) and returns what it says, token included.
     pub fn announce(&self, listen: SocketAddr, cluster_id: &str) -> Result<ServerFile, StateDirError> {
         let content = ServerFile {

@@ -1,10 +1,10 @@
 //! `fluxion-inspector try`: the whole thing in one command, on the examples.
 //!
 //! On a terminal it shows the live screen until that is left; otherwise it prints what a user would ask for first.
-//! Its state goes with it, unless it was killed: then the next try goes on where it was.
+//! What it keeps lies in a folder of its own, so that a user's own cluster is neither shown nor touched, and goes with
+//! it, unless it was killed: then the next try goes on where it was.
 
-use std::io::IsTerminal;
-use std::path::Path;
+use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -24,26 +24,28 @@ use crate::standalone::{Running, start};
 const DECIDED_WITHIN: Duration = Duration::from_secs(10);
 /// How long the server may take for an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
-/// Lies in the state folder as long as that holds nothing but a try.
-const MARK: &str = "try";
-/// What a try leaves in its folder.
-const FILES: [&str; 4] = ["state.db", "state.db-wal", "state.db-shm", MARK];
+/// What it keeps lies here, in the state folder.
+const FOLDER: &str = "try";
 
 /// Runs until the screen is left, or until the tables are printed.
 pub async fn run(options: TryOptions) -> anyhow::Result<()> {
-    let running = start(&options.standalone).await?;
-    if running.new {
-        std::fs::write(running.state_dir().join(MARK), "").context("marking the state folder")?;
-    }
+    let running = start(&options.standalone, Some(FOLDER)).await?;
     // What stops the server must stop the screen too, and give the terminal back: the screen does that itself.
     let shown = show(&running, options.keep).await;
-    if options.keep && shown.is_ok() {
-        println!("\nThe server goes on at {} (Ctrl-C ends it).", running.reached.url);
-        return running.until(asked_to_end()).await;
-    }
-    let folder = running.stop().await?;
-    clear(folder.path())?;
+    let folder = if options.keep && shown.is_ok() {
+        say(&format!("\nThe server goes on at {} (Ctrl-C ends it).\n", running.reached.url));
+        running.until(asked_to_end()).await?
+    } else {
+        running.stop().await?
+    };
+    let kept = folder.path().join(FOLDER);
+    std::fs::remove_dir_all(&kept).with_context(|| format!("removing {}", kept.display()))?;
     shown
+}
+
+/// For people only: a reader that is gone is no failure.
+fn say(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 async fn show(running: &Running, keep: bool) -> anyhow::Result<()> {
@@ -58,10 +60,10 @@ async fn show(running: &Running, keep: bool) -> anyhow::Result<()> {
         return ask(&server, &["tui"]).await;
     }
     ask(&server, &["status"]).await?;
-    println!();
+    say("\n");
     ask(&server, &["queue", "-A"]).await?;
     if !keep {
-        println!("\nOn a terminal, or with --keep, it goes on: ask it with `kubectl fluxion`.");
+        say("\nOn a terminal, or with --keep, it goes on: ask it with `kubectl fluxion`.\n");
     }
     Ok(())
 }
@@ -72,7 +74,8 @@ async fn ask(server: &Server, line: &[&str]) -> anyhow::Result<()> {
     match command::run_on(server, line).await {
         Ok(Exit::Done) => Ok(()),
         Ok(exit) => anyhow::bail!("the question ended with code {}", exit as u8),
-        Err(failure) => anyhow::bail!(failure.message.unwrap_or_else(|| "the question failed".to_owned())),
+        // Without a word: nobody reads any more.
+        Err(failure) => failure.message.map_or(Ok(()), |message| anyhow::bail!(message)),
     }
 }
 
@@ -93,20 +96,4 @@ async fn decided(engine: &EngineHandle) -> anyhow::Result<()> {
     };
     // Something that takes longer is shown as it is.
     tokio::time::timeout(DECIDED_WITHIN, settled).await.unwrap_or(Ok(()))
-}
-
-/// Removes what a try wrote; a state that somebody made otherwise is left alone.
-fn clear(folder: &Path) -> anyhow::Result<()> {
-    if !folder.join(MARK).exists() {
-        return Ok(());
-    }
-    for file in FILES {
-        match std::fs::remove_file(folder.join(file)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("removing {}", folder.join(file).display()));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }

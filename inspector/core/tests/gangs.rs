@@ -215,6 +215,21 @@ fn a_gang_whose_members_all_failed_starts_again_whole_or_not_at_all() {
 }
 
 #[test]
+fn an_annotation_that_says_neither_true_nor_false_starts_nothing() {
+    let mut world = two_nodes();
+    let controller = world.job_object("sure", 2, 2, false);
+    for bad in ["yes", "1", ""] {
+        let name = format!("m-{bad}");
+        world.pod_with(&name, "cpu=1000", |pod| {
+            pod.controller = Some(controller.clone());
+            pod.annotations.insert("fluxion.flux-framework.org/gang".into(), bad.into());
+        });
+        assert!(world.told(&format!("pod.{name}")).contains("want \"true\" or \"false\""));
+    }
+    assert_eq!(world.bound("m"), 0);
+}
+
+#[test]
 fn pods_whose_job_goes_first_stay_its_pods() {
     let mut world = two_nodes();
     let controller = world.job_object("gone", 2, 2, true);
@@ -229,7 +244,10 @@ fn pods_whose_job_goes_first_stay_its_pods() {
     for index in 0..2 {
         world.delete_pod(&format!("m-{index}"));
     }
-    assert_eq!((world.names(), world.state_of("job.gone")), (vec!["job.gone".to_owned()], JobState::Cancelled));
+    assert_eq!(
+        (world.names(), world.state_of("job.gone")),
+        (vec!["job.gone".to_owned()], JobState::Cancelled)
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A session: the matcher, the writer, and what is remembered of jobs between commands.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 
 use fluxion_core::errno::Errno;
 use fluxion_core::formats::writer::Writer;
@@ -13,6 +14,9 @@ use crate::output::Output;
 
 /// The line above and below every block.
 pub(crate) const SEPARATOR: &str = "INFO: =============================\n";
+
+/// The largest file that a command may name, in bytes.
+const FILE_MAX: u64 = 512 << 20;
 
 /// What became of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,13 +130,16 @@ impl<'w> Session<'w> {
         parse(text, &known).map_err(|error| error.to_string())
     }
 
-    /// The bytes of a file that a command names; none after saying that it can't be read.
+    /// The bytes of a file that a command names; none after saying that it can't be read, or is too large.
     pub(crate) fn read_file(&mut self, path: &str) -> Option<Vec<u8>> {
-        let bytes = std::fs::read(path).ok();
-        if bytes.is_none() {
-            self.output.error(&format!("ERROR: can't open {path}\n"));
+        let mut bytes = Vec::new();
+        let read = std::fs::File::open(path).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes));
+        match read {
+            Ok(length) if length as u64 <= FILE_MAX => return Some(bytes),
+            Ok(_) => self.output.error(&format!("ERROR: {path} is larger than {} MiB\n", FILE_MAX >> 20)),
+            Err(_) => self.output.error(&format!("ERROR: can't open {path}\n")),
         }
-        bytes
+        None
     }
 
     /// Enters a job that was matched.

@@ -35,7 +35,11 @@ pub(super) async fn post(
     if query.dry_run()? {
         return Err(Refusal::BadRequest("dryRun is not known here: leave it out".to_owned()));
     }
-    let objects = read(&body.map_err(|_| Refusal::TooLarge)?, &namespace)?;
+    let (body, place) = (body.map_err(|_| Refusal::TooLarge)?, namespace.clone());
+    // A large body takes a while to read; nobody else waits for it.
+    let objects = tokio::task::spawn_blocking(move || read(&body, &place))
+        .await
+        .map_err(|_| Refusal::Unavailable("the body could not be read"))??;
     let answers = submit.submit(objects).await.map_err(refusal)?;
     let mut said = Vec::new();
     for answer in answers {

@@ -11,7 +11,7 @@ use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::{App, router};
 
@@ -19,6 +19,9 @@ use super::{App, router};
 const CONNECTIONS: usize = 1024;
 /// Who takes nothing for this long while there is something to be written is dropped.
 const STALLED: Duration = Duration::from_secs(30);
+/// A connection on which neither side says anything for this long is closed: longer than the longest request and
+/// than the pause between two bookmarks of a watch.
+const QUIET: Duration = Duration::from_secs(45);
 
 /// Why there is no listener.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +43,8 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
 /// Serves until the app is told to stop, then ends watches and lets running requests finish.
 pub async fn serve(listener: TcpListener, app: App) -> io::Result<()> {
     let stopping = app.stopping.clone();
-    let listener = Patient { listener, free: Arc::new(Semaphore::new(CONNECTIONS)), patience: STALLED };
+    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    let listener = Patient { listener, free, patience: STALLED, quiet: QUIET };
     axum::serve(listener, router(app)).with_graceful_shutdown(stopping.cancelled_owned()).await
 }
 
@@ -48,6 +52,7 @@ struct Patient {
     listener: TcpListener,
     free: Arc<Semaphore>,
     patience: Duration,
+    quiet: Duration,
 }
 
 impl Listener for Patient {
@@ -56,9 +61,16 @@ impl Listener for Patient {
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         // The semaphore is never closed; were it, the connection would be served without being counted.
-        let permit = Arc::clone(&self.free).acquire_owned().await.ok();
+        let permit = if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+            Some(permit)
+        } else {
+            tracing::warn!(CONNECTIONS, "all connections are taken: the next one waits");
+            Arc::clone(&self.free).acquire_owned().await.ok()
+        };
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        (Connection { stream, stalled: None, patience: self.patience, _permit: permit }, address)
+        let silence = Box::pin(sleep(self.quiet));
+        let (patience, quiet) = (self.patience, self.quiet);
+        (Connection { stream, stalled: None, patience, silence, quiet, _permit: permit }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -66,9 +78,13 @@ impl Listener for Patient {
     }
 }
 
-/// A connection that fails when its peer takes nothing for as long as its patience lasts.
+/// A connection that fails when its peer takes nothing for as long as its patience lasts, and ends when nothing at
+/// all goes over it.
 struct Connection {
     stream: TcpStream,
+    /// Since something last went over it.
+    silence: Pin<Box<Sleep>>,
+    quiet: Duration,
     /// Runs while something waits to be written.
     stalled: Option<Pin<Box<Sleep>>>,
     patience: Duration,
@@ -76,9 +92,15 @@ struct Connection {
 }
 
 impl Connection {
+    fn spoken(&mut self) {
+        let until = Instant::now() + self.quiet;
+        self.silence.as_mut().reset(until);
+    }
+
     fn watched<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stalled = None;
+            self.spoken();
             return written;
         }
         let patience = self.patience;
@@ -95,7 +117,13 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_ready() {
+            self.spoken();
+            return read;
+        }
+        ready!(self.silence.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -147,11 +175,15 @@ mod tests {
 
     #[tokio::test]
     async fn who_stops_reading_is_dropped() {
-        use tokio::io::AsyncWriteExt;
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut patient =
-            Patient { listener, free: Arc::new(Semaphore::new(1)), patience: Duration::from_millis(50) };
+        let mut patient = Patient {
+            listener,
+            free: Arc::new(Semaphore::new(1)),
+            patience: Duration::from_millis(50),
+            quiet: Duration::from_millis(50),
+        };
         let _client = TcpStream::connect(address).await.unwrap();
         let (mut connection, _) = patient.accept().await;
         let chunk = vec![0_u8; 1 << 20];
@@ -161,5 +193,10 @@ mod tests {
             }
         };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        // Nor may it hold the connection without a word.
+        drop(connection);
+        let _client = TcpStream::connect(address).await.unwrap();
+        let (mut connection, _) = patient.accept().await;
+        assert_eq!(connection.read(&mut [0]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 }

@@ -207,12 +207,13 @@ fn json(file: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
 }
 
 fn yaml(file: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
-    // A file of FILE_SIZE_MAX bytes has fewer nodes than this; anchors are limited, so it can't grow.
+    // Without aliases a text has fewer nodes than bytes; with them it may grow only a little.
+    let most = 4 * text.len() + 10_000;
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_events: 50_000_000,
-            max_nodes: 50_000_000,
-            max_total_scalar_bytes: 512 << 20,
+            max_events: most,
+            max_nodes: most,
+            max_total_scalar_bytes: most,
             max_documents: 200_000,
             max_aliases: 1_000,
         },
@@ -221,8 +222,15 @@ fn yaml(file: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
     let mut reader = text.as_bytes();
     let mut documents = Vec::new();
     for value in serde_saphyr::read_with_options::<_, Value>(&mut reader, options) {
-        documents
-            .push(value.map_err(|error| syntax(file, documents.len() + 1, format!("not YAML: {error}")))?);
+        documents.push(value.map_err(|error| {
+            let told = error.to_string();
+            let why = if told.contains("budget breached") {
+                "its aliases (*NAME) make it many times as large as it is: write the parts out".to_owned()
+            } else {
+                format!("not YAML: {told}")
+            };
+            syntax(file, documents.len() + 1, why)
+        })?);
     }
     Ok(documents)
 }
@@ -234,6 +242,17 @@ mod tests {
     fn read(text: &str) -> Result<Manifests, ManifestError> {
         let mut manifests = Manifests::default();
         manifests.read_text("cluster.yaml", text).map(|()| manifests)
+    }
+
+    #[test]
+    fn aliases_can_not_make_a_small_text_a_large_one() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..9 {
+            let below = vec![format!("*a{}", level - 1); 10].join(", ");
+            text = format!("{text}a{level}: &a{level} [{below}]\n");
+        }
+        let error = read(&text).unwrap_err().to_string();
+        assert!(error.contains("aliases"), "{error}");
     }
 
     #[test]

@@ -173,14 +173,25 @@ impl State {
         };
         let above = self.controllers_of(owner);
         let gang_by_itself = matches!(owner.detail, OwnerDetail::Job { gang: Some(_), .. });
-        let asked =
-            gang_by_itself || marks::wants_gang(&owner.annotations) || marks::wants_gang(&pod.annotations);
-        let asking = if asked {
-            Some(owner.as_ref())
-        } else {
-            above.iter().copied().find(|o| marks::wants_gang(&o.annotations))
+        let asks = |annotations| marks::wants_gang(annotations);
+        let asking = asks(&owner.annotations).and_then(|by_owner| {
+            if gang_by_itself || by_owner || asks(&pod.annotations)? {
+                return Ok(Some(owner.as_ref()));
+            }
+            for above in &above {
+                if asks(&above.annotations)? {
+                    return Ok(Some(*above));
+                }
+            }
+            Ok(None)
+        });
+        let asking = match asking {
+            Ok(asking) => asking?,
+            Err(text) => {
+                let size = Size::Unknown { class: ReasonClass::InvalidRequest, text };
+                return Some(Membership { size, ..alone(pod) });
+            }
         };
-        let asking = asking?;
         Some(Membership {
             key: owner_key(asking),
             size: Size::OwnerNeeds { owner: asking.uid.clone() },

@@ -49,8 +49,14 @@ pub fn find<'a>(pod: &'a PodSpec, keys: &[&'static str]) -> Option<(&'static str
 }
 
 /// Whether an owner, or a Pod, asks for its Pods to be one gang.
-pub fn wants_gang(annotations: &Marks) -> bool {
-    annotations.get(GANG).is_some_and(|value| &**value == "true")
+///
+/// The error says what is wanted.
+pub fn wants_gang(annotations: &Marks) -> Result<bool, String> {
+    match annotations.get(GANG).map(|value| &**value) {
+        Some("true") => Ok(true),
+        None | Some("false") => Ok(false),
+        Some(other) => Err(format!("{GANG} is '{}': want \"true\" or \"false\"", shorten(other))),
+    }
 }
 
 /// A group size: a whole number from 1 to `max`, in plain decimal digits.
