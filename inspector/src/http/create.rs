@@ -40,6 +40,9 @@ pub(super) async fn post(
     let objects = tokio::task::spawn_blocking(move || read(&body, &place))
         .await
         .map_err(|_| Refusal::Unavailable("the body could not be read"))??;
+    if objects.is_empty() {
+        return Err(Refusal::BadRequest("the body holds no object: nothing was created".to_owned()));
+    }
     let answers = submit.submit(objects).await.map_err(refusal)?;
     let mut said = Vec::new();
     for answer in answers {

@@ -2,10 +2,13 @@
 //!
 //! Only fields that matter to scheduling and to virtual Pods are checked; nothing is decided about placement.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fluxion_core::quantity::Amount;
 use k8s_openapi::api::batch::v1::JobSpec;
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodStatus};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::names::{random_looking, uid};
 use super::object::Object;
@@ -76,7 +79,12 @@ pub fn admit(
                 priority,
             )?;
         }
-        Object::Node(_) | Object::PodGroup(_) | Object::PriorityClass(_) => {}
+        Object::Node(node) => {
+            let status = node.status.get_or_insert_default();
+            amounts("status.capacity", status.capacity.as_ref())?;
+            amounts("status.allocatable", status.allocatable.as_ref())?;
+        }
+        Object::PodGroup(_) | Object::PriorityClass(_) => {}
     }
     Ok(())
 }
@@ -95,6 +103,19 @@ fn in_range(field: &str, count: i32) -> Result<(), Refused> {
     } else {
         Err(refused(field, format!("is {count}: want 0 to {REPLICAS_MAX}")))
     }
+}
+
+/// Every amount is a quantity, and none is negative.
+fn amounts(field: &str, list: Option<&BTreeMap<String, Quantity>>) -> Result<(), Refused> {
+    for (name, Quantity(text)) in list.into_iter().flatten() {
+        let why = match text.parse::<Amount>() {
+            Ok(amount) if amount.is_negative() => format!("is {}: want 0 or more", shorten(text)),
+            Ok(_) => continue,
+            Err(error) => error.to_string(),
+        };
+        return Err(refused(&format!("{field}.{}", shorten(name)), why));
+    }
+    Ok(())
 }
 
 fn identity(object: &mut Object, now: i64, sequence: u64) -> Result<(), Refused> {
@@ -171,8 +192,14 @@ fn pod_spec(
             spec.scheduler_name = ours.first().map(std::string::ToString::to_string);
         }
     }
-    let containers = spec.containers.iter_mut().chain(spec.init_containers.iter_mut().flatten());
-    containers.for_each(limits_are_requests);
+    for container in spec.containers.iter_mut().chain(spec.init_containers.iter_mut().flatten()) {
+        if let Some(resources) = &container.resources {
+            let part = format!("{field}.containers[{}].resources", shorten(&container.name));
+            amounts(&format!("{part}.requests"), resources.requests.as_ref())?;
+            amounts(&format!("{part}.limits"), resources.limits.as_ref())?;
+        }
+        limits_are_requests(container);
+    }
     if spec.priority.is_none() {
         spec.priority = match spec.priority_class_name.as_deref() {
             None | Some("") => Some(0),
@@ -251,6 +278,24 @@ mod tests {
 
     fn pod(spec: Value) -> Value {
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec})
+    }
+
+    #[test]
+    fn amounts_are_quantities_and_none_is_negative() {
+        let node = |cpu: &str| {
+            let status = json!({"capacity": {"cpu": cpu}, "allocatable": {"cpu": "4"}});
+            admitted(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": status}))
+        };
+        node("4").unwrap();
+        for bad in ["-4", "abc", ""] {
+            assert_eq!(node(bad).unwrap_err().field, "status.capacity.cpu", "{bad}");
+        }
+        let container = json!({"name": "c", "resources": {"requests": {"memory": "-1Gi"}}});
+        let error = admitted(pod(json!({"containers": [container]}))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "field spec.containers[c].resources.requests.memory: is -1Gi: want 0 or more"
+        );
     }
 
     #[test]

@@ -38,8 +38,10 @@ fn unversioned(mut body: Value) -> Value {
 #[tokio::test]
 async fn a_job_as_its_users_see_it() {
     let server = busy().await;
-    let (status, body) = server.get("namespaces/team/fluxionjobs/group.wide").await;
+    let (status, mut body) = server.get("namespaces/team/fluxionjobs/group.wide").await;
     assert_eq!(status, StatusCode::OK);
+    // Whether the engine took a step between its two members is a matter of luck.
+    body["status"]["history"].as_array_mut().unwrap().retain(|entry| entry["state"] != "Gathering");
     insta::assert_json_snapshot!("job_reserved", unversioned(body));
     let (_, body) = server.get("namespaces/team/fluxionjobs/pod.a").await;
     insta::assert_json_snapshot!("job_running", unversioned(body));
