@@ -393,6 +393,43 @@ fn bare_pods_of_a_gang_that_is_bound_in_part_are_kept_and_found_by_the_audit() {
 }
 
 #[test]
+fn a_member_of_a_started_gang_comes_before_what_waiting_jobs_were_promised() {
+    let mut world = World::default();
+    world.node("n1", "cpu=2000");
+    world.bind = |pod, _| (&*pod.name == "m-1").then(|| BindOutcome::Transient("busy".into()));
+    for index in 0..2 {
+        world.pod_with(&format!("m-{index}"), "cpu=1000", |pod| {
+            in_group("m", "2")(pod);
+            pod.active_deadline = Some(200);
+        });
+    }
+    world.pod("promised", "cpu=2000");
+    world.pass(305);
+    assert_eq!((world.bound("m"), world.state_of("pod.promised")), (1, JobState::Reserved));
+    world.bind = |_, _| None;
+    world.pass(1000);
+    assert_eq!(world.line("group.m"), "Running 2/2");
+}
+
+#[test]
+fn what_ended_members_asked_for_does_not_order_those_that_wait() {
+    let mut world = World::default();
+    let member = |world: &mut World, name: &str, priority| {
+        world.pod_with(name, "cpu=4000", |pod| {
+            in_group("g", "1")(pod);
+            pod.priority = priority;
+        });
+    };
+    member(&mut world, "g-0", 9);
+    world.end_pod("g-0", Phase::Succeeded);
+    member(&mut world, "g-1", -1);
+    world.pod("single", "cpu=4000");
+    world.restart();
+    world.node("n1", "cpu=4000");
+    assert_eq!((world.bound("g-1"), world.bound("single")), (0, 1));
+}
+
+#[test]
 fn members_under_other_schedulers_stop_the_gang() {
     let mut world = two_nodes();
     world.group("g", Some(2), None);

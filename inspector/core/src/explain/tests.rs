@@ -156,6 +156,25 @@ fn reservations_and_missing_limits_are_named_as_far_as_the_reader_may_know() {
 }
 
 #[test]
+fn a_gang_that_is_met_on_several_nodes_is_named_once() {
+    struct OneGang;
+    impl Names for OneGang {
+        fn job(&self, _: u32) -> Option<String> {
+            None
+        }
+
+        fn holder(&self, _: &str) -> Option<String> {
+            Some("group/wide".to_owned())
+        }
+    }
+    let mut inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4")]);
+    inventory.hold("uid-1".into(), "n1", hold("cpu=1", None));
+    inventory.hold("uid-2".into(), "n2", hold("cpu=1", None));
+    let text = render(&why_not(&inventory, &gang(2, "cpu=4"), 0), &OneGang).0;
+    assert!(text.ends_with("; no estimate: group/wide has no time limit"), "{text}");
+}
+
+#[test]
 fn times_are_written_in_utc() {
     for (seconds, want) in [
         (0, "1970-01-01T00:00:00Z"),

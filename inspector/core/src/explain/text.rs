@@ -1,5 +1,6 @@
 //! The words: one line, and details.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -146,17 +147,25 @@ fn one_gang(gang: &GangWhy, never: bool) -> Option<String> {
     })
 }
 
-/// Names that may be told, and how many may not.
+/// Names that may be told, each once, and whether there are more.
 fn list(known: &[Option<String>], one: &str, more: &str) -> String {
-    let mut told: Vec<String> = known.iter().flatten().take(LISTED).cloned().collect();
-    let rest = known.len() - told.len();
+    let names = distinct(known);
+    let unknown = known.iter().filter(|name| name.is_none()).count();
+    let mut told: Vec<&str> = names.iter().copied().take(LISTED).collect();
+    let rest = names.len() - told.len() + unknown;
     if told.is_empty() {
         return if rest == 1 { one.to_owned() } else { more.to_owned() };
     }
     if rest > 0 {
-        told.push("others".to_owned());
+        told.push("others");
     }
     told.join(", ")
+}
+
+/// The names among them, each once, in their order: a gang may be met on each of its nodes.
+fn distinct(known: &[Option<String>]) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    known.iter().flatten().map(String::as_str).filter(|name| seen.insert(*name)).collect()
 }
 
 fn jobs(ids: &[u32], names: &dyn Names) -> String {
@@ -169,7 +178,10 @@ fn no_estimate(why: &WhyNot, names: &dyn Names) -> Option<String> {
     if known.is_empty() {
         return None;
     }
-    let alone = known.len() == 1 || known.iter().all(Option::is_none);
+    let alone = match distinct(&known).len() {
+        0 => true,
+        names => names == 1 && known.iter().all(Option::is_some),
+    };
     let verb = if alone { "has" } else { "have" };
     Some(format!("no estimate: {} {verb} no time limit", list(&known, "what runs there", "what runs there")))
 }

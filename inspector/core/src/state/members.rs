@@ -67,7 +67,12 @@ impl State {
             failed: 0,
             problem: None,
             duration: None,
-            priority: pods.iter().map(|pod| pod.priority).max().unwrap_or(job.priority),
+            priority: pods
+                .iter()
+                .filter(|pod| !pod.phase.ended())
+                .map(|pod| pod.priority)
+                .max()
+                .unwrap_or(job.priority),
             queue: self.settings.queues.first().map_or_else(|| "default".into(), |queue| queue.name.clone()),
             created: pods
                 .iter()

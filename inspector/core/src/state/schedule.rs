@@ -85,9 +85,11 @@ impl State {
 
     /// Members of started jobs get nodes before any job that waits for its start.
     pub(super) fn complete_started(&mut self) {
-        if !self.pass_wanted() {
+        if !self.pass_wanted() || self.incomplete.is_empty() {
             return;
         }
+        // What waiting jobs were promised must not keep them out; the pass that follows promises anew.
+        self.inventory.clear_reservations();
         for id in self.incomplete.iter().copied().collect::<Vec<_>>() {
             let Some(job) = self.jobs.get(&id).cloned() else { continue };
             let roster = self.roster(&job);
