@@ -9,6 +9,8 @@ mod tests;
 
 pub use multi::{MultiPlanner, MultiSpan};
 
+use smallvec::SmallVec;
+
 use crate::errno::Errno;
 
 /// The end of time for a planner: no span reaches beyond it.
@@ -49,18 +51,22 @@ struct Search {
     not_before: i64,
     duration: i64,
     amount: i64,
+    /// Points before this one have been looked at, or don't have enough.
+    next: usize,
 }
 
 /// The planner of one quantity.
 #[derive(Clone, Debug)]
 pub struct Planner {
     total: u64,
-    /// Sorted by time; empty as long as nothing was ever booked, which means: all free.
-    points: Vec<Point>,
+    /// Sorted by time; empty as long as nothing was ever booked, which means: all free. One span needs no
+    /// room elsewhere.
+    points: SmallVec<[Point; 3]>,
     /// Sorted by id.
-    spans: Vec<Span>,
+    spans: SmallVec<[Span; 1]>,
     last_id: SpanId,
-    search: Option<Search>,
+    /// Boxed, because few planners are ever asked for times.
+    search: Option<Box<Search>>,
 }
 
 /// What a reduction of a span did.
@@ -79,7 +85,7 @@ fn signed(amount: u64) -> i64 {
 impl Planner {
     /// A planner with everything free from 0 to the end of time.
     pub fn new(total: u64) -> Self {
-        Self { total, points: Vec::new(), spans: Vec::new(), last_id: 0, search: None }
+        Self { total, points: SmallVec::new(), spans: SmallVec::new(), last_id: 0, search: None }
     }
 
     /// How much there is in all.
@@ -159,6 +165,19 @@ impl Planner {
         if short { Err(Errno::Ebusy) } else { Ok(()) }
     }
 
+    /// The stretches, start and end, over which less than an amount is free, in order; of those that are over
+    /// before `from` none.
+    pub fn shorts(&self, from: i64, amount: u64) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let wanted = signed(amount);
+        let mut at = self.points.partition_point(|point| point.time <= from).saturating_sub(1);
+        std::iter::from_fn(move || {
+            let first = at + self.points[at..].iter().position(|point| point.remaining < wanted)?;
+            let free = self.points[first..].iter().position(|point| point.remaining >= wanted);
+            at = free.map_or(self.points.len(), |free| first + free);
+            Some((self.points[first].time, self.points.get(at).map_or(END, |point| point.time)))
+        })
+    }
+
     /// Puts every point back into the index, as what it is now.
     fn end_search(&mut self) {
         if self.search.take().is_some() {
@@ -175,7 +194,6 @@ impl Planner {
     fn point_at(&mut self, time: i64) -> usize {
         if self.points.is_empty() {
             let all = signed(self.total);
-            self.points.reserve_exact(3);
             self.points.push(Point { time: 0, remaining: all, indexed: all, refs: 1, out: false });
         }
         match self.points.binary_search_by_key(&time, |point| point.time) {
@@ -202,6 +220,11 @@ impl Planner {
         }
         let id = self.last_id.checked_add(1).ok_or(Errno::Einval)?;
         self.last_id = id;
+        self.spans.push(Span { id, start, end, amount });
+        if self.points.is_empty() {
+            self.add_first(start, end, amount);
+            return Ok(id);
+        }
         let first = self.point_at(start);
         self.points[first].refs += 1;
         let last = self.point_at(end);
@@ -210,8 +233,21 @@ impl Planner {
             point.remaining -= signed(amount);
             point.indexed = point.remaining;
         }
-        self.spans.push(Span { id, start, end, amount });
         Ok(id)
+    }
+
+    /// The points of the first span.
+    fn add_first(&mut self, start: i64, end: i64, amount: u64) {
+        let all = signed(self.total);
+        let point = |time, remaining, refs| Point { time, remaining, indexed: remaining, refs, out: false };
+        let left = all - signed(amount);
+        if start == 0 {
+            self.points.push(point(0, left, 2));
+        } else {
+            self.points.push(point(0, all, 1));
+            self.points.push(point(start, left, 1));
+        }
+        self.points.push(point(end, all, 1));
     }
 
     fn give_back(&mut self, span: Span, amount: u64) {
@@ -237,8 +273,8 @@ impl Planner {
             }
         }
         if self.spans.is_empty() && self.points.iter().all(|point| point.remaining == signed(self.total)) {
-            self.points = Vec::new();
-            self.spans = Vec::new();
+            self.points = SmallVec::new();
+            self.spans = SmallVec::new();
         }
         Ok(span)
     }
@@ -268,6 +304,9 @@ impl Planner {
     pub fn set_total(&mut self, total: u64, lag: bool) {
         let change = signed(total) - signed(self.total);
         self.total = total;
+        if let Some(search) = self.search.as_deref_mut() {
+            search.next = 0;
+        }
         for point in &mut self.points {
             point.remaining = point.remaining.saturating_add(change);
             if lag {
@@ -308,19 +347,19 @@ impl Planner {
         if self.points.is_empty() {
             self.point_at(0);
         }
-        self.search = Some(Search { not_before, duration, amount: signed(amount) });
+        self.search = Some(Box::new(Search { not_before, duration, amount: signed(amount), next: 0 }));
         self.next_time()
     }
 
     /// The next such time. Errors: `Enoent` when there is none, `Einval` when none was asked for.
     pub fn next_time(&mut self) -> Result<i64, Errno> {
-        let search = self.search.ok_or(Errno::Einval)?;
-        let mut from = 0;
+        let search = self.search.as_deref_mut().ok_or(Errno::Einval)?;
         loop {
-            let found = self.points[from..].iter().position(|p| !p.out && p.indexed >= search.amount);
+            let rest = self.points.get(search.next..).unwrap_or_default();
+            let found = rest.iter().position(|p| !p.out && p.indexed >= search.amount);
             let Some(offset) = found else { return Err(Errno::Enoent) };
-            let at = from + offset;
-            from = at + 1;
+            let at = search.next + offset;
+            search.next = at + 1;
             self.points[at].out = true;
             let start = self.points[at].time;
             if start < search.not_before {

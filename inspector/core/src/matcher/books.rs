@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::errno::Errno;
 use crate::graph::{Graph, VertexId};
 use crate::planner::{MultiPlanner, MultiSpan, Planner, SpanId};
@@ -49,7 +51,7 @@ pub struct Account {
     /// Sums of what is free below it, when there are any.
     pub aggregates: Option<Box<MultiPlanner>>,
     /// Sorted by job.
-    entries: Vec<Entry>,
+    entries: SmallVec<[Entry; 1]>,
 }
 
 impl Account {
@@ -65,7 +67,13 @@ impl Account {
 
     /// The entry of a job, to be changed; made when missing. Call [`Account::tidy`] after emptying it.
     pub fn entry_mut(&mut self, job: JobId) -> &mut Entry {
-        let at = match self.entries.binary_search_by_key(&job, |entry| entry.job) {
+        // Most jobs have higher numbers than those before them.
+        let known = if self.entries.last().is_none_or(|last| last.job < job) {
+            Err(self.entries.len())
+        } else {
+            self.entries.binary_search_by_key(&job, |entry| entry.job)
+        };
+        let at = match known {
             Ok(at) => at,
             Err(at) => {
                 let entry = Entry { job, tag: false, plan: None, presence: None, aggregate: None };
@@ -239,7 +247,7 @@ impl Books {
         self.touch(id);
         self.accounts[id.index()].get_or_insert_with(|| {
             let plan = Planner::new(graph.vertex(id).size);
-            Box::new(Account { plan, aggregates: None, entries: Vec::new() })
+            Box::new(Account { plan, aggregates: None, entries: SmallVec::new() })
         })
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::exact::Notes;
 use super::siblings::Siblings;
 pub(super) use super::siblings::Weight;
-use super::siblings::{WIDE, Wide};
+use super::siblings::{WIDE, Weights, Wide};
 use crate::errno::Errno;
 use crate::graph::{EdgeId, Graph, VertexId};
 
@@ -38,7 +38,7 @@ pub(super) struct Scratch {
     walk: u32,
     /// Per vertex: the last walk that saw it, and the edge by which it was reached.
     seen: Vec<(u32, EdgeId)>,
-    weights: BTreeMap<EdgeId, Weight>,
+    weights: Weights,
     /// Children by weight, then by unique id, both descending; made when first needed.
     order: BTreeMap<VertexId, Siblings>,
     /// Marked edges of this round that start at vertices with many children.
@@ -155,10 +155,11 @@ impl Scratch {
 
     /// Gives a child a new rank among its siblings.
     pub(crate) fn set_weight(&mut self, graph: &Graph, edge: EdgeId, weight: Weight) {
-        if let Some(order) = self.order.get_mut(&graph.edge(edge).source) {
+        let source = graph.edge(edge).source;
+        if let Some(order) = self.order.get_mut(&source) {
             order.move_to(graph, edge, weight, &self.weights);
         }
-        self.weights.insert(edge, weight);
+        self.weights.insert((source, edge), weight);
     }
 
     /// Forgets the order and the number of children everywhere, after edges have come or gone.

@@ -28,24 +28,34 @@ pub(super) struct Siblings {
     many: BTreeSet<Rank>,
 }
 
-fn rank(graph: &Graph, edge: EdgeId, weights: &BTreeMap<EdgeId, Weight>) -> Rank {
-    let weight = weights.get(&edge).copied().unwrap_or(UNTOUCHED);
+/// The weights of edges, each behind the vertex at which it starts.
+pub(super) type Weights = BTreeMap<(VertexId, EdgeId), Weight>;
+
+fn rank(graph: &Graph, edge: EdgeId, weights: &Weights) -> Rank {
+    let weight = weights.get(&(graph.edge(edge).source, edge)).copied().unwrap_or(UNTOUCHED);
+    rank_with(graph, edge, weight)
+}
+
+fn rank_with(graph: &Graph, edge: EdgeId, weight: Weight) -> Rank {
     (Reverse(weight), Reverse(graph.vertex(graph.edge(edge).target).uniq_id), edge)
 }
 
 impl Siblings {
     /// The edges of a vertex, ordered by weights as far as they have some.
-    pub(super) fn new(graph: &Graph, id: VertexId, weights: &BTreeMap<EdgeId, Weight>) -> Self {
+    pub(super) fn new(graph: &Graph, id: VertexId, weights: &Weights) -> Self {
         let all = &graph.vertex(id).out_edges;
+        let used = weights.range((id, EdgeId(0))..=(id, EdgeId(u32::MAX))).next().is_some();
+        let rank = |&edge: &EdgeId| {
+            if used { rank(graph, edge, weights) } else { rank_with(graph, edge, UNTOUCHED) }
+        };
+        let ranks = all.iter().map(rank);
         if all.len() > WIDE {
-            return Self {
-                few: Vec::new(),
-                many: all.iter().map(|&edge| rank(graph, edge, weights)).collect(),
-            };
+            return Self { few: Vec::new(), many: ranks.collect() };
         }
-        let mut few = all.clone();
-        few.sort_by_key(|&edge| rank(graph, edge, weights));
-        Self { few, many: BTreeSet::new() }
+        let mut ranks: Vec<Rank> = ranks.collect();
+        // Most often they come ascending by their ids, which a stable sort notices.
+        ranks.sort();
+        Self { few: ranks.iter().map(|rank| rank.2).collect(), many: BTreeSet::new() }
     }
 
     /// The edges in order.
@@ -54,13 +64,7 @@ impl Siblings {
     }
 
     /// Gives an edge another weight than it has so far.
-    pub(super) fn move_to(
-        &mut self,
-        graph: &Graph,
-        edge: EdgeId,
-        weight: Weight,
-        weights: &BTreeMap<EdgeId, Weight>,
-    ) {
+    pub(super) fn move_to(&mut self, graph: &Graph, edge: EdgeId, weight: Weight, weights: &Weights) {
         let old = rank(graph, edge, weights);
         let new = (Reverse(weight), old.1, edge);
         if self.many.remove(&old) {

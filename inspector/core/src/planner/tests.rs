@@ -106,6 +106,15 @@ proptest! {
                 prop_assert_eq!(planner.remaining_at(time), model.free_at(time));
                 prop_assert_eq!(planner.min_during(time, 7).unwrap(), model.min(time, 7));
             }
+            for (from, amount) in [(0, 1), (0, 5), (12, 3), (30, 9)] {
+                let shorts: Vec<_> = planner.shorts(from, amount).collect();
+                prop_assert!(shorts.windows(2).all(|pair| pair[0].1 < pair[1].0));
+                // Without a point everything is free at all times, also what there is not.
+                for time in (from..70).filter(|_| !planner.points.is_empty()) {
+                    let short = shorts.iter().any(|&(start, end)| start <= time && time < end);
+                    prop_assert_eq!(short, model.free_at(time) < amount);
+                }
+            }
         }
         for (id, ..) in model.spans {
             planner.remove(id).unwrap();
