@@ -8,6 +8,7 @@ use super::memo::Memo;
 use super::nodes::{Beside, Nodes};
 use super::policy::Policy;
 use super::scratch::Scratch;
+use super::shorts::Shorts;
 use crate::errno::Errno;
 use crate::graph::{Graph, Status, Subsystem, TypeId, VertexId};
 use crate::quirks::Quirks;
@@ -143,6 +144,7 @@ impl Engine {
             self.enter_held(&new);
         }
         self.memo.reset(&self.graph, &mut self.books, self.dominant, self.node_type);
+        self.scratch.shorts = Shorts::new(self.memo.units.by_vertex(), self.memo.units.len());
         self.nodes = None;
         let up = |id: &&VertexId| self.graph.vertex(**id).status == Status::Up;
         let count = self.graph.of_type(self.node_type).iter().filter(up).count();

@@ -145,7 +145,7 @@ pub(super) struct Memo {
     enabled: bool,
     pub units: Units,
     booked: Vec<Booked>,
-    /// Units in which anything is booked.
+    /// Units in which anything is booked, and such in which something was when that was last read.
     busy: BTreeSet<u32>,
     contexts: Vec<Context>,
     clock: u64,
@@ -164,19 +164,16 @@ impl Memo {
         self.units = units;
         self.enabled = true;
         for unit in (0..self.units.len()).filter_map(|unit| u32::try_from(unit).ok()) {
-            if self.read(books, unit) {
-                self.busy.insert(unit);
-            }
+            self.read(books, unit);
         }
     }
 
     /// Notes which units' books have changed since the last call.
     pub(super) fn catch_up(&mut self, books: &mut Books) {
         for unit in books.take_touched() {
-            if self.read(books, unit) {
-                self.busy.insert(unit);
-            } else {
-                self.busy.remove(&unit);
+            // What is busy is read again only when somebody wants to know when.
+            if !self.busy.contains(&unit) {
+                self.read(books, unit);
             }
             for index in self.contexts.iter_mut().filter_map(|context| context.index.as_deref_mut()) {
                 index.dirty.push(unit);
@@ -188,7 +185,7 @@ impl Memo {
         }
     }
 
-    /// Units in which anything is booked.
+    /// Units in which something is booked, or was when somebody last wanted to know when.
     pub(super) fn busy(&self) -> impl Iterator<Item = u32> + '_ {
         self.busy.iter().copied()
     }
@@ -326,8 +323,8 @@ impl Memo {
         !overrun && (window.0 >= booked.last || window.0.saturating_add(window.1) <= booked.first)
     }
 
-    /// Reads when anything is booked in a unit; answers whether anything is.
-    fn read(&mut self, books: &Books, unit: u32) -> bool {
+    /// Reads when anything is booked in a unit.
+    fn read(&mut self, books: &Books, unit: u32) {
         let mut booked =
             Booked { stamp: books.stamp(unit), first: i64::MAX, last: i64::MIN, allocated: false };
         for account in self.units.members(unit).iter().filter_map(|&id| books.get(id)) {
@@ -338,7 +335,11 @@ impl Memo {
             booked.allocated |= account.is_allocated();
         }
         self.booked[unit as usize] = booked;
-        booked.last != i64::MIN || booked.allocated
+        if booked.last != i64::MIN || booked.allocated {
+            self.busy.insert(unit);
+        } else {
+            self.busy.remove(&unit);
+        }
     }
 }
 

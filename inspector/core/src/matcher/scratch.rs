@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::exact::Notes;
+use super::shorts::Shorts;
 use super::siblings::Siblings;
 pub(super) use super::siblings::Weight;
 use super::siblings::{WIDE, Weights, Wide};
@@ -48,6 +49,8 @@ pub(super) struct Scratch {
     labels: BTreeMap<VertexId, (String, u32)>,
     /// Room for what many candidates are compared by, and their positions.
     pub keys: Vec<(i64, u32)>,
+    /// When there is too little at vertices, as far as walks came across it.
+    pub shorts: Shorts,
     /// Why vertices were turned back at, when somebody asks.
     pub notes: Option<Box<Notes>>,
 }

@@ -50,6 +50,14 @@ impl Sum {
         Self { preorder: 1, errno: Some(errno), ..Self::default() }
     }
 
+    /// Whether it is that of a visit that ended at once.
+    pub(super) fn is_refusal(&self, errno: Errno) -> bool {
+        self.own.is_none()
+            && self.errno == Some(errno)
+            && (self.preorder, self.postorder) == (1, 0)
+            && self.offers.is_empty()
+    }
+
     /// Adds what a later visit came to.
     pub(super) fn add(&mut self, later: &Self) {
         self.preorder += later.preorder;

@@ -2,6 +2,7 @@
 
 use super::collector::Collector;
 use super::select::Walk;
+use crate::errno::Errno;
 use crate::graph::{TypeId, VertexId};
 use crate::matcher::request::EntryId;
 
@@ -73,11 +74,21 @@ impl Walk<'_, '_, '_> {
         let mut any = false;
         for edge in order.iter() {
             let target = graph.edge(edge);
-            if target.subsystem != self.ask.dominant || self.scratch.is_seen(target.target) {
+            if target.subsystem != self.ask.dominant {
                 continue;
             }
-            let of = graph.vertex(target.target).type_id;
-            if tallies.iter().any(|tally| tally.of == of && tally.shares >= shares) {
+            let of = || graph.vertex(target.target).type_id;
+            if tallies.iter().any(|tally| tally.shares >= shares && tally.of == of()) {
+                continue;
+            }
+            // What `visit` does, before anything is read of the child. Where this is known, no two ways lead
+            // to it.
+            if self.is_ruled_out(target.target, list) {
+                self.scratch.preorder += 1;
+                self.scratch.errno = Errno::Ebusy;
+                continue;
+            }
+            if self.scratch.is_seen(target.target) {
                 continue;
             }
             self.scratch.set_way(target.target, edge);

@@ -271,7 +271,7 @@ impl<'a> Walk<'a, '_, '_> {
             }
         } else {
             if sums.index.window != Some(sums.window) {
-                dirty.extend(memo.busy());
+                dirty.extend(memo.busy().filter(|&unit| !self.stays_ruled_out(sums, unit)));
             }
             let mut open: BTreeSet<u32> = dirty.drain(..).collect();
             open.insert(0);
@@ -288,6 +288,18 @@ impl<'a> Walk<'a, '_, '_> {
             sums.index.dirty = dirty;
         }
         sums.index.window = Some(sums.window);
+    }
+
+    /// Whether a unit was refused because there is too little, and is now for the same reason.
+    fn stays_ruled_out(&self, sums: &Sums, unit: u32) -> bool {
+        let Some(shortcut) = &self.shortcut else { return false };
+        let of = shortcut.memo.units.get(unit);
+        let Some(plan) = sums.index.plans.get(sums.index.plan_of[unit as usize] as usize) else {
+            return false;
+        };
+        of.kind == UnitKind::Home
+            && sums.index.sums[unit as usize].is_refusal(Errno::Ebusy)
+            && self.is_ruled_out(of.vertex, &plan.list)
     }
 
     /// What a visit to a unit comes to, by what is known of those below it.
@@ -307,17 +319,25 @@ impl<'a> Walk<'a, '_, '_> {
         }
     }
 
+    /// With which error number a visit to a vertex ends before it looks below it, if it does.
+    fn refuses(&mut self, vertex: VertexId, plan: &Plan) -> Option<Errno> {
+        if matches!(self.kind_of(vertex, plan), Kind::None) {
+            return Some(Errno::Ebusy);
+        }
+        let exclusive = plan.exclusive_above || self.is_exclusive(vertex, &plan.list);
+        let reason = self.prune(vertex, exclusive, &plan.list).err()?;
+        self.note_short(vertex, reason, &plan.list);
+        Some(reason.errno())
+    }
+
     /// What [`Walk::visit`] does at a vertex above nodes.
     fn sum_up_upper(&mut self, sums: &Sums, unit: u32, vertex: VertexId) -> Sum {
         let plan = &sums.index.plans[sums.index.plan_of[unit as usize] as usize];
         let type_id = self.ask.graph.vertex(vertex).type_id;
-        if matches!(self.kind_of(vertex, plan), Kind::None) {
-            return Sum::refused(Errno::Ebusy);
+        if let Some(errno) = self.refuses(vertex, plan) {
+            return Sum::refused(errno);
         }
         let exclusive = plan.exclusive_above || self.is_exclusive(vertex, &plan.list);
-        if let Err(reason) = self.prune(vertex, exclusive, &plan.list) {
-            return Sum::refused(reason.errno());
-        }
         let Some(shortcut) = &self.shortcut else { return Sum::default() };
         let mut sum = below(shortcut.memo, &sums.index, unit);
         sum.preorder += 1;
@@ -356,7 +376,11 @@ impl<'a> Walk<'a, '_, '_> {
         let graph = self.ask.graph;
         let books = self.ask.books;
         let (context, window) = (sums.context, sums.window);
-        let visit = sums.visits + sums.index.plan_of[unit as usize] as usize;
+        let plan = sums.index.plan_of[unit as usize] as usize;
+        let visit = sums.visits + plan;
+        if self.is_ruled_out(vertex, &sums.index.plans[plan].list) {
+            return Sum::refused(Errno::Ebusy);
+        }
         let Some(shortcut) = &mut self.shortcut else { return Sum::default() };
         let class = shortcut.memo.units.get(unit).class;
         if class != NONE && shortcut.memo.is_idle(books, context, unit, window) {
@@ -375,6 +399,9 @@ impl<'a> Walk<'a, '_, '_> {
             if let Some(Some(alike)) = &sums.index.alike[at] {
                 return self.sum_of_alike(vertex, alike);
             }
+        }
+        if let Some(errno) = self.refuses(vertex, &sums.index.plans[plan]) {
+            return Sum::refused(errno);
         }
         let Some(shortcut) = &mut self.shortcut else { return Sum::default() };
         if shortcut.memo.recall(books, context, unit, window).is_none() {

@@ -7,8 +7,8 @@ use crate::matcher::request::{Entry, EntryId, amount_of};
 use crate::matcher::why::Reason;
 
 impl Walk<'_, '_, '_> {
-    /// Whether it makes sense to look at and below a vertex; the reason says why not.
-    pub(super) fn prune(&self, id: VertexId, exclusive: bool, list: &[EntryId]) -> Result<(), Reason> {
+    /// Whether it makes sense to look at and below a vertex; answers how much of it is free, or why not.
+    pub(super) fn prune(&self, id: VertexId, exclusive: bool, list: &[EntryId]) -> Result<u64, Reason> {
         let ask = &self.ask;
         let vertex = ask.graph.vertex(id);
         if vertex.status == Status::Down && ask.purpose != Purpose::Satisfiability {
@@ -20,11 +20,11 @@ impl Walk<'_, '_, '_> {
         {
             return Err(Reason::Constraint);
         }
-        match ask.books.min_free(ask.graph, id, ask.at, ask.duration) {
+        let free = match ask.books.min_free(ask.graph, id, ask.at, ask.duration) {
             Ok(0) | Err(Errno::Erange) => return Err(Reason::Held),
-            Ok(_) => {}
+            Ok(free) => free,
             Err(_) => return Err(Reason::Contradiction),
-        }
+        };
         let mut verdict = Ok(());
         for entry in ask.request.list(list) {
             if entry.type_id == vertex.type_id {
@@ -38,7 +38,40 @@ impl Walk<'_, '_, '_> {
                 verdict?;
             }
         }
-        verdict
+        verdict.map(|()| free)
+    }
+
+    /// Whether the books are known to leave too little at a vertex, so that a visit turns back there.
+    #[inline]
+    pub(super) fn is_ruled_out(&self, id: VertexId, list: &[EntryId]) -> bool {
+        let ask = &self.ask;
+        let window = (ask.at, ask.at.saturating_add(ask.duration));
+        self.by_shorts && self.scratch.shorts.rule_out(ask.books, id, window, ask.request.list(list))
+    }
+
+    /// Notes when a visit to a vertex comes to nothing for the same reason, if that is clear.
+    pub(super) fn note_short(&mut self, id: VertexId, reason: Reason, list: &[EntryId]) {
+        let ask = &self.ask;
+        let Some(account) = ask.books.get(id).filter(|_| self.by_shorts) else { return };
+        let (of, wanted, planner) = match (reason, &account.aggregates) {
+            (Reason::Held, _) => (None, 1, &account.plan),
+            (Reason::Aggregate, Some(aggregates)) => {
+                let at = ask.graph.vertex(id).type_id;
+                let mut asking = ask.request.list(list).filter(|entry| entry.is_slot || entry.type_id == at);
+                let lacking = asking.find_map(|entry| {
+                    let mut planners = aggregates.planners();
+                    planners.find_map(|(of, planner)| {
+                        let wanted = amount_of(&entry.needs, of);
+                        let free = planner.available_during(ask.at, ask.duration, wanted);
+                        free.is_err().then_some((Some(of), wanted, planner))
+                    })
+                });
+                let Some(lacking) = lacking else { return };
+                lacking
+            }
+            _ => return,
+        };
+        self.scratch.shorts.note((ask.graph, ask.books), id, of, wanted, (planner, ask.at));
     }
 
     fn prune_exclusive(&self, id: VertexId, exclusive: bool, entry: &Entry) -> Result<(), Reason> {

@@ -53,6 +53,8 @@ pub(in crate::matcher) struct Walk<'a, 's, 'm> {
     pub(super) scratch: &'s mut Scratch,
     /// What need not be visited again; none for a walk that is exact in every step.
     pub(super) shortcut: Option<Shortcut<'m>>,
+    /// Whether to turn back where there is known to be too little.
+    pub(super) by_shorts: bool,
     /// Sum of the factors of the nodes that enclose the current vertex.
     pub(super) boost: i64,
     last_factor: i64,
@@ -86,12 +88,15 @@ pub(super) enum Kind<'r> {
 impl<'a, 's, 'm> Walk<'a, 's, 'm> {
     /// Prepares a walk. With a memo it skips what is known already, where that changes nothing.
     pub(crate) fn new(ask: Selection<'a>, scratch: &'s mut Scratch, memo: Option<&'m mut Memo>) -> Self {
+        // With alternatives the last slot decides for all; notes need every reason.
+        let by_shorts = memo.is_some() && !ask.flexible && scratch.notes.is_none();
         let plain = !ask.policy.stop_on_first && !ask.flexible && !ask.request.has_labels();
         let memo = memo.filter(|memo| plain && memo.is_enabled());
         Self {
             ask,
             scratch,
             shortcut: memo.map(Shortcut::new),
+            by_shorts,
             boost: 0,
             last_factor: 0,
             choices: 0,
@@ -252,8 +257,12 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
         let graph = self.ask.graph;
         let vertex = graph.vertex(id);
         let request = self.ask.request;
-        let exclusive = exclusive_above || self.is_exclusive(id, list);
         self.scratch.preorder += 1;
+        if self.is_ruled_out(id, list) {
+            self.scratch.errno = Errno::Ebusy;
+            return None;
+        }
+        let exclusive = exclusive_above || self.is_exclusive(id, list);
         let kind = if self.ask.flexible {
             self.kind_flexible(id, list, pristine)
         } else {
@@ -263,10 +272,12 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
             self.scratch.errno = Errno::Ebusy;
             return None;
         }
-        if let Err(reason) = self.prune(id, exclusive, list)
-            && self.turn_back(id, reason, list)
-        {
-            return None;
+        let free = self.prune(id, exclusive, list);
+        if let Err(reason) = free {
+            self.note_short(id, reason, list);
+            if self.turn_back(id, reason, list) {
+                return None;
+            }
         }
         let centric = self.ask.policy.node_centric && vertex.type_id == self.ask.node_type;
         if centric {
@@ -288,7 +299,8 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
                 self.explore(id, list, true, exclusive, &mut found, 1, depth);
             }
         }
-        let available = match self.ask.books.min_free(graph, id, self.ask.at, self.ask.duration) {
+        let free = free.or_else(|_| self.ask.books.min_free(graph, id, self.ask.at, self.ask.duration));
+        let available = match free {
             Ok(available) if available > 0 => available,
             Ok(_) => {
                 self.scratch.errno = Errno::Ebusy;
