@@ -23,6 +23,7 @@ mod request;
 mod resum;
 mod scratch;
 mod shares;
+mod shorts;
 mod siblings;
 pub mod sink;
 mod sort;

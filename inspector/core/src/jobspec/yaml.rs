@@ -1,6 +1,8 @@
 //! YAML as a tree that still knows what was quoted. Aliases are shared, and what they would expand to
 //! is bounded, so that a small document can't ask for a large tree.
 
+mod plain;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -125,6 +127,11 @@ struct Open {
 
 /// Reads the first document of a text; an empty text is null.
 pub fn parse(text: &str) -> Result<Arc<Value>, YamlError> {
+    plain::parse(text).map_or_else(|| parse_all(text), Ok)
+}
+
+/// The same, by the parser of all YAML.
+fn parse_all(text: &str) -> Result<Arc<Value>, YamlError> {
     let mut anchors: BTreeMap<usize, Arc<Value>> = BTreeMap::new();
     let mut open: Vec<Open> = Vec::new();
     for next in Parser::new_from_str(text) {
