@@ -206,6 +206,41 @@ pub fn format(resource: &str, quantity: u64) -> String {
     }
 }
 
+/// How a person reads it: cores as `15.5`, bytes in the largest unit that they fill (`1.5Gi`), pieces as they
+/// are. Beyond thousandths of a core and tenths of a unit it is rounded down.
+pub fn shown(resource: &str, quantity: u64) -> String {
+    if resource == "cpu" {
+        let text = format!("{}.{:03}", quantity / 1000, quantity % 1000);
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    if !in_bytes(resource) {
+        return quantity.to_string();
+    }
+    let units = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    let place = (63 - (quantity | 1).leading_zeros() as usize) / 10;
+    let unit = 1_u64 << (10 * place);
+    let (whole, tenths) = (quantity / unit, u128::from(quantity % unit) * 10 / u128::from(unit));
+    // Three digits tell enough.
+    if tenths == 0 || whole >= 100 {
+        format!("{whole}{}", units[place])
+    } else {
+        format!("{whole}.{tenths}{}", units[place])
+    }
+}
+
+/// Two amounts that are held against each other: exactly, where rounding would make them look the same.
+pub fn compared(resource: &str, one: u64, other: u64) -> (String, String) {
+    let both = (shown(resource, one), shown(resource, other));
+    if both.0 == both.1 && one != other {
+        return (format(resource, one), format(resource, other));
+    }
+    both
+}
+
+fn in_bytes(resource: &str) -> bool {
+    matches!(resource, "memory" | "ephemeral-storage" | "storage") || resource.starts_with("hugepages-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,5 +331,31 @@ mod tests {
         assert_eq!(format("cpu", 2500), "2500m");
         assert_eq!(format("cpu", 4000), "4");
         assert_eq!(format("memory", 4000), "4000");
+    }
+
+    #[test]
+    fn a_person_reads_amounts_in_units_that_fit() {
+        for (resource, quantity, want) in [
+            ("cpu", 15_500, "15.5"),
+            ("cpu", 28_000, "28"),
+            ("cpu", 1, "0.001"),
+            ("cpu", 0, "0"),
+            ("cpu", 10_000, "10"),
+            ("memory", 0, "0"),
+            ("memory", 1023, "1023"),
+            ("memory", 3 << 29, "1.5Gi"),
+            ("memory", (16 << 30) - 1, "15.9Gi"),
+            ("memory", 128_849_018_880, "120Gi"),
+            ("ephemeral-storage", 1 << 40, "1Ti"),
+            ("hugepages-2Mi", 4 << 20, "4Mi"),
+            ("memory", u64::MAX, "15.9Ei"),
+            ("nvidia.com/gpu", 2048, "2048"),
+        ] {
+            assert_eq!(shown(resource, quantity), want, "{quantity} of {resource}");
+        }
+        let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+        assert_eq!(compared("cpu", 15_500, 28_000), pair("15.5", "28"));
+        assert_eq!(compared("memory", 1 << 30, (1 << 30) + 1), pair("1073741824", "1073741825"));
+        assert_eq!(compared("memory", 1 << 30, 1 << 30), pair("1Gi", "1Gi"));
     }
 }

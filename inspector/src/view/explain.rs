@@ -103,16 +103,14 @@ fn reason(count: &Count, names: &dyn Names) -> String {
     match &count.reason {
         Reason::Excluded(exclusion) => exclusion.to_string(),
         Reason::Missing { resource } => format!("lack {resource}"),
-        Reason::TooSmall { resource } => format!(
-            "too small for {resource}: {} wanted, the largest has {}",
-            quantity::format(resource, count.need),
-            quantity::format(resource, count.largest)
-        ),
-        Reason::Busy { resource } => format!(
-            "full: {resource} {} wanted, {} free at most",
-            quantity::format(resource, count.need),
-            quantity::format(resource, count.largest)
-        ),
+        Reason::TooSmall { resource } => {
+            let (need, largest) = quantity::compared(resource, count.need, count.largest);
+            format!("too small for {resource}: {need} wanted, the largest has {largest}")
+        }
+        Reason::Busy { resource } => {
+            let (need, free) = quantity::compared(resource, count.need, count.largest);
+            format!("full: {resource} {need} wanted, {free} free at most")
+        }
         Reason::PortTaken { port } => format!("host port {port} taken"),
         Reason::Reserved => {
             let known: Vec<String> = count.jobs.iter().filter_map(|id| names.job(*id)).collect();
@@ -134,17 +132,10 @@ fn nearest(why: &WhyNot) -> Option<String> {
     }
     for miss in why.shapes.iter().filter_map(|shape| shape.nearest.as_ref()).take(1) {
         let lacks = miss.lacks.iter().map(|(resource, need, has)| {
-            format!(
-                "{resource} {} of {}",
-                quantity::format(resource, *has),
-                quantity::format(resource, *need)
-            )
+            let (has, need) = quantity::compared(resource, *has, *need);
+            format!("{resource} {has} of {need}")
         });
-        parts.push(format!(
-            "node {} comes nearest: it has {}",
-            miss.node,
-            lacks.collect::<Vec<_>>().join(", ")
-        ));
+        parts.push(format!("node {} has {}", miss.node, lacks.collect::<Vec<_>>().join(", ")));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }

@@ -97,7 +97,7 @@ fn needs(shape: &ShapeWhy) -> String {
         .needs
         .iter()
         .filter(|(resource, quantity)| *quantity > 0 && resource.as_ref() != "pods")
-        .map(|(resource, quantity)| format!("{resource} {}", quantity::format(resource, quantity)))
+        .map(|(resource, quantity)| format!("{resource} {}", quantity::shown(resource, quantity)))
         .collect();
     if listed.is_empty() { "nothing but a place".to_owned() } else { listed.join(" + ") }
 }
@@ -113,12 +113,11 @@ fn one_count(count: &Count, never: bool, names: &dyn Names) -> String {
         Reason::Missing { resource } => {
             format!("{n} {} no {resource}", if n == 1 { "has" } else { "have" })
         }
-        Reason::TooSmall { resource } => format!(
-            "{n} too small for {resource} ({} wanted, the largest has {}{})",
-            quantity::format(resource, count.need),
-            quantity::format(resource, count.largest),
-            if never { "" } else { " when empty" }
-        ),
+        Reason::TooSmall { resource } => {
+            let (need, largest) = quantity::compared(resource, count.need, count.largest);
+            let empty = if never { "" } else { " when empty" };
+            format!("{n} too small for {resource} ({need} wanted, the largest has {largest}{empty})")
+        }
         Reason::Busy { resource } => format!("{n} {lack} {resource} (busy)"),
         Reason::PortTaken { port } => {
             format!("{n} {} host port {port} taken", if n == 1 { "has" } else { "have" })
@@ -205,7 +204,8 @@ fn shape_details(shape: &ShapeWhy, never: bool, names: &dyn Names, details: &mut
 }
 
 fn lack(resource: &Arc<str>, need: u64, has: u64) -> String {
-    format!("{resource} {} of {}", quantity::format(resource, has), quantity::format(resource, need))
+    let (has, need) = quantity::compared(resource, has, need);
+    format!("{resource} {has} of {need}")
 }
 
 /// RFC 3339 in UTC; years beyond 9999 are written as they are.
