@@ -273,6 +273,28 @@ fn a_pod_waits_until_its_owner_was_seen() {
     assert_eq!(world.line("job.late"), "Gathering 1/2");
     world.pod_with("late-1", "cpu=1000", |pod| pod.controller = Some(controller.clone()));
     assert_eq!(world.line("job.late"), "Running 2/2");
+    // That lasted no time: which watch delivers first is no part of the story.
+    assert_eq!(world.job("job.late").history[0].reason, "1 of 2 members are there");
+}
+
+#[test]
+fn members_whose_pod_group_is_deleted_run_on_and_say_so() {
+    let mut world = two_nodes();
+    world.group("train", Some(2), None);
+    for name in ["w-0", "w-1"] {
+        world.pod_with(name, "cpu=1000", |pod| pod.scheduling_group = Some("train".into()));
+    }
+    world.groups.remove("pg-train");
+    world.step(vec![Event::GroupGone("pg-train".into())]);
+    for _ in 0..2 {
+        assert_eq!((world.state_of("podgroup.train"), world.bound("w")), (JobState::Running, 2));
+        assert!(
+            world.told("podgroup.train").contains("PodGroup train is gone"),
+            "{}",
+            world.told("podgroup.train")
+        );
+        world.restart();
+    }
 }
 
 #[test]

@@ -254,6 +254,11 @@ impl State {
                 let text = format!("{lost} of {wanted} members were on nodes that are gone ({node}{more})");
                 return Some(Reason { class: ReasonClass::NodesDown, text, details: Vec::new() });
             }
+            if let Some((class @ ReasonClass::GroupNotFound, _)) = roster.problem {
+                let text =
+                    format!("PodGroup {} is gone: its Pods run on, and nobody joins them", job.key.name);
+                return Some(Reason { class, text, details: Vec::new() });
+            }
             return job
                 .reason
                 .clone()

@@ -10,10 +10,14 @@ use crate::inventory::Hold;
 use crate::model::{PodSpec, Text};
 use crate::resources::ResourceList;
 use crate::state::grouping::{GroupKey, Membership};
-use crate::state::{HistoryEntry, Job, JobId, JobKey, JobState, Members, OrderKey, Reason, State, marks};
+use crate::state::{
+    HistoryEntry, Job, JobId, JobKey, JobState, Members, OrderKey, Reason, ReasonClass, State, marks,
+};
 
 /// Entries of a job's history that are kept: the first ones and the latest.
 const HISTORY_MAX: usize = 64;
+/// Seconds that a Pod may be without the object of its group before that is worth an entry.
+const MOMENT: i64 = 1;
 
 /// Which state may follow which. A restart finds jobs in the middle of their lives, so a new job may enter
 /// any state; an ended one never leaves.
@@ -129,8 +133,8 @@ impl State {
         let from = job.state;
         debug_assert!(from == state || may_follow(from, state), "{from:?} -> {state:?}");
         let first = job.history.is_empty();
-        let news =
-            reason.as_ref().map(|reason| reason.class) != job.reason.as_ref().map(|reason| reason.class);
+        let was = job.reason.as_ref().map(|reason| reason.class);
+        let news = reason.as_ref().map(|reason| reason.class) != was;
         job.reason = reason;
         if new_request && state == JobState::Pending {
             job.reservation = None;
@@ -149,6 +153,11 @@ impl State {
         }
         if from != state || first || (news && !state.ended()) {
             let text = job.reason.as_ref().map(|reason| reason.text.clone()).unwrap_or_default();
+            // Which watch delivers first, that of Pods or that of what they belong to, is nobody's concern.
+            let fleeting = job.history.back().is_some_and(|last| now.saturating_sub(last.time) <= MOMENT);
+            if fleeting && !job.state.ended() && was == Some(ReasonClass::GroupNotFound) {
+                job.history.pop_back();
+            }
             if job.history.len() >= HISTORY_MAX {
                 job.history.remove(1);
             }
