@@ -38,10 +38,22 @@ impl Selector {
             ))
         };
         let mut terms = Vec::new();
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
         for term in split(text, "labelSelector")? {
             let (key, demand) = label_term(term).ok_or_else(|| bad(term))?;
             if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)) {
                 return Err(bad(term));
+            }
+            if let Demand::In(values) | Demand::NotIn(values) = &demand
+                && let Some(value) = values.iter().find(|value| !is_label_value(value))
+            {
+                return Err(Refusal::BadRequest(format!(
+                    "labelSelector: no label has the value '{}': want at most 63 letters, digits, '-', '_' and '.', \
+                     starting and ending with a letter or digit",
+                    shortened(value)
+                )));
             }
             terms.push((key.to_owned(), demand));
         }
@@ -51,7 +63,8 @@ impl Selector {
     /// Parses `a=b,c!=d`; only the fields in `known` may be asked for.
     pub(super) fn fields(text: &str, known: &[&str]) -> Result<Self, Refusal> {
         let mut terms = Vec::new();
-        for term in split(text, "fieldSelector")? {
+        // Unlike those of labels, empty terms are passed over, as kube-apiserver does.
+        for term in split(text, "fieldSelector")?.into_iter().filter(|term| !term.is_empty()) {
             let (key, value, negative) = equation(term).ok_or_else(|| {
                 Refusal::BadRequest(format!(
                     "fieldSelector: can't read '{}': write FIELD=VALUE or FIELD!=VALUE, with commas between",
@@ -99,7 +112,16 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// The terms between commas that are not inside parentheses; empty ones are left out.
+/// Whether a label can have it.
+fn is_label_value(text: &str) -> bool {
+    let ends = |byte: Option<u8>| byte.is_none_or(|byte| byte.is_ascii_alphanumeric());
+    text.len() <= 63
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && ends(text.bytes().next())
+        && ends(text.bytes().next_back())
+}
+
+/// The terms between commas that are not inside parentheses.
 fn split<'a>(text: &'a str, what: &str) -> Result<Vec<&'a str>, Refusal> {
     if text.len() > MAX_BYTES {
         return Err(Refusal::BadRequest(format!("{what}: longer than {MAX_BYTES} bytes")));
@@ -118,7 +140,7 @@ fn split<'a>(text: &'a str, what: &str) -> Result<Vec<&'a str>, Refusal> {
         }
     }
     terms.push(&text[start..]);
-    let terms: Vec<&str> = terms.into_iter().map(str::trim).filter(|term| !term.is_empty()).collect();
+    let terms: Vec<&str> = terms.into_iter().map(str::trim).collect();
     if terms.len() > MAX_TERMS {
         return Err(Refusal::BadRequest(format!("{what}: more than {MAX_TERMS} terms")));
     }
@@ -180,6 +202,8 @@ mod tests {
             ("!none", true),
             ("app=sim,tier=iron", false),
             ("app in (a,b),tier", false),
+            ("app in (,sim)", true),
+            ("app=", false),
         ] {
             assert_eq!(Selector::labels(text).unwrap().accepts_labels(&have), expected, "{text}");
         }
@@ -187,7 +211,26 @@ mod tests {
 
     #[test]
     fn unreadable_selectors_are_refused() {
-        for bad in ["a in b", "a in (b", "=", "a b", "a like (x)", "k;=v", "in (a)"] {
+        for bad in [
+            "a in b",
+            "a in (b",
+            "=",
+            "===",
+            "a b",
+            "a like (x)",
+            "k;=v",
+            "in (a)",
+            "a=b=c",
+            "a===b",
+            "a=b c",
+            ",",
+            "a=b,",
+            "a,,b",
+            "!",
+            "!=x",
+            "a=-b",
+            "a in (b c)",
+        ] {
             assert!(matches!(Selector::labels(bad), Err(Refusal::BadRequest(_))), "{bad}");
         }
         let huge = "a=b,".repeat(100_000);
@@ -198,6 +241,7 @@ mod tests {
 
     #[test]
     fn unknown_fields_are_refused_with_those_that_exist() {
+        assert!(Selector::fields(" ,node=n1,", &["node"]).unwrap().accepts(|_| vec!["n1"]));
         let refusal = Selector::fields("spec.color=red", &["metadata.name", "node"]).unwrap_err();
         assert_eq!(
             refusal.to_string(),
