@@ -37,7 +37,7 @@ pub enum Command {
 #[derive(Clone, Debug, Args)]
 pub struct CommonOptions {
     /// Where the HTTP API listens [default: 127.0.0.1:8181; in standalone mode a free port].
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,
     /// Holds server.json (address and token, only for its owner to read) and the journal
     /// [default: $`XDG_STATE_HOME/fluxion`].
@@ -75,9 +75,17 @@ pub struct TryOptions {
     pub keep: bool,
 }
 
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write ADDRESS:PORT, e.g. 127.0.0.1:8181".to_owned())
+}
+
 fn speed(text: &str) -> Result<f64, String> {
     let speed: f64 = text.parse().map_err(|_| "write a number such as 10".to_owned())?;
     if (1.0..=1000.0).contains(&speed) { Ok(speed) } else { Err("want 1 to 1000".to_owned()) }
+}
+
+fn lease_seconds(text: &str) -> Result<u16, String> {
+    text.parse().ok().filter(|seconds| (3..=600).contains(seconds)).ok_or_else(|| "want 3 to 600".to_owned())
 }
 
 #[derive(Clone, Debug, Args)]
@@ -97,7 +105,7 @@ pub struct ClusterOptions {
     #[arg(long, value_name = "NAME", default_value = "fluxion-inspector")]
     pub lease: String,
     /// Seconds after which the Lease of an inspector that is not heard of is taken over.
-    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u16).range(3..=600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = lease_seconds)]
     pub lease_seconds: u16,
 }
 

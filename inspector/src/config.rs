@@ -121,12 +121,24 @@ pub fn parse(file: &str, text: &str) -> Result<Settings, ConfigError> {
         });
     let read = read.map_err(|error| {
         let line = error.location().map(|location| location.line());
-        let what = error.to_string();
+        let what = worded(&error.to_string());
         // Where the field is the file itself, there is nothing to name.
         let message = if field == "." || field.is_empty() { what } else { format!("{field}: {what}") };
         ConfigError::Syntax { file: file.to_owned(), line, message }
     })?;
     settings(file, read)
+}
+
+/// What the reader of YAML says in the words of a user, and without the place, which is named already.
+fn worded(told: &str) -> String {
+    let told = told.rsplit_once(" at line ").map_or(told, |(what, _)| what);
+    match told {
+        "invalid u64" => "want a whole number, 0 or more".to_owned(),
+        "invalid u32" => format!("want a whole number from 0 to {}", u32::MAX),
+        "expected sequence start" => "want a list, e.g. [a, b]".to_owned(),
+        "expected mapping start" => "want a mapping, e.g. {key: value}".to_owned(),
+        other => other.to_owned(),
+    }
 }
 
 fn value(file: &str, field: impl Into<String>, message: impl Into<String>) -> ConfigError {

@@ -15,6 +15,8 @@ pub enum StateDirError {
     NoPlace,
     #[error("{path}: another inspector is running with this state folder; end it or use another --state-dir")]
     InUse { path: PathBuf },
+    #[error("{path} is no folder: choose another --state-dir")]
+    NoFolder { path: PathBuf },
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
     #[error("no random numbers to make a token of")]
@@ -37,6 +39,9 @@ impl StateDir {
             None => server_file::state_dir().ok_or(StateDirError::NoPlace)?,
         };
         let failed = |source| StateDirError::Io { path: path.clone(), source };
+        if path.exists() && !path.is_dir() {
+            return Err(StateDirError::NoFolder { path });
+        }
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(failed)?;
         let path = path.canonicalize().map_err(failed)?;
         let failed = |source| StateDirError::Io { path: path.join("lock"), source };
@@ -135,6 +140,7 @@ mod tests {
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         let read: ServerFile = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         assert_eq!(read, said);
+        assert!(matches!(StateDir::claim(Some(&file)), Err(StateDirError::NoFolder { .. })));
         drop(claimed);
         assert!(!file.exists());
         StateDir::claim(Some(&path)).unwrap();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use fluxion_core::duration::InvalidDuration;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// Whole seconds, at least 1.
@@ -20,7 +21,16 @@ impl<'de> Deserialize<'de> for Seconds {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Seconds, E> {
-                fluxion_core::duration::parse(text).map(Seconds).map_err(E::custom)
+                fluxion_core::duration::parse(text).map(Seconds).map_err(|error| match error {
+                    // What that would mean for a job has no place here.
+                    InvalidDuration::Zero(text) => {
+                        E::custom(format!("{text:?} is no time at all: want 1s or more"))
+                    }
+                    InvalidDuration::Infinite(text) => {
+                        E::custom(format!("{text:?} is no number: want e.g. 90s or 2d"))
+                    }
+                    other => E::custom(other),
+                })
             }
 
             fn visit_i64<E: Error>(self, number: i64) -> Result<Seconds, E> {

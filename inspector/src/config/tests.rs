@@ -27,7 +27,7 @@ fn what_is_set_wins_over_the_defaults() {
 
 #[test]
 fn errors_name_the_line_the_field_and_what_is_allowed() {
-    let cases: [(&str, &[&str]); 14] = [
+    let cases: [(&str, &[&str]); 19] = [
         ("queues:\n- name: a\n  polcy: easy\n", &["c.yaml, line 3", "queues[0]", "polcy", "nodePolicy"]),
         ("queues:\n- name: a\n  policy: fair\n", &["line 3", "queues[0].policy", "fair", "conservative"]),
         ("queue: []\n", &["line 1", "queue", "schedulerNames"]),
@@ -35,7 +35,21 @@ fn errors_name_the_line_the_field_and_what_is_allowed() {
         ("queues: [{name: A_b}]\n", &["queues[0].name", "'A_b' is no name"]),
         ("queues: [{name: a}, {name: a}]\n", &["queues[1].name", "two queues 'a'"]),
         ("queues: [{name: a, queueDepth: 0}]\n", &["queues[0].queueDepth", "at least 1"]),
-        ("queues: [{name: a, queueDepth: -1}]\n", &["queues[0].queueDepth"]),
+        (
+            "queues: [{name: a, queueDepth: -1}]\n",
+            &["line 1: queues[0].queueDepth: want a whole number, 0 or more (examples"],
+        ),
+        ("queues: 5\n", &["line 1: queues: want a list, e.g. [a, b] (examples"]),
+        ("limits: 5\n", &["line 1: limits: want a mapping"]),
+        (
+            "limits: {groupSizeMax: 99999999999}\n",
+            &["limits.groupSizeMax: want a whole number from 0 to 4294967295"],
+        ),
+        (
+            "bindDeadline: 0s\n",
+            &["line 1: bindDeadline: \"0s\" is no time at all: want 1s or more (examples"],
+        ),
+        ("limits: {keepEnded: inf}\n", &["limits.keepEnded: \"inf\" is no number: want e.g. 90s or 2d"]),
         ("queues: [{name: a, reservationDepth: 0}]\n", &["queues[0].reservationDepth", "1 to max"]),
         (
             "queues: [{name: a, reservationDepth: 9, maxReservationDepth: 8}]\n",

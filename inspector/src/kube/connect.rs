@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 /// Why it is not.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    #[error("{path}: {source}")]
-    Kubeconfig { path: PathBuf, source: kube::config::KubeconfigError },
+    #[error("kubeconfig {}: {why}", path.display())]
+    Kubeconfig { path: PathBuf, why: String },
     #[error("no cluster to connect to: {0}; give --kubeconfig, or run in a Pod")]
     Infer(#[from] kube::config::InferConfigError),
     #[error("kubeconfig: {0}")]
@@ -36,11 +36,9 @@ pub async fn connect(
     let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
     let mut config = match kubeconfig {
         Some(path) => {
-            let read = Kubeconfig::read_from(&path)
-                .map_err(|source| ConnectError::Kubeconfig { path: path.clone(), source })?;
-            Config::from_custom_kubeconfig(read, &options)
-                .await
-                .map_err(|source| ConnectError::Kubeconfig { path, source })?
+            let bad = |error| ConnectError::Kubeconfig { path: path.clone(), why: why(error) };
+            let read = Kubeconfig::read_from(&path).map_err(bad)?;
+            Config::from_custom_kubeconfig(read, &options).await.map_err(bad)?
         }
         None if options.context.is_some() => Config::from_kubeconfig(&options).await?,
         None => Config::infer().await?,
@@ -54,4 +52,12 @@ pub async fn connect(
         .map_err(|source| ConnectError::Unreachable { url: url.clone(), source })?;
     tracing::info!(%url, version = version.git_version, "connected");
     Ok(Connection { client, namespace, url })
+}
+
+/// What is wrong, without the path: whoever shows this names it.
+fn why(error: KubeconfigError) -> String {
+    match error {
+        KubeconfigError::ReadConfig(error, _) => error.to_string(),
+        other => other.to_string(),
+    }
 }
