@@ -105,7 +105,7 @@ fn read(body: &[u8], namespace: &str) -> Result<Vec<Object>, Refusal> {
 fn refusal(error: NotTaken) -> Refusal {
     match error {
         NotTaken::Store(StoreError::Exists(_) | StoreError::Full) => Refusal::Conflict(error.to_string()),
-        NotTaken::Store(StoreError::Invalid { .. }) | NotTaken::SubmitAt { .. } => {
+        NotTaken::Store(StoreError::Invalid { .. }) | NotTaken::Annotation { .. } => {
             Refusal::BadRequest(error.to_string())
         }
         NotTaken::Stopped => Refusal::Unavailable("the inspector is shutting down"),

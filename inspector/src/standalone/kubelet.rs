@@ -4,6 +4,7 @@
 //! its controller's), else at the planned end of its allocation; its `activeDeadlineSeconds` ends it as a real
 //! kubelet would. Time is an argument; nothing here waits.
 
+use fluxion_core::duration::InvalidDuration;
 use fluxion_core::model::AllocationRecord;
 use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
 
@@ -80,11 +81,19 @@ fn end(pod: &Pod, controller: Option<&Object>) -> Option<(i64, Step)> {
     }
 }
 
-/// Seconds it runs; a text that is no duration says nothing.
+/// Seconds it runs; what is no duration was refused before.
 fn run_time(pod: &Pod, controller: Option<&Object>) -> Option<i64> {
     let own = pod.metadata.annotations.as_ref().and_then(|annotations| annotations.get(RUN_TIME));
     let text = own.map(String::as_str).or_else(|| controller?.annotation(RUN_TIME))?;
-    fluxion_core::duration::parse(text).ok()
+    span(text).ok()
+}
+
+/// Seconds of an annotation: a duration, or none at all (`0`, `0s`).
+pub fn span(text: &str) -> Result<i64, InvalidDuration> {
+    match fluxion_core::duration::parse(text) {
+        Err(InvalidDuration::Zero(_)) => Ok(0),
+        other => other,
+    }
 }
 
 fn planned_end(pod: &Pod) -> Option<i64> {
@@ -174,7 +183,8 @@ mod tests {
         let record = format!(r#"{{"job":"pod.p","start":{NOW},"plannedEnd":{},"size":1}}"#, NOW + 600);
         let planned = running(json!({ALLOCATION: record}), json!({"activeDeadlineSeconds": 600}));
         assert_eq!(next(&planned, None, 60), Some((NOW + 600, Step::Succeed)));
-        assert_eq!(next(&running(json!({RUN_TIME: "soon"}), json!({})), None, 60), None, "it runs for ever");
+        let short = running(json!({RUN_TIME: "0s"}), json!({}));
+        assert_eq!(next(&short, None, 60), Some((NOW, Step::Succeed)), "it ends at once");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! Every error names file, document and field. Kinds that standalone mode has no use for are reported and
 //! passed over. Knows nothing about what is done with the objects.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::fs;
 use std::io::Read;
@@ -11,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::object::{NotAnObject, Object};
+use super::store::{NameKey, submission_key};
 use super::unknown_fields::unknown_fields;
 
 /// The largest file that is read, in bytes (about 10,000 nodes as kubectl prints them).
@@ -71,8 +74,10 @@ pub struct Document {
 pub struct Manifests {
     /// In the order of the files.
     pub documents: Vec<Document>,
-    /// One line each: kinds passed over, fields that no Kubernetes API has.
+    /// One line each: kinds and second objects of one name passed over, fields that no Kubernetes API has.
     pub warnings: Vec<String>,
+    /// Where each name was met first.
+    places: BTreeMap<NameKey, Place>,
 }
 
 impl Manifests {
@@ -162,6 +167,16 @@ impl Manifests {
                 if meta.name.as_deref().unwrap_or_default().is_empty() && meta.generate_name.is_none() {
                     let path = "metadata.name".to_owned();
                     return Err(ManifestError::Field { place, path, message: "missing".to_owned() });
+                }
+                if meta.name.is_some() {
+                    match self.places.entry(submission_key(&object)) {
+                        Entry::Vacant(free) => drop(free.insert(place.clone())),
+                        Entry::Occupied(first) => {
+                            let first = first.get();
+                            self.warnings.push(format!("{place}: passed over, the name is taken by {first}"));
+                            return Ok(());
+                        }
+                    }
                 }
                 for path in unknown_fields(&value, &object.to_value()) {
                     self.warnings.push(format!("{place}: unknown field {path} is ignored"));
@@ -288,6 +303,26 @@ mod tests {
             [
                 "cluster.yaml, document 1 (ConfigMap/c): passed over, standalone mode has no use for ConfigMap (v1)",
                 "cluster.yaml, document 2 (Pod/p): unknown field spec.containers[0].resoures is ignored",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_second_object_of_a_name_is_passed_over_and_told() {
+        let pod = |meta: &str| {
+            format!(
+                "{{apiVersion: v1, kind: Pod, metadata: {{{meta}}}, spec: {{containers: [{{name: c}}]}}}}"
+            )
+        };
+        let names =
+            ["name: p", "name: p, namespace: default", "name: p, namespace: other", "generateName: p-"];
+        let text: Vec<String> = names.into_iter().chain(["generateName: p-"]).map(pod).collect();
+        let got = read(&text.join("\n---\n")).unwrap();
+        assert_eq!(got.documents.len(), 4);
+        assert_eq!(
+            got.warnings,
+            [
+                "cluster.yaml, document 2 (Pod/p): passed over, the name is taken by cluster.yaml, document 1 (Pod/p)"
             ]
         );
     }

@@ -167,6 +167,18 @@ impl Object {
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.meta().annotations.as_ref()?.get(key).map(String::as_str)
     }
+
+    /// An annotation of the Pods that are made of it.
+    pub fn annotation_of_pods(&self, key: &str) -> Option<&str> {
+        let template = match self {
+            Self::Job(job) => &job.spec.as_ref()?.template,
+            Self::Deployment(deployment) => &deployment.spec.template,
+            Self::ReplicaSet(set) => set.spec.template.as_ref()?,
+            Self::StatefulSet(set) => &set.spec.template,
+            Self::Node(_) | Self::Pod(_) | Self::PodGroup(_) | Self::PriorityClass(_) => return None,
+        };
+        template.metadata.as_ref()?.annotations.as_ref()?.get(key).map(String::as_str)
+    }
 }
 
 /// Deserializes with the path of whatever does not fit.

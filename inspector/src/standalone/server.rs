@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::cluster::Cluster;
 use super::feed;
+use super::kubelet::{self, RUN_TIME};
 use super::object::Object;
-use super::store::{Change, NameKey, StoreError, called, name_key};
+use super::store::{Change, NameKey, StoreError, called, name_key, submission_key};
 use crate::engine::{Clock, EngineHandle};
 use crate::journal::{Batch, Journal, JournalError, Kept, ObjectRow, Submission};
 
@@ -43,8 +44,8 @@ pub enum Taken {
 pub enum NotTaken {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("{object}: annotation {SUBMIT_AT}: {problem}")]
-    SubmitAt { object: String, problem: String },
+    #[error("{object}: annotation {key}: {problem}")]
+    Annotation { object: String, key: &'static str, problem: String },
     #[error("the server is shutting down")]
     Stopped,
 }
@@ -157,14 +158,18 @@ impl Server {
         if once && self.known.contains(&key) {
             return Ok(Taken::Known { called });
         }
+        let span = |key: &'static str, text: &str| {
+            kubelet::span(text).map_err(|problem| NotTaken::Annotation {
+                object: called.clone(),
+                key,
+                problem: problem.to_string(),
+            })
+        };
+        for text in [object.annotation(RUN_TIME), object.annotation_of_pods(RUN_TIME)].into_iter().flatten() {
+            span(RUN_TIME, text)?;
+        }
         if let Some(delay) = object.annotation(SUBMIT_AT) {
-            let delay = match delay {
-                "0" | "0s" => 0,
-                text => fluxion_core::duration::parse(text).map_err(|problem| NotTaken::SubmitAt {
-                    object: called.clone(),
-                    problem: problem.to_string(),
-                })?,
-            };
+            let delay = span(SUBMIT_AT, delay)?;
             let due = now.saturating_add(delay);
             if due > now {
                 let body = Some(object.to_value().to_string());
@@ -322,16 +327,6 @@ pub struct Wishes(mpsc::Receiver<Wish>);
 pub fn wishes() -> (SubmitHandle, Wishes) {
     let (sender, receiver) = mpsc::channel(TURN_MAX);
     (SubmitHandle(sender), Wishes(receiver))
-}
-
-/// The name under which it was handed in; with a generated name, the beginning of that.
-fn submission_key(object: &Object) -> NameKey {
-    let (resource, namespace, name) = name_key(object);
-    let namespace =
-        if namespace.is_empty() && object.namespaced() { "default".to_owned() } else { namespace };
-    let start = object.meta().generate_name.as_deref().unwrap_or_default();
-    let name = if name.is_empty() { format!("{start}*") } else { name };
-    (resource, namespace, name)
 }
 
 /// The node that a Pod holds something on.

@@ -226,6 +226,16 @@ pub fn name_key(object: &Object) -> NameKey {
     (resource, object.namespace().to_owned(), object.name().to_owned())
 }
 
+/// The name under which it was handed in; with a generated name, the beginning of that.
+pub fn submission_key(object: &Object) -> NameKey {
+    let (resource, namespace, name) = name_key(object);
+    let namespace =
+        if namespace.is_empty() && object.namespaced() { "default".to_owned() } else { namespace };
+    let start = object.meta().generate_name.as_deref().unwrap_or_default();
+    let name = if name.is_empty() { format!("{start}*") } else { name };
+    (resource, namespace, name)
+}
+
 /// Uid of the owner that is the controller.
 pub fn controller_uid(object: &Object) -> Option<Uid> {
     let owners = object.meta().owner_references.as_ref()?;
