@@ -1,5 +1,6 @@
 //! A cluster to play with: a real control plane with fake nodes, until Ctrl-C.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -7,6 +8,14 @@ use clap::Parser;
 use fluxion_tests::nodes::{self, NodeSpec};
 use fluxion_tests::tools::Tool;
 use fluxion_tests::{Cluster, Options};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Writes a line. Whoever reads it may be gone (`| tee`, at Ctrl-C): that is no reason to leave things behind.
+macro_rules! say {
+    ($($text:tt)*) => {
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    };
+}
 
 /// Starts a real Kubernetes control plane with fake nodes on this machine, and ends it at Ctrl-C.
 #[derive(Parser)]
@@ -57,21 +66,34 @@ async fn main() -> Result<()> {
         kubeconfig = std::fs::canonicalize(path).with_context(|| format!("finding {}", path.display()))?;
     }
     let seconds = started.elapsed().as_secs_f64();
-    println!("A control plane with {} nodes is up ({seconds:.0} s). In another terminal:\n", arguments.nodes);
-    println!("  export KUBECONFIG={}", kubeconfig.display());
-    println!("  export PATH={}:$PATH   # kubectl of the same version", folder(&cluster, Tool::Kubectl));
-    println!("  fluxion-inspector cluster --kubeconfig $KUBECONFIG &");
-    println!("  kubectl get nodes");
-    println!("  kubectl fluxion tui\n");
-    println!("Pods with schedulerName: fluxion are taken by the inspector. A Pod ends after its annotation");
-    println!("fluxion.flux-framework.org/run-time (e.g. 30s), or when its activeDeadlineSeconds are over.");
-    println!("Ctrl-C ends the cluster and removes all of it.");
-    tokio::signal::ctrl_c().await.context("waiting for Ctrl-C")?;
-    println!("ending …");
+    say!("A control plane with {} nodes is up ({seconds:.0} s). In another terminal:\n", arguments.nodes);
+    say!("  export KUBECONFIG={}", kubeconfig.display());
+    say!("  export PATH={}:$PATH   # kubectl of the same version", folder(&cluster, Tool::Kubectl));
+    say!("  fluxion-inspector cluster --kubeconfig $KUBECONFIG &");
+    say!("  kubectl get nodes");
+    say!("  kubectl fluxion tui\n");
+    say!("Pods with schedulerName: fluxion are taken by the inspector. A Pod ends after its annotation");
+    say!("fluxion.flux-framework.org/run-time (e.g. 30s), or when its activeDeadlineSeconds are over.");
+    say!("Ctrl-C ends the cluster and removes all of it.");
+    asked_to_end().await?;
+    say!("ending …");
     drop(cluster);
     if let Some(path) = &arguments.kubeconfig {
         // What it points at is gone.
         let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+/// Waits for Ctrl-C, or whatever else asks a program to end.
+async fn asked_to_end() -> Result<()> {
+    let caught = |kind| signal(kind).context("waiting for Ctrl-C");
+    let (mut interrupt, mut terminate) = (caught(SignalKind::interrupt())?, caught(SignalKind::terminate())?);
+    let mut hang_up = caught(SignalKind::hangup())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hang_up.recv() => {}
     }
     Ok(())
 }
