@@ -15,7 +15,7 @@ use fluxion_api::server_file::{ServerFile, state_dir};
 
 use crate::cli::Connection;
 use crate::failure::Failure;
-use from_file::FromFile;
+use from_file::{FromFile, Source};
 
 pub use through_cluster::{ThroughCluster, cluster};
 
@@ -36,17 +36,25 @@ pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
     if let Some(url) = &flags.server {
         return direct(flags, url);
     }
-    if flags.kubeconfig.is_some() || flags.context.is_some() {
-        return through(flags).await;
-    }
-    if let Some(url) = std::env::var("FLUXION_SERVER").ok().filter(|url| !url.is_empty()) {
+    let named = flags.kubeconfig.is_some() || flags.context.is_some();
+    let url = std::env::var("FLUXION_SERVER").ok().filter(|url| !url.is_empty() && !named);
+    if let Some(url) = url {
         return direct(flags, &url);
+    }
+    if let Some(path) = &flags.certificate_authority {
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("--certificate-authority {} says nothing without --server URL", path.display()),
+        ));
+    }
+    if named {
+        return through(flags).await;
     }
     let file = server_file();
     if let Some(path) = &file
-        && let Some(found) = read_server_file(path)?
+        && let Some(found) = standalone(flags, path)?
     {
-        return standalone(flags, path.clone(), found);
+        return Ok(found);
     }
     if kubeconfig_exists() {
         return through(flags).await;
@@ -72,20 +80,33 @@ async fn through(flags: &Connection) -> Result<Server, Failure> {
 fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
     let served =
         |client| Server { client, namespace: "default".to_owned(), note: own_token_note(flags, url) };
-    let token = match &flags.token_file {
-        Some(path) => Some(read_token(path)?),
-        None => match beside(url) {
-            Some((path, found)) => {
-                return Ok(served(Client::new(FromFile::new(path, found, true)?, flags.limit())));
-            }
-            None => None,
-        },
-    };
     let certificates = match &flags.certificate_authority {
+        Some(path) if url.starts_with("http:") => {
+            return Err(Failure::new(
+                Exit::Usage,
+                format!(
+                    "--certificate-authority {} says nothing about {url}: it is not https",
+                    path.display()
+                ),
+            ));
+        }
         Some(path) => Some(fs::read(path).map_err(|error| unreadable("the certificates", path, &error))?),
         None => None,
     };
-    Ok(served(Client::new(Direct::new(url, token, certificates.as_deref())?, flags.limit())))
+    let source = match &flags.token_file {
+        Some(path) => Some(Source::Url {
+            url: url.to_owned(),
+            token_file: path.clone(),
+            certificates: certificates.clone(),
+        }),
+        None => beside(url),
+    };
+    if let Some(source) = source
+        && let Some(client) = FromFile::new(source)?
+    {
+        return Ok(served(Client::new(client, flags.limit())));
+    }
+    Ok(served(Client::new(Direct::new(url, None, certificates.as_deref())?, flags.limit())))
 }
 
 /// Said to who acts as another user towards a server that knows only the holder of its token.
@@ -95,13 +116,16 @@ fn own_token_note(flags: &Connection, url: &str) -> Option<String> {
 }
 
 /// The inspector of this machine, when it is the one at this address; its token is then known.
-fn beside(url: &str) -> Option<(PathBuf, ServerFile)> {
+fn beside(url: &str) -> Option<Source> {
     let path = server_file()?;
     let found = read_server_file(&path).ok()??;
-    (found.url.trim_end_matches('/') == url.trim_end_matches('/')).then_some((path, found))
+    let same = found.url.trim_end_matches('/') == url.trim_end_matches('/');
+    same.then_some(Source::ServerFile { path, only: Some(found.url), token_file: None })
 }
 
-fn standalone(flags: &Connection, path: PathBuf, found: ServerFile) -> Result<Server, Failure> {
+/// The inspector that `server.json` names, if there is such a file.
+fn standalone(flags: &Connection, path: &Path) -> Result<Option<Server>, Failure> {
+    let Some(found) = read_server_file(path)? else { return Ok(None) };
     let note = is_of_another_cluster(&found).then(|| {
         format!(
             "asking the inspector at {} (from {}), not the cluster of KUBECONFIG; --context NAME asks that one",
@@ -110,11 +134,10 @@ fn standalone(flags: &Connection, path: PathBuf, found: ServerFile) -> Result<Se
         )
     });
     let note = note.or_else(|| own_token_note(flags, &found.url));
-    let client = match &flags.token_file {
-        Some(token) => Client::new(Direct::new(&found.url, Some(read_token(token)?), None)?, flags.limit()),
-        None => Client::new(FromFile::new(path, found, false)?, flags.limit()),
-    };
-    Ok(Server { client, namespace: "default".to_owned(), note })
+    let source =
+        Source::ServerFile { path: path.to_owned(), only: None, token_file: flags.token_file.clone() };
+    let client = FromFile::new(source)?.map(|client| Client::new(client, flags.limit()));
+    Ok(client.map(|client| Server { client, namespace: "default".to_owned(), note }))
 }
 
 /// Whether a user who has set `KUBECONFIG` may have meant another cluster than the inspector's. An inspector

@@ -53,7 +53,7 @@ pub fn require_terminal() -> Result<(), Failure> {
 pub async fn run(client: Client, settings: Settings) -> Result<Exit, Failure> {
     require_terminal()?;
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let mut app = App::new(client.server(), Timestamp::now(), TimeZone::system());
+    let mut app = App::new(&client.server(), Timestamp::now(), TimeZone::system());
     app.colours = colours && anstream::ColorChoice::global() != anstream::ColorChoice::Never;
     let mut terminal = ratatui::try_init()?;
     let outside = feed::connect(client, settings);

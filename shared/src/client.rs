@@ -98,8 +98,8 @@ impl Client {
         Self { transport: Arc::new(transport), limit }
     }
 
-    /// What a person calls the server.
-    pub fn server(&self) -> &str {
+    /// What a person calls the server that is asked now.
+    pub fn server(&self) -> String {
         self.transport.server()
     }
 
@@ -145,7 +145,7 @@ impl Client {
             }
             if next == before || list.items.len() > MAX_ITEMS {
                 return Err(Error::Foreign {
-                    server: self.server().to_owned(),
+                    server: self.server(),
                     why: format!("its list of {} never ends", T::PLURAL),
                 });
             }
@@ -177,7 +177,7 @@ impl Client {
         path::push_query(&mut path, "watch", "true");
         path::push_query(&mut path, "allowWatchBookmarks", "true");
         path::push_query(&mut path, "resourceVersion", resource_version);
-        let server = self.server().to_owned();
+        let server = self.server();
         let call = Call { method: Method::Get, path, body: Vec::new() };
         let answer = self
             .within(async {
@@ -257,13 +257,13 @@ impl Client {
     async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
         tokio::time::timeout(self.limit, work)
             .await
-            .map_err(|_| Error::TimedOut { server: self.server().to_owned(), limit: self.limit })
+            .map_err(|_| Error::TimedOut { server: self.server(), limit: self.limit })
     }
 
     async fn refusal(&self, answer: Answer) -> Error {
         let (code, retry_after) = (answer.status, answer.retry_after);
         match self.read(answer, 1 << 20).await {
-            Ok(body) => Error::from_answer(self.server(), code, retry_after, &body),
+            Ok(body) => Error::from_answer(&self.server(), code, retry_after, &body),
             Err(error) => error,
         }
     }
@@ -273,7 +273,7 @@ impl Client {
         while let Some(chunk) = answer.body.next().await {
             let chunk = chunk?;
             if body.len() + chunk.len() > limit {
-                return Err(Error::TooLarge { server: self.server().to_owned(), limit });
+                return Err(Error::TooLarge { server: self.server(), limit });
             }
             body.extend_from_slice(&chunk);
         }
@@ -281,7 +281,7 @@ impl Client {
     }
 
     fn foreign(&self, why: &str) -> Error {
-        Error::Foreign { server: self.server().to_owned(), why: why.to_owned() }
+        Error::Foreign { server: self.server(), why: why.to_owned() }
     }
 }
 

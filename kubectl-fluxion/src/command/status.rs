@@ -31,5 +31,5 @@ pub async fn report(client: &Client) -> Result<StatusReport, Error> {
     let (queues, nodes) = (queues?, nodes?);
     // Not everybody may see the audit, and the rest is worth showing without it.
     let findings = audit.ok().map(|audit| audit.findings);
-    Ok(StatusReport::new(client.server(), &queues.metadata, &nodes.items, queues.items, findings))
+    Ok(StatusReport::new(&client.server(), &queues.metadata, &nodes.items, queues.items, findings))
 }

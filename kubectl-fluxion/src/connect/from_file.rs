@@ -1,33 +1,77 @@
-//! Asks the inspector that a `server.json` names, and reads that file again when the inspector was started
-//! anew: it then has another token, and perhaps another address.
+//! Asks an inspector that files tell of (`server.json`, a file with a token), and reads them again when it was
+//! started anew: it then has another token, and perhaps another address.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fluxion_api::client::{Answer, Call, Direct, Error, Transport};
-use fluxion_api::server_file::ServerFile;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::read_server_file;
+use super::{read_server_file, read_token};
+use crate::failure::Failure;
 
-/// The inspector named by a file.
+/// Where address and token stand.
+pub(super) enum Source {
+    /// Both in a `server.json`, but for a token that stands in a file of its own. With `only`, an inspector
+    /// that has moved to another address is not followed.
+    ServerFile { path: PathBuf, only: Option<String>, token_file: Option<PathBuf> },
+    /// The address is given, the token stands in a file.
+    Url { url: String, token_file: PathBuf, certificates: Option<Vec<u8>> },
+}
+
+/// Whom to ask, and with what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Target {
+    url: String,
+    token: String,
+}
+
+impl Source {
+    /// What the files say now; `None` where there is no inspector to follow.
+    fn read(&self) -> Result<Option<Target>, Failure> {
+        match self {
+            Self::ServerFile { path, only, token_file } => {
+                let Some(found) = read_server_file(path)? else { return Ok(None) };
+                if only.as_ref().is_some_and(|only| *only != found.url) {
+                    return Ok(None);
+                }
+                let token = token_file.as_deref().map_or(Ok(found.token), read_token)?;
+                Ok(Some(Target { url: found.url, token }))
+            }
+            Self::Url { url, token_file, .. } => {
+                Ok(Some(Target { url: url.clone(), token: read_token(token_file)? }))
+            }
+        }
+    }
+
+    fn connect(&self, target: &Target) -> Result<Direct, Error> {
+        let certificates = match self {
+            Self::ServerFile { .. } => None,
+            Self::Url { certificates, .. } => certificates.as_deref(),
+        };
+        Direct::new(&target.url, Some(target.token.clone()), certificates)
+    }
+}
+
+/// The inspector that the files tell of.
 pub(super) struct FromFile {
-    path: PathBuf,
-    /// Only an inspector at this address is asked, whatever the file says.
-    only: Option<String>,
-    /// What it was called when the program started.
-    name: String,
-    current: Mutex<(ServerFile, Arc<Direct>)>,
+    source: Source,
+    current: Mutex<(Target, Arc<Direct>)>,
 }
 
 impl FromFile {
-    /// The inspector of `found`, which was read from `path`. With `only_there`, one that has moved to another
-    /// address is not followed.
-    pub(super) fn new(path: PathBuf, found: ServerFile, only_there: bool) -> Result<Self, Error> {
-        let direct = Arc::new(Direct::new(&found.url, Some(found.token.clone()), None)?);
-        let only = only_there.then(|| found.url.clone());
-        Ok(Self { path, only, name: found.url.clone(), current: Mutex::new((found, direct)) })
+    /// The inspector of `source` as it is now; `None` where it tells of none.
+    pub(super) fn new(source: Source) -> Result<Option<Self>, Failure> {
+        let Some(target) = source.read()? else { return Ok(None) };
+        let direct = source.connect(&target).map_err(|error| match &source {
+            Source::ServerFile { path, token_file: None, .. } => Failure::new(
+                fluxion_api::Exit::Other,
+                format!("{} can't be used: {error}; delete it and start the inspector again", path.display()),
+            ),
+            _ => error.into(),
+        })?;
+        Ok(Some(Self { source, current: Mutex::new((target, Arc::new(direct))) }))
     }
 
     fn current(&self) -> Arc<Direct> {
@@ -35,18 +79,16 @@ impl FromFile {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).1)
     }
 
-    /// The inspector that the file names now, if that is another one than before.
+    /// The inspector that the files name now, if that is another one than before.
     fn successor(&self) -> Option<Arc<Direct>> {
-        let found = read_server_file(&self.path).ok()??;
-        if self.only.as_ref().is_some_and(|only| *only != found.url) {
-            return None;
-        }
+        // Half-written files are read again at the next attempt.
+        let target = self.source.read().ok()??;
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.0 == found {
+        if current.0 == target {
             return None;
         }
-        let direct = Arc::new(Direct::new(&found.url, Some(found.token.clone()), None).ok()?);
-        *current = (found, Arc::clone(&direct));
+        let direct = Arc::new(self.source.connect(&target).ok()?);
+        *current = (target, Arc::clone(&direct));
         Some(direct)
     }
 }
@@ -66,7 +108,7 @@ impl Transport for FromFile {
         .boxed()
     }
 
-    fn server(&self) -> &str {
-        &self.name
+    fn server(&self) -> String {
+        self.current().server()
     }
 }

@@ -5,8 +5,9 @@ use fluxion_api::client::{Answer, Call, Error, Method, Transport};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
+use super::unreadable;
 use crate::cli::Connection;
 use crate::failure::Failure;
 
@@ -21,11 +22,12 @@ pub struct ThroughCluster {
 pub async fn cluster(flags: &Connection) -> Result<(ThroughCluster, String), Failure> {
     // Fails when one is installed already, which is as good.
     drop(rustls::crypto::ring::default_provider().install_default());
+    let of = flags.kubeconfig.as_ref().map_or_else(String::new, |path| format!(" {}", path.display()));
     let bad = |why: &dyn std::fmt::Display| {
         Failure::new(
             Exit::Other,
             format!(
-                "the kubeconfig can't be used: {why}; see `kubectl config view` and `kubectl config get-contexts`"
+                "the kubeconfig{of} can't be used: {why}; see `kubectl config view` and `kubectl config get-contexts`"
             ),
         )
     };
@@ -33,7 +35,10 @@ pub async fn cluster(flags: &Connection) -> Result<(ThroughCluster, String), Fai
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),
     }
-    .map_err(|error| bad(&error))?;
+    .map_err(|error| match error {
+        KubeconfigError::ReadConfig(error, path) => unreadable("the kubeconfig", &path, &error),
+        other => bad(&other),
+    })?;
     let options = KubeConfigOptions { context: flags.context.clone(), ..KubeConfigOptions::default() };
     let context = flags.context.clone().or_else(|| file.current_context.clone()).unwrap_or_default();
     let mut config =
@@ -127,7 +132,7 @@ impl Transport for ThroughCluster {
         .boxed()
     }
 
-    fn server(&self) -> &str {
-        &self.name
+    fn server(&self) -> String {
+        self.name.clone()
     }
 }

@@ -1,15 +1,15 @@
 //! Connects the live screen with the keyboard, the clock, signals and the server.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use crossterm::event::{Event, EventStream};
 use fluxion_api::client::{Change, Client, Error, Selection, follow};
 use fluxion_api::{Exit, FluxionJob, FluxionNode, FluxionQueue, ListMeta};
-use futures::{Stream, StreamExt, stream};
+use futures::{Stream, StreamExt, future, stream};
 use jiff::Timestamp;
 use tokio::sync::mpsc::{Sender, channel};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::Settings;
 use super::event_loop::Outside;
@@ -22,6 +22,8 @@ use crate::failure::Failure;
 const QUEUED: usize = 1024;
 /// How often queues and audit are asked for; they can't be watched together with the rest.
 const OVERVIEW: Duration = Duration::from_secs(2);
+/// A server that is silent for so long is said to be, though it is waited for as long as the user allows.
+const SILENCE: Duration = Duration::from_secs(3);
 
 type Messages = Pin<Box<dyn Stream<Item = Message> + Send>>;
 type Effects = Box<dyn FnMut(Effect) + Send>;
@@ -97,8 +99,12 @@ fn signals() -> impl Stream<Item = Message> + Send {
 }
 
 async fn jobs_into(sender: Sender<Message>, client: Client, selection: Selection) {
-    let mut changes = Box::pin(follow::<FluxionJob>(client, selection));
+    let mut changes = Box::pin(follow::<FluxionJob>(client.clone(), selection));
     while let Some(change) = changes.next().await {
+        // Whoever is started anew may be found elsewhere.
+        if matches!(change, Change::All(..)) && sender.send(Message::Server(client.server())).await.is_err() {
+            return;
+        }
         let message = match change {
             Change::All(ListMeta { role, .. }, jobs) => Message::AllJobs(jobs, role),
             Change::Set(job) => Message::Job(Box::new(job)),
@@ -137,7 +143,17 @@ async fn overview_into(sender: Sender<Message>, client: Client) {
     let mut lost = false;
     while !sender.is_closed() {
         ticks.tick().await;
-        let (queues, audit) = futures::join!(client.list::<FluxionQueue>(&all), client.audit());
+        let mut asked = pin!(future::join(client.list::<FluxionQueue>(&all), client.audit()));
+        let (queues, audit) = if let Ok(answers) = timeout(SILENCE, &mut asked).await {
+            answers
+        } else {
+            lost = true;
+            let error = Error::TimedOut { server: client.server(), limit: SILENCE };
+            if sender.send(Message::Lost(Source::Jobs, error)).await.is_err() {
+                return;
+            }
+            asked.await
+        };
         let message = match queues {
             Ok(queues) => {
                 if std::mem::take(&mut lost) && sender.send(Message::Alive(Source::Jobs)).await.is_err() {

@@ -27,6 +27,8 @@ pub enum Message {
     Resized,
     /// Time went on.
     Tick(Timestamp),
+    /// What the server is called that answers now.
+    Server(String),
     /// All jobs there are, and the server's role.
     AllJobs(Vec<FluxionJob>, String),
     Job(Box<FluxionJob>),

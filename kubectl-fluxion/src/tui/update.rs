@@ -68,6 +68,7 @@ fn learn(app: &mut App, message: Message) {
         *lost = None;
     };
     match message {
+        Message::Server(name) => app.server = name,
         Message::AllJobs(jobs, role) => {
             heard(&mut app.jobs.contact, &mut app.jobs.lost);
             app.role = role;

@@ -90,7 +90,9 @@ fn small_detail(frame: &mut Frame, area: Rect, app: &mut App, theme: Theme) {
     }
     let focus = app.focus;
     let Some(key) = app.cursor(focus).0.key().cloned() else {
-        frame.render_widget(Block::bordered().title("Detail").border_style(theme.dim()), area);
+        let block = Block::bordered().title("Detail").border_style(theme.dim());
+        let text = Paragraph::new(panes::nothing(app, focus)).style(theme.dim()).block(block);
+        frame.render_widget(text, area);
         return;
     };
     let known = app_parts(&app.jobs, &app.nodes, app.explained.as_ref());

@@ -113,6 +113,29 @@ fn wrong_command_lines() {
 }
 
 #[test]
+fn a_selector_that_is_none_is_a_wrong_command_line() {
+    let refuse = any(|| async { failure(400, "BadRequest", "labelSelector: can't read '==='") });
+    let mock = Mock::serve(Router::new().fallback(refuse));
+    for arguments in [&["jobs", "-l", "==="][..], &["queue", "-w", "-l", "==="], &["nodes", "-l", "==="]] {
+        let ran = mock.run(arguments);
+        assert_eq!(
+            (ran.code, ran.err.as_str()),
+            (2, "error: labelSelector: can't read '==='\n"),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn certificates_without_a_server_to_check_say_so() {
+    for more in [&[][..], &["--context", "c"], &["--server", "http://127.0.0.1:1"]] {
+        let ran = Ran::of(plugin().args(["queue", "--certificate-authority", "/ca.crt"]).args(more));
+        assert_eq!(ran.code, 2, "{more:?}: {}", ran.err);
+        assert!(ran.err.contains("--certificate-authority /ca.crt says nothing"), "{more:?}: {}", ran.err);
+    }
+}
+
+#[test]
 fn an_unknown_job_and_an_ambiguous_one() {
     let mock = Mock::sample();
     let ran = mock.run(&["explain", "job/lamps"]);
@@ -127,10 +150,29 @@ fn an_unknown_job_and_an_ambiguous_one() {
 fn a_broken_server_file() {
     let state = tempfile::tempdir().unwrap();
     std::fs::create_dir(state.path().join("fluxion")).unwrap();
-    std::fs::write(state.path().join("fluxion/server.json"), "{").unwrap();
-    let ran = Ran::of(plugin().env("XDG_STATE_HOME", state.path()).arg("queue"));
+    let file = state.path().join("fluxion/server.json");
+    let content = |url: &str, token: &str| {
+        format!(r#"{{"url": "{url}", "pid": 1, "clusterId": "c", "token": "{token}"}}"#)
+    };
+    for text in
+        ["{".to_owned(), "[]".to_owned(), content("nowhere", "t"), content("http://127.0.0.1:1", "a b")]
+    {
+        std::fs::write(&file, &text).unwrap();
+        let ran = Ran::of(plugin().env("XDG_STATE_HOME", state.path()).arg("queue"));
+        assert_eq!(ran.code, 1, "{text}");
+        let named = ran.err.contains(file.to_str().unwrap());
+        assert!(named && ran.err.contains("delete it"), "{text}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_kubeconfig_that_is_not_there_is_named_once() {
+    let ran = Ran::of(plugin().args(["queue", "--kubeconfig", "/nonexistent/config"]));
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("delete it"), "{}", ran.err);
+    assert_eq!(
+        ran.err,
+        "error: the kubeconfig in /nonexistent/config can't be read: no such file or directory\n"
+    );
 }
 
 #[test]

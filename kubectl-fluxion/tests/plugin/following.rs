@@ -9,11 +9,14 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Query;
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use fluxion_api::client::{Change, Client, Direct, Selection, follow};
+use fluxion_api::client::{Change, Client, Direct, Error, Selection, follow};
 use fluxion_api::{FluxionJob, WatchEvent};
 use futures::{StreamExt, stream};
+use kubectl_fluxion::cli::Connection;
+use kubectl_fluxion::connect::connect;
 
 use crate::mock::{Mock, failure, plugin};
 use crate::sample;
@@ -85,6 +88,41 @@ fn a_watched_queue_shows_what_leaves_it_and_waits_for_a_lost_server() {
     assert!(complaint.ends_with("waiting for it"), "{complaint}");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// Accepts one token, and another one from the second list on, as an inspector does that was started anew.
+fn restarted(lists: &'static AtomicUsize) -> Router {
+    let answer = move |headers: HeaderMap| async move {
+        let token = if lists.fetch_add(1, Ordering::SeqCst) == 0 { "Bearer old" } else { "Bearer new" };
+        if headers.get("authorization").is_some_and(|value| *value == *token) {
+            return axum::Json(sample::list(sample::jobs())).into_response();
+        }
+        failure(401, "Unauthorized", "the token is not the one in server.json")
+    };
+    Router::new().fallback(get(answer))
+}
+
+#[tokio::test]
+async fn a_file_with_a_token_is_read_again_when_the_server_wants_another_one() {
+    static LISTS: AtomicUsize = AtomicUsize::new(0);
+    let mock = tokio::task::spawn_blocking(|| Mock::serve(restarted(&LISTS))).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let token_file = folder.path().join("token");
+    std::fs::write(&token_file, "old").unwrap();
+    let flags = Connection {
+        server: Some(mock.url.clone()),
+        token_file: Some(token_file.clone()),
+        ..Connection::default()
+    };
+    let server = connect(&flags).await.unwrap();
+    let all = Selection::default();
+    let list = || server.client.list::<FluxionJob>(&all);
+    list().await.unwrap();
+    assert!(matches!(list().await, Err(Error::Unauthorized { .. })));
+    std::fs::write(&token_file, "new\n").unwrap();
+    list().await.unwrap();
+    assert_eq!(server.client.server(), mock.url);
+    tokio::task::spawn_blocking(move || drop(mock)).await.unwrap();
 }
 
 #[tokio::test]

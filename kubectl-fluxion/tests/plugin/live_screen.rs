@@ -222,9 +222,19 @@ fn a_lost_inspector_is_told_with_the_age_of_what_is_shown() {
     screen.send(Message::Lost(Source::Jobs, error));
     screen.send(Message::Tick("2026-03-01T12:00:42Z".parse().unwrap()));
     insta::assert_snapshot!("stale", screen.picture());
+    screen.send(Message::Server("http://127.0.0.1:9090".into()));
     screen.send(Message::AllJobs(sample::jobs(), "leader".into()));
     let picture = screen.picture();
-    assert!(!picture.contains("STALE") && picture.contains("(leader)"), "{picture}");
+    assert!(!picture.contains("STALE") && picture.contains("http://127.0.0.1:9090 (leader)"), "{picture}");
+}
+
+#[test]
+fn a_filter_that_selects_nothing_says_so_in_every_pane() {
+    let mut screen = Screen::sample(140, 30);
+    screen.press(KeyCode::Char('/'));
+    screen.type_in("no such thing");
+    let picture = screen.picture();
+    assert_eq!(picture.matches("nothing that the filter selects").count(), 4, "{picture}");
 }
 
 #[test]

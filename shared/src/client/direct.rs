@@ -121,8 +121,8 @@ impl Transport for Direct {
         .boxed()
     }
 
-    fn server(&self) -> &str {
-        &self.base
+    fn server(&self) -> String {
+        self.base.clone()
     }
 }
 

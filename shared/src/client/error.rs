@@ -52,7 +52,8 @@ impl Error {
     /// The exit code of a command that ends with this error.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::BadUrl { .. } => Exit::Usage,
+            // Only what the user wrote into a selector can make a request that is none.
+            Self::BadUrl { .. } | Self::Refused { code: 400, .. } => Exit::Usage,
             Self::Unreachable { .. } | Self::NotReady { .. } => Exit::Unreachable,
             Self::TimedOut { .. } => Exit::TimedOut,
             Self::Unauthorized { .. } | Self::Forbidden { .. } => Exit::Forbidden,

@@ -37,6 +37,6 @@ pub trait Transport: Send + Sync {
     /// Sends one request and waits for the head of the answer. It has no time limit of its own.
     fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, Error>>;
 
-    /// What a person calls the server: its URL, and how it was found if that isn't plain.
-    fn server(&self) -> &str;
+    /// What a person calls the server that is asked now: its URL, and how it was found if that isn't plain.
+    fn server(&self) -> String;
 }

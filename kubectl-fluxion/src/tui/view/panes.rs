@@ -54,7 +54,8 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &mut App, pane: Pane, the
 fn title(app: &App, pane: Pane) -> String {
     match pane {
         Pane::Nodes => {
-            let closed = app.nodes.objects.values().filter(|node| !node.status.eligible).count();
+            let listed = app.lists.nodes.iter().filter_map(|key| app.nodes.objects.get(key));
+            let closed = listed.filter(|node| !node.status.eligible).count();
             let closed = if closed == 0 { String::new() } else { format!(", {closed} closed") };
             format!("Nodes: {}{closed}, by {}", app.lists.nodes.len(), app.node_order.name())
         }
@@ -70,7 +71,8 @@ fn title(app: &App, pane: Pane) -> String {
     }
 }
 
-fn nothing(app: &App, pane: Pane) -> &'static str {
+/// Why a pane has no lines.
+pub(super) fn nothing(app: &App, pane: Pane) -> &'static str {
     let (loaded, refused) = match pane {
         Pane::Nodes => (app.nodes.contact.is_some(), app.nodes.lost.is_some()),
         _ => (app.jobs.contact.is_some(), false),
