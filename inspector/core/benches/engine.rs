@@ -178,6 +178,15 @@ fn main() {
         };
         measure("  the same again, nothing freed", 3, || books.clone(), again);
     }
+    println!("a conservative pass over the first of these jobs: each that waits gets a reservation");
+    let conservative = QueueConfig { policy: QueuePolicy::Conservative, ..easy.clone() };
+    for (name, load) in [("full cluster", 16), ("half full", 8)] {
+        let inventory = cluster(load, u64::MAX);
+        for count in [100, 300, 1_000] {
+            let run = |books: &mut Inventory| pass(books, &conservative, &jobs[..count], 100, u64::MAX, None);
+            measure(&format!("{count} jobs, {name}"), 1, || inventory.clone(), run);
+        }
+    }
     println!("one by one");
     let inventory = cluster(16, 10);
     measure("clone", 101, || (), |()| inventory.clone());

@@ -31,10 +31,11 @@ pub(crate) use book::Book;
 pub(crate) use domains::Domains;
 pub(crate) use eligibility::Eligibility;
 pub(crate) use reserving::NodeReservation;
-pub(crate) use timeline::planned_end;
+pub(crate) use timeline::{Timeline, planned_end};
 
 use columns::Columns;
 use cow::CowVec;
+use reserving::Reserved;
 
 /// Where a node's numbers lie; stays the same while the node, or somebody on it, is there.
 pub(crate) type NodeId = u32;
@@ -55,10 +56,10 @@ pub struct Inventory {
     columns: Columns,
     /// Node of each holder.
     holders: imbl::OrdMap<Arc<str>, NodeId>,
-    /// Planned ends that have a time, with whose they are, and what leaves with them.
-    ends: imbl::OrdMap<(i64, NodeId, Arc<str>), Quantities>,
+    /// Planned ends that have a time, with whose they are.
+    ends: imbl::OrdSet<(i64, NodeId, Arc<str>)>,
     reservations: imbl::OrdMap<u32, Arc<Reservation>>,
-    reserved: CowVec<Option<Arc<Vec<NodeReservation>>>>,
+    reserved: CowVec<Option<Arc<Reserved>>>,
     eligibility: eligibility::Sets,
     domains: domains::Cache,
     memberships: domains::Memberships,
@@ -98,7 +99,7 @@ impl Inventory {
 
     /// The earliest planned end of a holder, if any has one (epoch seconds; may be in the past for an overrun).
     pub fn next_end(&self) -> Option<i64> {
-        self.ends.get_min().map(|((until, ..), _)| *until)
+        self.ends.get_min().map(|(until, ..)| *until)
     }
 
     pub(crate) fn order(&self) -> &[NodeId] {
@@ -115,11 +116,6 @@ impl Inventory {
 
     pub(crate) fn name(&self, id: NodeId) -> Arc<str> {
         self.book(id).map_or_else(|| Arc::from(""), |book| book.name.clone())
-    }
-
-    /// Planned ends in order of time, with the node and what leaves it.
-    pub(crate) fn ends(&self) -> impl Iterator<Item = (i64, NodeId, &Quantities)> {
-        self.ends.iter().map(|((until, id, _), needs)| (*until, *id, needs))
     }
 
     pub(crate) fn columns(&self) -> &Columns {
@@ -143,6 +139,11 @@ impl Inventory {
 
     /// The book for change.
     fn book_mut(&mut self, id: NodeId) -> Option<&mut Book> {
+        if self.reserved.get(id).is_some_and(Option::is_some)
+            && let Some(reserved) = self.reserved.slot(id)
+        {
+            Arc::make_mut(reserved).timeline.take();
+        }
         self.books.slot(id).as_mut().map(Arc::make_mut)
     }
 

@@ -3,9 +3,10 @@
 //! Sums are `u128`, so that no number of holders can overflow them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::columns::Numbers;
+use super::timeline::Timeline;
 use super::{Hold, HoldKind, KindId, NodeSpec, Quantities};
 use crate::constraint::{HostPort, NodeFacts};
 
@@ -50,6 +51,8 @@ pub(crate) struct Book {
     sums: Vec<(KindId, Sums)>,
     /// Holders that have host ports.
     port_holders: u32,
+    /// Made when somebody asks.
+    timeline: OnceLock<Arc<Timeline>>,
 }
 
 fn lookup<T: Copy + Default>(pairs: &[(KindId, T)], kind: KindId) -> T {
@@ -74,11 +77,13 @@ impl Book {
             holds: Vec::new(),
             sums: Vec::new(),
             port_holders: 0,
+            timeline: OnceLock::new(),
         }
     }
 
     /// Puts the node's description in; `kinds` are the ids of its capacity and allocatable.
     pub(super) fn describe(&mut self, spec: Option<Arc<NodeSpec>>, offers: Vec<(KindId, Offer)>) {
+        self.timeline.take();
         self.facts = spec.as_ref().map_or_else(Arc::default, |spec| Arc::new(spec.facts()));
         self.spec = spec;
         self.offers = offers;
@@ -135,7 +140,13 @@ impl Book {
         Some(held)
     }
 
+    /// What is available when, by the planned ends of the holders.
+    pub(crate) fn timeline(&self) -> &Timeline {
+        self.timeline.get_or_init(|| Arc::new(Timeline::new(self)))
+    }
+
     fn count(&mut self, held: &Held, add: bool) {
+        self.timeline.take();
         let share = &held.hold;
         for (kind, quantity) in held.needs.iter() {
             let sums = slot(&mut self.sums, *kind);

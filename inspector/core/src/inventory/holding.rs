@@ -72,7 +72,7 @@ impl Inventory {
             needs.into()
         };
         if let Some(until) = hold.until {
-            self.ends.insert((until, id, holder.clone()), needs.clone());
+            self.ends.insert((until, id, holder.clone()));
         }
         self.holders.insert(holder.clone(), id);
         let touched = needs.clone();

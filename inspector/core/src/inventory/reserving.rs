@@ -1,7 +1,8 @@
 //! Reservations: what is promised to jobs that wait, from when to when.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use super::timeline::Timeline;
 use super::{Inventory, NodeId, Quantities};
 use crate::constraint::HostPort;
 use crate::matcher::gang::Placement;
@@ -29,6 +30,14 @@ pub(crate) struct NodeReservation {
     pub(crate) end: i64,
     pub(crate) needs: Quantities,
     pub(crate) ports: Vec<HostPort>,
+}
+
+/// What is reserved on one node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reserved {
+    pub(super) entries: Vec<NodeReservation>,
+    /// What is available when, made when somebody asks.
+    pub(super) timeline: OnceLock<Arc<Timeline>>,
 }
 
 impl Inventory {
@@ -63,7 +72,11 @@ impl Inventory {
                 needs: needs.into(),
                 ports: shape.ports.to_vec(),
             };
-            Arc::make_mut(self.reserved.slot(id).get_or_insert_default()).push(entry);
+            let reserved = Arc::make_mut(self.reserved.slot(id).get_or_insert_default());
+            if let Some(timeline) = reserved.timeline.get_mut() {
+                Arc::make_mut(timeline).reserve(&entry);
+            }
+            reserved.entries.push(entry);
             nodes.push(id);
         }
         nodes.dedup();
@@ -75,9 +88,11 @@ impl Inventory {
         let Some(reservation) = self.reservations.remove(&job) else { return };
         for id in &reservation.nodes {
             let slot = self.reserved.slot(*id);
-            if let Some(entries) = slot {
-                Arc::make_mut(entries).retain(|entry| entry.job != job);
-                if entries.is_empty() {
+            if let Some(reserved) = slot {
+                let reserved = Arc::make_mut(reserved);
+                reserved.timeline.take();
+                reserved.entries.retain(|entry| entry.job != job);
+                if reserved.entries.is_empty() {
                     *slot = None;
                 }
             }
@@ -103,6 +118,6 @@ impl Inventory {
     }
 
     pub(crate) fn reserved_on(&self, id: NodeId) -> &[NodeReservation] {
-        self.reserved.get(id).and_then(Option::as_ref).map_or(&[], |entries| entries.as_slice())
+        self.reserved.get(id).and_then(Option::as_ref).map_or(&[], |reserved| reserved.entries.as_slice())
     }
 }

@@ -150,7 +150,7 @@ impl Inventory {
         let ends =
             book.holds.iter().filter_map(|(holder, held)| Some((held.hold.until?, id, holder.clone())));
         for end in ends {
-            if !self.ends.contains_key(&end) {
+            if !self.ends.contains(&end) {
                 wrong.push(format!("node {name}: the planned end of {} is not known", end.2));
             }
         }

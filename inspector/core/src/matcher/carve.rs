@@ -180,7 +180,9 @@ impl Engine {
             }
             // What fits at no start up to this one fits at the earliest when something more was released.
             let mut work = Work::default();
-            planned = gang::first_start(inventory, request, planned.start, policy, &mut work).ok()?;
+            planned =
+                gang::first_start(inventory, request, (planned.start, planned.start), policy, &mut work)
+                    .ok()?;
         }
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Known {
     pub(super) skip: usize,
     /// In this pass: it does not start now; with what stood in the way, and how many promises there were then.
     pub(super) failed: Option<(Failure, usize)>,
+    /// In this pass: the last start that was planned for it; there is none before.
+    pub(super) not_before: i64,
     /// In this pass: no start can be planned for it, and why.
     pub(super) no_estimate: Option<Failure>,
     /// It would not start even if nothing were promised to others.

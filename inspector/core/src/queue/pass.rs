@@ -215,11 +215,14 @@ fn plan(
     if let Some(failure) = &known.no_estimate {
         return Err(failure.clone());
     }
-    let outcome = first_start(books, request, now, config.node_policy, work);
-    if let Err(failure) = &outcome {
-        known.no_estimate = Some(failure.clone());
-        if books.reservations().next().is_none() {
-            known.hopeless.clone_from(&known.no_estimate);
+    let outcome = first_start(books, request, (now, known.not_before), config.node_policy, work);
+    match &outcome {
+        Ok(planned) => known.not_before = planned.start,
+        Err(failure) => {
+            known.no_estimate = Some(failure.clone());
+            if books.reservations().next().is_none() {
+                known.hopeless.clone_from(&known.no_estimate);
+            }
         }
     }
     outcome

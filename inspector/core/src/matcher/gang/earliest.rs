@@ -22,22 +22,22 @@ pub fn earliest(
     let mut work = Work::default();
     match try_now(inventory, request, now, policy, &mut work) {
         Ok(placement) => Ok(Planned { start: now, end: request.end(now), placement }),
-        Err(_) => first_start(inventory, request, now, policy, &mut work),
+        Err(_) => first_start(inventory, request, (now, now), policy, &mut work),
     }
 }
 
-/// As [`earliest`], for a request that is known not to start now.
+/// As [`earliest`], for a request that is known not to start now, nor before a later time.
 pub(crate) fn first_start(
     inventory: &Inventory,
     request: &Request,
-    now: i64,
+    (now, not_before): (i64, i64),
     policy: NodePolicy,
     work: &mut Work,
 ) -> Result<Planned, Failure> {
     let plan = Plan::new(inventory, request, policy);
     let mut sweep_work = Work { visited: work.visited, ..Work::default() };
     let planned = if place(&plan, &Lens::late_unreserved(inventory, now), &mut sweep_work).is_some() {
-        Sweep::new(&plan, request, now).run(&mut sweep_work)
+        Sweep::new(&plan, request, now, not_before.max(now.saturating_add(1))).run(&mut sweep_work)
     } else {
         None
     };

@@ -1,15 +1,16 @@
-//! Goes through planned ends in order of time until enough has been released for a request.
+//! Goes through the times at which nodes take more or fewer slots until enough is available for a request.
 //!
-//! For nodes without reservations what a node takes grows with each end, so a running sum for each list of nodes
-//! tells when a start is worth an exact search. A node with reservations is asked at each of its own changes.
+//! What a node takes is read off its timeline once, as a list of changes; a running sum for each list of nodes tells
+//! when a start is worth an exact search.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use super::Planned;
 use super::lens::Lens;
-use super::plan::Plan;
+use super::plan::{Plan, PlannedShape};
 use super::search::{Work, place_in};
-use crate::inventory::{NodeId, planned_end};
+use crate::inventory::{NodeId, Timeline};
 use crate::request::Request;
 
 /// Shapes that are counted while time goes on: enough to tell when an exact search is worth it.
@@ -18,44 +19,39 @@ const COUNTED: usize = 64;
 /// their slots really fit.
 const SEARCHES: u32 = 64;
 
-/// A node that is not looked at.
-const NOWHERE: u32 = u32::MAX;
-
-/// One node while time goes on; its numbers lie in the sweep's vectors.
-struct Runner {
-    id: NodeId,
-    group: usize,
-    reserved: bool,
-    /// The same node in another list.
-    next: u32,
+/// From this time on a node takes so many slots of a shape. In the order in which they are looked at.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Change {
+    time: i64,
+    /// Place in the sweep's nodes.
+    place: u32,
+    shape: u32,
+    slots: u32,
 }
 
 pub(super) struct Sweep<'a> {
     plan: &'a Plan<'a>,
     request: &'a Request,
     now: i64,
+    /// Shapes that are counted.
     counted: usize,
-    /// Place in `runners` by node id; of a node in several lists the last one.
-    places: Vec<u32>,
-    runners: Vec<Runner>,
-    /// What is left of each of the plan's kinds when holders have left, runner by runner; below 0 for a deficit.
-    balances: Vec<i128>,
-    /// What each takes of each counted shape, runner by runner.
-    capacities: Vec<u32>,
+    /// The list of each node; a node may be in several.
+    groups: Vec<usize>,
+    /// What each takes of each counted shape, node by node.
+    slots: Vec<u32>,
     /// Slots of each counted shape that the nodes of a list take, by list.
     sums: Vec<Vec<u64>>,
-    /// Changes of nodes with reservations: time and place in `runners`, in order.
-    changes: Vec<(i64, u32)>,
+    changes: BinaryHeap<Reverse<Change>>,
     /// Lists that changed since they were searched.
     changed: BTreeSet<usize>,
     /// Exact searches that failed, and how many times are passed over before the next.
     failed: u32,
     pass_over: u64,
-    available: Vec<u64>,
 }
 
 impl<'a> Sweep<'a> {
-    pub(super) fn new(plan: &'a Plan<'a>, request: &'a Request, now: i64) -> Self {
+    /// Begins at `from`, which is later than now.
+    pub(super) fn new(plan: &'a Plan<'a>, request: &'a Request, now: i64, from: i64) -> Self {
         let lists = plan.group_count();
         let counted = plan.shapes.len().min(COUNTED);
         let mut sweep = Self {
@@ -63,57 +59,112 @@ impl<'a> Sweep<'a> {
             request,
             now,
             counted,
-            places: Vec::new(),
-            runners: Vec::new(),
-            balances: Vec::new(),
-            capacities: Vec::new(),
+            groups: Vec::new(),
+            slots: Vec::new(),
             sums: vec![vec![0; counted]; lists],
-            changes: Vec::new(),
+            changes: BinaryHeap::new(),
             changed: BTreeSet::new(),
             failed: 0,
             pass_over: 0,
-            available: Vec::new(),
         };
+        let mut changes = Vec::new();
         for group in 0..lists {
             for id in plan.group(group).map_or(&[][..], |(_, nodes)| nodes) {
-                sweep.enter(group, *id);
+                sweep.enter(group, *id, from, &mut changes);
             }
         }
-        sweep.changes.sort_unstable();
-        sweep.changes.dedup();
+        sweep.slots = vec![0; sweep.groups.len() * counted];
+        sweep.changes = changes.into();
         sweep
     }
 
-    fn enter(&mut self, group: usize, id: NodeId) {
-        let (plan, inventory) = (self.plan, self.plan.inventory);
-        let Some(book) = inventory.book(id) else { return };
-        let lens = self.lens(self.now);
-        if !plan.shapes.iter().any(|shape| lens.admits(shape, id)) {
+    fn enter(&mut self, group: usize, id: NodeId, from: i64, changes: &mut Vec<Reverse<Change>>) {
+        let lens = Lens::unreserved(self.plan.inventory, self.now);
+        let (Some(book), Ok(place)) = (self.plan.inventory.book(id), u32::try_from(self.groups.len())) else {
             return;
+        };
+        let timeline = self.plan.inventory.timeline(id, book);
+        let before = changes.len();
+        // Several shapes may fit together later than each by itself: then every change is worth a look.
+        let mut every = self.plan.shapes.len() > 1;
+        for (shape, at) in self.plan.shapes[..self.counted].iter().zip(0..) {
+            if shape.impossible || !lens.admits(shape, id) {
+                continue;
+            }
+            let all = std::mem::take(&mut every);
+            let mut told = 0;
+            let tell = |time, slots| {
+                if all || slots != told {
+                    told = slots;
+                    changes.push(Reverse(Change { time, place, shape: at, slots }));
+                }
+            };
+            if shape.ports.is_empty() {
+                self.changes_of((shape, all), timeline, from, tell);
+            } else {
+                self.changes_with_ports(shape, id, timeline, from, tell);
+            }
         }
-        let Ok(place) = u32::try_from(self.runners.len()) else { return };
-        if self.places.len() <= id as usize {
-            self.places.resize(id as usize + 1, NOWHERE);
+        if before < changes.len() {
+            self.groups.push(group);
         }
-        let next = std::mem::replace(&mut self.places[id as usize], place);
-        self.balances.extend(plan.kinds.iter().map(|kind| book.balance(*kind)));
-        self.capacities.resize(self.capacities.len() + self.counted, 0);
-        let reserved = inventory.reserved_on(id);
-        self.runners.push(Runner { id, group, reserved: !reserved.is_empty(), next });
-        if !reserved.is_empty() {
-            let length = self.request.end(self.now).map(|end| end - self.now);
-            let ends = book.holds.iter().filter(|(_, held)| held.hold.until.is_some());
-            let ends = ends.map(|(_, held)| planned_end(held.hold.until, self.now));
-            let promised = reserved.iter().flat_map(|reservation| {
-                // From this second on a start would still be running when the reservation begins.
-                let meets = |length| reservation.start.saturating_sub(length).saturating_add(1);
-                [Some(reservation.end), length.map(meets)].into_iter().flatten()
-            });
-            let now = self.now;
-            let times = ends.chain(promised).filter(|at| now < *at && *at < i64::MAX);
-            self.changes.extend(times.map(|at| (at, place)));
+    }
+
+    /// How many slots fit from when on: the least over the time that a start would run. With `all`, times at which
+    /// only what is left beside them changes are told too.
+    fn changes_of(
+        &self,
+        (shape, all): (&PlannedShape<'_>, bool),
+        timeline: &Timeline,
+        from: i64,
+        mut tell: impl FnMut(i64, u32),
+    ) {
+        let mut rows: Vec<(i64, u32)> = Vec::new();
+        timeline.steps(&self.plan.kinds, from, |time, free| {
+            let slots = shape.fits(free, shape.count);
+            if all || rows.last().is_none_or(|(_, before)| *before != slots) {
+                rows.push((time, slots));
+            }
+        });
+        // Rows that a start at this time runs through and that are less than all behind them.
+        let mut least: VecDeque<usize> = VecDeque::new();
+        let (mut time, mut first, mut next) = (from, 0, 0);
+        loop {
+            let end = self.request.end(time).unwrap_or(i64::MAX);
+            while let Some((_, slots)) = rows.get(next).filter(|(begin, _)| *begin < end) {
+                while least.pop_back_if(|at| *slots <= rows[*at].1).is_some() {}
+                least.push_back(next);
+                next += 1;
+            }
+            while least.pop_front_if(|at| *at < first).is_some() {}
+            tell(time, least.front().map_or(0, |at| rows[*at].1));
+            let leaves = rows.get(first + 1).map(|(begin, _)| *begin);
+            // The first start that still runs when the next row begins.
+            let meets = rows.get(next).map(|(begin, _)| time + (*begin - end) + 1);
+            let Some(then) = [leaves, meets].into_iter().flatten().min() else { return };
+            first += usize::from(leaves == Some(then));
+            time = then;
         }
-        self.recount(place, self.now);
+    }
+
+    /// The same for a shape with host ports, asked change by change.
+    fn changes_with_ports(
+        &self,
+        shape: &PlannedShape<'_>,
+        id: NodeId,
+        timeline: &Timeline,
+        from: i64,
+        mut tell: impl FnMut(i64, u32),
+    ) {
+        let (mut time, mut available) = (from, Vec::new());
+        loop {
+            let lens = self.lens(time);
+            lens.available(id, &self.plan.kinds, &mut available);
+            tell(time, lens.capacity(shape, id, &available));
+            let length = self.request.end(time).map(|end| end.saturating_sub(time));
+            let Some(next) = timeline.next_change(time, length) else { return };
+            time = next;
+        }
     }
 
     fn lens(&self, start: i64) -> Lens<'a> {
@@ -121,76 +172,32 @@ impl<'a> Sweep<'a> {
         Lens::window(self.plan.inventory, self.now, start, end)
     }
 
-    /// Counts anew what the node takes of a start at that time.
-    fn recount(&mut self, place: u32, start: i64) {
-        let (plan, lens) = (self.plan, self.lens(start));
-        let place = place as usize;
-        let runner = &self.runners[place];
-        if runner.reserved {
-            lens.available(runner.id, &plan.kinds, &mut self.available);
-        } else {
-            let balances = &self.balances[place * plan.kinds.len()..][..plan.kinds.len()];
-            self.available.clear();
-            self.available.extend(balances.iter().map(|left| u64::try_from(*left).unwrap_or(0)));
-        }
-        let capacities = &mut self.capacities[place * self.counted..][..self.counted];
-        let sums = &mut self.sums[runner.group];
-        for ((shape, before), sum) in plan.shapes.iter().zip(capacities).zip(sums) {
-            let capacity = lens.capacity(shape, runner.id, &self.available);
-            *sum = *sum - u64::from(*before) + u64::from(capacity);
-            *before = capacity;
-        }
-    }
-
     pub(super) fn run(mut self, work: &mut Work) -> Option<Planned> {
-        let inventory = self.plan.inventory;
-        let overrun = self.now.saturating_add(1);
-        let mut ends = inventory.ends().peekable();
-        let changes = std::mem::take(&mut self.changes);
-        let mut changes = changes.into_iter().peekable();
-        let mut touched = Vec::new();
-        loop {
-            let next_end = ends.peek().map(|(until, ..)| (*until).max(overrun));
-            let next_change = changes.peek().map(|(at, _)| *at);
-            let time = [next_end, next_change].into_iter().flatten().min()?;
-            touched.clear();
-            while let Some((_, id, needs)) = ends.next_if(|(until, ..)| (*until).max(overrun) == time) {
+        work.visited += self.groups.len() as u64;
+        while let Some(Reverse(Change { time, .. })) = self.changes.peek().copied() {
+            while let Some(Reverse(change)) = self.changes.peek().copied()
+                && change.time == time
+            {
+                self.changes.pop();
                 work.visited += 1;
-                self.leave(id, needs, &mut touched);
+                self.apply(change);
             }
-            while let Some((_, place)) = changes.next_if(|(at, _)| *at == time) {
-                work.visited += 1;
-                touched.push(place);
-            }
-            touched.sort_unstable();
-            touched.dedup();
-            for place in &touched {
-                self.recount(*place, time);
-                self.changed.insert(self.runners[*place as usize].group);
-            }
-            let last = ends.peek().is_none() && changes.peek().is_none();
-            if self.pass_over > 0 && !last {
+            if self.pass_over > 0 && !self.changes.is_empty() {
                 self.pass_over -= 1;
             } else if let Some(planned) = self.attempt(time, work) {
                 return Some(planned);
             }
         }
+        None
     }
 
-    /// Takes a holder away; puts the places where the node is looked at into `touched`.
-    fn leave(&mut self, id: NodeId, needs: &[(u32, u64)], touched: &mut Vec<u32>) {
-        let kinds = &self.plan.kinds;
-        let mut place = self.places.get(id as usize).copied().unwrap_or(NOWHERE);
-        while place != NOWHERE {
-            let balances = &mut self.balances[place as usize * kinds.len()..][..kinds.len()];
-            for (kind, quantity) in needs {
-                if let Some(at) = kinds.iter().position(|wanted| wanted == kind) {
-                    balances[at] += i128::from(*quantity);
-                }
-            }
-            touched.push(place);
-            place = self.runners[place as usize].next;
-        }
+    fn apply(&mut self, change: Change) {
+        let (place, shape) = (change.place as usize, change.shape as usize);
+        let group = self.groups[place];
+        let before = std::mem::replace(&mut self.slots[place * self.counted + shape], change.slots);
+        let sum = &mut self.sums[group][shape];
+        *sum = *sum - u64::from(before) + u64::from(change.slots);
+        self.changed.insert(group);
     }
 
     /// An exact search in the lists that changed and could be enough.
