@@ -31,6 +31,9 @@ impl Walk<'_, '_, '_> {
     ) -> bool {
         let graph = self.ask.graph;
         let mut any = false;
+        if graph.vertex(id).out_edges.is_empty() {
+            return false;
+        }
         if self.ask.policy.stop_on_first {
             return self.explore_until_enough(id, list, pristine, exclusive, found, shares, depth);
         }
