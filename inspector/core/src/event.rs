@@ -20,7 +20,7 @@ pub enum Event {
     /// Every watch has delivered what there was: decisions may be made from now on. Said again after a loss
     /// of leadership and its return.
     Synced,
-    /// We lead no more: nothing is decided until `Synced` comes again.
+    /// Every watch has delivered what there was, but another one leads: nothing is decided until `Synced` comes.
     Paused,
     /// What came of [`Effect::Bind`].
     Bound {

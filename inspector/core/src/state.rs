@@ -118,6 +118,8 @@ pub struct State {
     pass: PassState,
     next_job: u32,
     ready: bool,
+    /// Whether everything that there is was delivered once, whoever leads.
+    whole: bool,
     now: i64,
     /// Work of the running step; empty between steps.
     regroup: BTreeSet<Text>,
@@ -159,6 +161,7 @@ impl State {
             pass: PassState::default(),
             next_job: 0,
             ready: false,
+            whole: false,
             now: 0,
             regroup: BTreeSet::new(),
             dirty: BTreeSet::new(),
@@ -176,9 +179,13 @@ impl State {
         for event in events {
             self.apply(event);
         }
-        self.regroup_pods();
-        self.run_timers();
-        self.evaluate_dirty();
+        if self.whole {
+            // Before that, what was delivered first would look like all of a gang, or like nobody's Pod; and a job
+            // that is taken for ended takes in nobody any more.
+            self.regroup_pods();
+            self.run_timers();
+            self.evaluate_dirty();
+        }
         if self.ready {
             self.complete_started();
             self.run_pass();

@@ -256,6 +256,15 @@ fn pods_of_a_job_that_is_no_gang_go_alone() {
     let controller = world.job_object("many", 3, 3, false);
     world.pod_with("many-0", "cpu=1000", |pod| pod.controller = Some(controller.clone()));
     assert_eq!(world.line("pod.many-0"), "Running 1/1");
+    world.pod_with("many-1", "cpu=9000", |pod| pod.controller = Some(controller.clone()));
+    world.owners.clear();
+    world.step(vec![Event::OwnerGone("job-many".into())]);
+    world.delete_pod("many-1");
+    assert_eq!(
+        world.names(),
+        ["pod.many-0", "pod.many-1"],
+        "each stays a job of its own when its Job goes first"
+    );
 }
 
 #[test]

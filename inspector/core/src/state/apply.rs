@@ -31,12 +31,12 @@ impl State {
             Event::Owner(owner) => self.owner_changed(*owner),
             Event::OwnerGone(uid) => self.owner_gone(&uid),
             Event::Synced => {
-                self.ready = true;
+                (self.ready, self.whole) = (true, true);
                 // Only now is a node that wasn't heard of one that is gone.
                 self.dirty.extend(self.active.values());
                 self.pass.wanted = true;
             }
-            Event::Paused => self.ready = false,
+            Event::Paused => (self.ready, self.whole) = (false, true),
             Event::Bound { pod, outcome } => self.bind_answered(&pod, outcome),
             Event::Cancelled { job, by } => self.cancel_asked(&job, &by),
             Event::Tick => {}
@@ -70,6 +70,7 @@ impl State {
         self.assumed.remove(uid);
         self.told.remove(uid);
         self.unbindable.remove(uid);
+        self.regroup.remove(uid);
         self.set_membership(uid, None);
         if let Some(job) = self.job_of_pod.remove(uid) {
             self.leave(job, &pod);

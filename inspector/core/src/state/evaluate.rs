@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{OwnerDetail, PodSpec, Text};
-use crate::state::grouping::{GroupKey, Membership, Size};
+use crate::state::grouping::{GroupKey, Membership, Size, watched};
 use crate::state::members::Roster;
 use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State};
 
@@ -50,11 +50,14 @@ impl State {
         }
     }
 
-    /// Its controller was there and is gone: the Pod is about to go too, and stays what it was until then.
+    /// Its controller was there and is gone: the Pod is about to go too, and stays what it was until then, a
+    /// member of its controller's gang or a job of its own.
     fn outlives_its_owner(&self, pod: &PodSpec) -> bool {
-        let gone = pod.controller.as_ref().is_some_and(|of| !self.owners.contains_key(&of.uid));
-        let by_owner = |size: &Size| matches!(size, Size::OwnerNeeds { .. } | Size::GangOfOwner { .. });
-        gone && self.memberships.get(&pod.uid).is_some_and(|membership| by_owner(&membership.size))
+        let Some(controller) = &pod.controller else { return false };
+        let Some(membership) = self.memberships.get(&pod.uid) else { return false };
+        let by_owner = matches!(membership.size, Size::OwnerNeeds { .. } | Size::GangOfOwner { .. });
+        let alone = membership.key.anchor.as_ref() == Some(&pod.uid);
+        !self.owners.contains_key(&controller.uid) && (by_owner || (alone && watched(controller)))
     }
 
     /// Other schedulers' Pods that name the same group make it one that can't start.

@@ -51,7 +51,7 @@ pub(super) enum Size {
 }
 
 /// Kinds of controllers that are watched: a Pod of one waits until the controller was seen.
-fn watched(controller: &ControllerRef) -> bool {
+pub(super) fn watched(controller: &ControllerRef) -> bool {
     matches!(
         (&*controller.api_version, &*controller.kind),
         ("batch/v1", "Job") | ("apps/v1", "ReplicaSet" | "StatefulSet")
