@@ -3,6 +3,7 @@
 //! [`Engine`] holds a graph and its books. What it finds it tells to a [`sink::Sink`]; how that is
 //! written down is not its business, nor are job tables and command lines.
 
+mod account;
 mod book;
 pub mod books;
 mod cancel;

@@ -3,11 +3,14 @@
 //! A planner holds a total and the spans booked on it; time is seconds, spans are half-open, so one that
 //! ends at 60 and one that starts at 60 do not meet. It does not know what the quantity is.
 
+mod ledger;
 mod multi;
 #[cfg(test)]
 mod tests;
 
 pub use multi::{MultiPlanner, MultiSpan};
+
+use std::ops::Deref;
 
 use smallvec::SmallVec;
 
@@ -36,7 +39,6 @@ struct Point {
 /// An amount booked from `start` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    id: SpanId,
     /// First second of the span.
     pub start: i64,
     /// First second after the span.
@@ -55,18 +57,45 @@ struct Search {
     next: usize,
 }
 
+/// What is booked, and the times at which that changes.
+#[derive(Clone, Debug, Default)]
+struct Ledger {
+    /// Sorted by time; empty when nothing is booked, which means: all free.
+    points: Vec<Point>,
+    /// Sorted by id.
+    spans: Vec<(SpanId, Span)>,
+    search: Option<Search>,
+}
+
 /// The planner of one quantity.
+///
+/// One that has one span, as most have, keeps it in itself and no points: those follow from the span. Everything
+/// else has a ledger.
 #[derive(Clone, Debug)]
 pub struct Planner {
     total: u64,
-    /// Sorted by time; empty as long as nothing was ever booked, which means: all free. One span needs no
-    /// room elsewhere.
-    points: SmallVec<[Point; 3]>,
-    /// Sorted by id.
-    spans: SmallVec<[Span; 1]>,
     last_id: SpanId,
-    /// Boxed, because few planners are ever asked for times.
-    search: Option<Box<Search>>,
+    /// The number of the only span; 0 without one.
+    sole_id: SpanId,
+    sole: Span,
+    ledger: Option<Box<Ledger>>,
+}
+
+/// The points of a planner.
+enum Points<'a> {
+    Kept(&'a [Point]),
+    Made(SmallVec<[Point; 3]>),
+}
+
+impl Deref for Points<'_> {
+    type Target = [Point];
+
+    fn deref(&self) -> &[Point] {
+        match self {
+            Self::Kept(points) => points,
+            Self::Made(points) => points,
+        }
+    }
 }
 
 /// What a reduction of a span did.
@@ -82,10 +111,13 @@ fn signed(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX)
 }
 
+/// No span.
+const NONE: Span = Span { start: 0, end: 0, amount: 0 };
+
 impl Planner {
     /// A planner with everything free from 0 to the end of time.
     pub fn new(total: u64) -> Self {
-        Self { total, points: SmallVec::new(), spans: SmallVec::new(), last_id: 0, search: None }
+        Self { total, last_id: 0, sole_id: 0, sole: NONE, ledger: None }
     }
 
     /// How much there is in all.
@@ -94,43 +126,95 @@ impl Planner {
         self.total
     }
 
+    /// The only span, when there is no ledger.
+    #[inline]
+    fn sole(&self) -> Option<(SpanId, &Span)> {
+        (self.sole_id != 0).then_some((self.sole_id, &self.sole))
+    }
+
+    fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_deref()
+    }
+
     /// Number of spans booked.
     #[inline]
     pub fn span_count(&self) -> usize {
-        self.spans.len()
+        self.ledger().map_or(usize::from(self.sole_id != 0), |ledger| ledger.spans.len())
     }
 
     /// A booked span.
     pub fn span(&self, id: SpanId) -> Option<&Span> {
-        self.spans.binary_search_by_key(&id, |span| span.id).ok().map(|at| &self.spans[at])
+        match self.ledger() {
+            Some(ledger) => ledger.position(id).map(|at| &ledger.spans[at].1),
+            None => self.sole().filter(|(sole, _)| *sole == id).map(|(_, span)| span),
+        }
     }
 
     /// First and last second for which anything is booked; none when nothing is.
     pub fn hull(&self) -> Option<(i64, i64)> {
-        let first = self.spans.iter().map(|span| span.start).min()?;
-        let last = self.spans.iter().map(|span| span.end).max()?;
+        let first = self.spans().map(|(_, span)| span.start).min()?;
+        let last = self.spans().map(|(_, span)| span.end).max()?;
         Some((first, last))
     }
 
     /// All booked spans by their id.
     pub fn spans(&self) -> impl Iterator<Item = (SpanId, &Span)> {
-        self.spans.iter().map(|span| (span.id, span))
+        let kept = self.ledger().map_or(&[][..], |ledger| &ledger.spans);
+        self.sole().into_iter().chain(kept.iter().map(|(id, span)| (*id, span)))
+    }
+
+    /// How much is left while a span is booked, and nothing else.
+    #[inline]
+    fn left_by(&self, span: &Span) -> u64 {
+        self.total.saturating_sub(span.amount)
+    }
+
+    fn points(&self) -> Points<'_> {
+        match self.ledger() {
+            Some(ledger) => Points::Kept(&ledger.points),
+            None => Points::Made(self.sole_points()),
+        }
+    }
+
+    /// The points that follow from the only span.
+    fn sole_points(&self) -> SmallVec<[Point; 3]> {
+        let mut points = SmallVec::new();
+        let Some((_, span)) = self.sole() else { return points };
+        let all = signed(self.total);
+        let left = all - signed(span.amount);
+        let point = |time, remaining, refs| Point { time, remaining, indexed: remaining, refs, out: false };
+        if span.start == 0 {
+            points.push(point(0, left, 2));
+        } else {
+            points.push(point(0, all, 1));
+            points.push(point(span.start, left, 1));
+        }
+        points.push(point(span.end, all, 1));
+        points
+    }
+
+    /// The ledger, which is opened when there is none.
+    fn open(&mut self) -> &mut Ledger {
+        if self.ledger.is_none() {
+            let spans = self.sole().map(|(id, span)| (id, *span)).into_iter().collect();
+            let ledger = Ledger { points: self.sole_points().into_vec(), spans, search: None };
+            self.sole_id = 0;
+            self.ledger = Some(Box::new(ledger));
+        }
+        self.ledger.get_or_insert_default()
     }
 
     /// How much is free at a time.
     pub fn remaining_at(&self, time: i64) -> u64 {
-        let at = self.points.partition_point(|point| point.time <= time);
+        let Some(ledger) = self.ledger() else {
+            let here = self.sole().filter(|(_, span)| (span.start..span.end).contains(&time));
+            return here.map_or(self.total, |(_, span)| self.left_by(span));
+        };
+        let at = ledger.points.partition_point(|point| point.time <= time);
         if at == 0 {
             return self.total;
         }
-        u64::try_from(self.points[at - 1].remaining).unwrap_or(0)
-    }
-
-    /// The range of points in force in a half-open stretch of time.
-    #[inline]
-    fn in_force(&self, start: i64, end: i64) -> impl Iterator<Item = &Point> {
-        let first = self.points.partition_point(|point| point.time <= start).saturating_sub(1);
-        self.points[first..].iter().take_while(move |point| point.time < end || point.time <= start)
+        u64::try_from(ledger.points[at - 1].remaining).unwrap_or(0)
     }
 
     /// The least that is free at any moment of `duration` seconds from `start` on.
@@ -142,15 +226,24 @@ impl Planner {
             return Err(Errno::Einval);
         }
         let end = start.checked_add(duration).ok_or(Errno::Erange)?;
-        if self.points.is_empty() {
-            return Ok(self.total);
+        match self.ledger() {
+            Some(ledger) => {
+                let least = in_force(&ledger.points, start, end).map(|point| point.remaining).min();
+                Ok(least.map_or(self.total, |least| u64::try_from(least).unwrap_or(0)))
+            }
+            None => Ok(self.sole_during(start, end).map_or(self.total, |span| self.left_by(span))),
         }
-        let least = self.in_force(start, end).map(|point| point.remaining).min();
-        Ok(least.map_or(self.total, |least| u64::try_from(least).unwrap_or(0)))
+    }
+
+    /// The only span, if it meets a stretch of time.
+    #[inline]
+    fn sole_during(&self, start: i64, end: i64) -> Option<&Span> {
+        self.sole().map(|(_, span)| span).filter(|span| span.start < end && start < span.end)
     }
 
     /// Whether an amount is free throughout: `Erange` when there never is that much or the time is out
     /// of reach, `Ebusy` when something else is booked.
+    #[inline]
     pub fn available_during(&self, start: i64, duration: i64, amount: u64) -> Result<(), Errno> {
         if amount > self.total {
             return Err(Errno::Erange);
@@ -159,52 +252,33 @@ impl Planner {
             return Err(Errno::Einval);
         }
         let end = start.checked_add(duration).ok_or(Errno::Erange)?;
-        // The first point with less decides; nothing is always free.
-        let wanted = signed(amount);
-        let short = amount > 0 && self.in_force(start, end).any(|point| point.remaining < wanted);
+        let short = match self.ledger() {
+            // The first point with less decides; nothing is always free.
+            Some(ledger) => {
+                let wanted = signed(amount);
+                amount > 0 && in_force(&ledger.points, start, end).any(|point| point.remaining < wanted)
+            }
+            None => self.sole_during(start, end).is_some_and(|span| self.left_by(span) < amount),
+        };
         if short { Err(Errno::Ebusy) } else { Ok(()) }
     }
 
     /// The stretches, start and end, over which less than an amount is free, in order; of those that are over
     /// before `from` none.
     pub fn shorts(&self, from: i64, amount: u64) -> impl Iterator<Item = (i64, i64)> + '_ {
-        let wanted = signed(amount);
-        let mut at = self.points.partition_point(|point| point.time <= from).saturating_sub(1);
+        let (points, wanted) = (self.points(), signed(amount));
+        let mut at = points.partition_point(|point| point.time <= from).saturating_sub(1);
         std::iter::from_fn(move || {
-            let first = at + self.points[at..].iter().position(|point| point.remaining < wanted)?;
-            let free = self.points[first..].iter().position(|point| point.remaining >= wanted);
-            at = free.map_or(self.points.len(), |free| first + free);
-            Some((self.points[first].time, self.points.get(at).map_or(END, |point| point.time)))
+            let first = at + points[at..].iter().position(|point| point.remaining < wanted)?;
+            let free = points[first..].iter().position(|point| point.remaining >= wanted);
+            at = free.map_or(points.len(), |free| first + free);
+            Some((points[first].time, points.get(at).map_or(END, |point| point.time)))
         })
     }
 
-    /// Puts every point back into the index, as what it is now.
     fn end_search(&mut self) {
-        if self.search.take().is_some() {
-            for point in &mut self.points {
-                if point.out {
-                    point.out = false;
-                    point.indexed = point.remaining;
-                }
-            }
-        }
-    }
-
-    /// The position of the point at a time, which is made when missing.
-    fn point_at(&mut self, time: i64) -> usize {
-        if self.points.is_empty() {
-            let all = signed(self.total);
-            self.points.push(Point { time: 0, remaining: all, indexed: all, refs: 1, out: false });
-        }
-        match self.points.binary_search_by_key(&time, |point| point.time) {
-            Ok(at) => at,
-            Err(at) => {
-                let before =
-                    at.checked_sub(1).map_or(signed(self.total), |before| self.points[before].remaining);
-                self.points
-                    .insert(at, Point { time, remaining: before, indexed: before, refs: 0, out: false });
-                at
-            }
+        if let Some(ledger) = self.ledger.as_deref_mut() {
+            ledger.end_search();
         }
     }
 
@@ -212,6 +286,7 @@ impl Planner {
     /// marks the times at which things change.
     ///
     /// Errors: `Einval` when it is not free throughout, or the times make no sense.
+    #[inline]
     pub fn add(&mut self, start: i64, duration: i64, amount: u64) -> Result<SpanId, Errno> {
         self.end_search();
         let end = start.checked_add(duration).ok_or(Errno::Einval)?;
@@ -220,61 +295,28 @@ impl Planner {
         }
         let id = self.last_id.checked_add(1).ok_or(Errno::Einval)?;
         self.last_id = id;
-        self.spans.push(Span { id, start, end, amount });
-        if self.points.is_empty() {
-            self.add_first(start, end, amount);
-            return Ok(id);
-        }
-        let first = self.point_at(start);
-        self.points[first].refs += 1;
-        let last = self.point_at(end);
-        self.points[last].refs += 1;
-        for point in &mut self.points[first..last] {
-            point.remaining -= signed(amount);
-            point.indexed = point.remaining;
+        let span = Span { start, end, amount };
+        if self.ledger.is_none() && self.sole_id == 0 {
+            (self.sole_id, self.sole) = (id, span);
+        } else {
+            let total = self.total;
+            self.open().add(id, span, total);
         }
         Ok(id)
     }
 
-    /// The points of the first span.
-    fn add_first(&mut self, start: i64, end: i64, amount: u64) {
-        let all = signed(self.total);
-        let point = |time, remaining, refs| Point { time, remaining, indexed: remaining, refs, out: false };
-        let left = all - signed(amount);
-        if start == 0 {
-            self.points.push(point(0, left, 2));
-        } else {
-            self.points.push(point(0, all, 1));
-            self.points.push(point(start, left, 1));
-        }
-        self.points.push(point(end, all, 1));
-    }
-
-    fn give_back(&mut self, span: Span, amount: u64) {
-        let first = self.points.partition_point(|point| point.time < span.start);
-        for point in self.points[first..].iter_mut().take_while(|point| point.time < span.end) {
-            point.remaining = point.remaining.saturating_add(signed(amount));
-            point.indexed = point.remaining;
-        }
-    }
-
     /// Takes a span away. Errors: `Einval` for an unknown span.
     pub fn remove(&mut self, id: SpanId) -> Result<Span, Errno> {
-        self.end_search();
-        let at = self.spans.binary_search_by_key(&id, |span| span.id).map_err(|_| Errno::Einval)?;
-        let span = self.spans.remove(at);
-        self.give_back(span, span.amount);
-        for time in [span.start, span.end] {
-            if let Ok(at) = self.points.binary_search_by_key(&time, |point| point.time) {
-                self.points[at].refs -= 1;
-                if self.points[at].refs == 0 {
-                    self.points.remove(at);
-                }
-            }
-        }
-        if self.spans.is_empty() && self.points.iter().all(|point| point.remaining == signed(self.total)) {
-            self.points = SmallVec::new();
-            self.spans = SmallVec::new();
+        let all = signed(self.total);
+        let Some(ledger) = self.ledger.as_deref_mut() else {
+            let (_, span) = self.sole().filter(|(sole, _)| *sole == id).ok_or(Errno::Einval)?;
+            let span = *span;
+            self.sole_id = 0;
+            return Ok(span);
+        };
+        let span = ledger.remove(id)?;
+        if ledger.spans.is_empty() && ledger.points.iter().all(|point| point.remaining == all) {
+            self.ledger = None;
         }
         Ok(span)
     }
@@ -282,19 +324,18 @@ impl Planner {
     /// Gives back part of a span. All of it takes the span away, even when that is 0; otherwise 0
     /// changes nothing. Errors: `Einval` for an unknown span or more than it holds.
     pub fn reduce(&mut self, id: SpanId, amount: u64) -> Result<Reduced, Errno> {
-        let at = self.spans.binary_search_by_key(&id, |span| span.id).map_err(|_| Errno::Einval)?;
-        let span = self.spans[at];
-        if amount == span.amount {
+        let held = self.span(id).ok_or(Errno::Einval)?.amount;
+        if amount == held {
             self.remove(id)?;
             return Ok(Reduced::Removed);
         }
-        if amount > span.amount {
+        if amount > held {
             return Err(Errno::Einval);
         }
-        if amount > 0 {
-            self.end_search();
-            self.give_back(span, amount);
-            self.spans[at].amount -= amount;
+        match self.ledger.as_deref_mut() {
+            Some(ledger) if amount > 0 => ledger.reduce(id, amount),
+            Some(_) => {}
+            None => self.sole.amount -= amount,
         }
         Ok(Reduced::Kept)
     }
@@ -302,12 +343,16 @@ impl Planner {
     /// Changes how much there is in all; what is booked stays booked. With `lag` the time index is not
     /// told and what is free stops at 0, both of which Fluxion does.
     pub fn set_total(&mut self, total: u64, lag: bool) {
+        if self.sole_id != 0 {
+            self.open();
+        }
         let change = signed(total) - signed(self.total);
         self.total = total;
-        if let Some(search) = self.search.as_deref_mut() {
+        let Some(ledger) = self.ledger.as_deref_mut() else { return };
+        if let Some(search) = &mut ledger.search {
             search.next = 0;
         }
-        for point in &mut self.points {
+        for point in &mut ledger.points {
             point.remaining = point.remaining.saturating_add(change);
             if lag {
                 point.remaining = point.remaining.max(0);
@@ -319,14 +364,14 @@ impl Planner {
 
     /// Whether at any time more is booked than there is.
     pub fn is_overbooked(&self) -> bool {
-        self.points.iter().any(|point| point.remaining < 0)
+        self.points().iter().any(|point| point.remaining < 0)
     }
 
     /// Whether the points say what total and spans say they should, for checkers.
     pub fn consistent(&self) -> bool {
-        self.points.iter().all(|point| {
-            let over = self.spans.iter().filter(|span| span.start <= point.time && point.time < span.end);
-            let booked: u64 = over.map(|span| span.amount).sum();
+        self.points().iter().all(|point| {
+            let over = self.spans().filter(|(_, span)| span.start <= point.time && point.time < span.end);
+            let booked: u64 = over.map(|(_, span)| span.amount).sum();
             point.remaining == signed(self.total) - signed(booked)
         })
     }
@@ -344,36 +389,24 @@ impl Planner {
         if amount > self.total {
             return Err(Errno::Erange);
         }
-        if self.points.is_empty() {
-            self.point_at(0);
+        let total = self.total;
+        let ledger = self.open();
+        if ledger.points.is_empty() {
+            ledger.point_at(0, total);
         }
-        self.search = Some(Box::new(Search { not_before, duration, amount: signed(amount), next: 0 }));
+        ledger.search = Some(Search { not_before, duration, amount: signed(amount), next: 0 });
         self.next_time()
     }
 
     /// The next such time. Errors: `Enoent` when there is none, `Einval` when none was asked for.
     pub fn next_time(&mut self) -> Result<i64, Errno> {
-        let search = self.search.as_deref_mut().ok_or(Errno::Einval)?;
-        loop {
-            let rest = self.points.get(search.next..).unwrap_or_default();
-            let found = rest.iter().position(|p| !p.out && p.indexed >= search.amount);
-            let Some(offset) = found else { return Err(Errno::Enoent) };
-            let at = search.next + offset;
-            search.next = at + 1;
-            self.points[at].out = true;
-            let start = self.points[at].time;
-            if start < search.not_before {
-                continue;
-            }
-            let end = start.saturating_add(search.duration);
-            let mut covered = self.points[at..].iter().take_while(|p| p.time < end);
-            if covered.any(|p| p.remaining < search.amount) {
-                continue;
-            }
-            if start.checked_add(search.duration).is_none() {
-                return Err(Errno::Enoent);
-            }
-            return Ok(start);
-        }
+        self.ledger.as_deref_mut().ok_or(Errno::Einval)?.next_time()
     }
+}
+
+/// The points in force in a half-open stretch of time.
+#[inline]
+fn in_force(points: &[Point], start: i64, end: i64) -> impl Iterator<Item = &Point> {
+    let first = points.partition_point(|point| point.time <= start).saturating_sub(1);
+    points[first..].iter().take_while(move |point| point.time < end || point.time <= start)
 }

@@ -199,7 +199,7 @@ fn several_quantities_are_as_many_lists_of_spans() {
                     if let Ok(id) = added {
                         ids.push(id);
                         for (model, amount) in models.iter_mut().zip(amounts) {
-                            model.spans.push((id, start, start + duration, amount));
+                            model.spans.push((id.get(), start, start + duration, amount));
                         }
                     }
                 }
@@ -207,7 +207,7 @@ fn several_quantities_are_as_many_lists_of_spans() {
                     let id = ids.swap_remove(random.place(ids.len()));
                     assert_eq!(multi.remove(id), Ok(()));
                     for model in &mut models {
-                        model.spans.retain(|span| span.0 != id);
+                        model.spans.retain(|span| span.0 != id.get());
                     }
                 }
                 6 => {
@@ -231,7 +231,7 @@ fn several_quantities_are_as_many_lists_of_spans() {
             }
             for &id in &ids {
                 for (model, of) in models.iter().zip(KINDS) {
-                    let span = model.spans.iter().find(|span| span.0 == id).unwrap();
+                    let span = model.spans.iter().find(|span| span.0 == id.get()).unwrap();
                     assert_eq!(multi.amount(id, of), span.3);
                 }
             }

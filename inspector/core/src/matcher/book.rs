@@ -1,11 +1,16 @@
 //! The walk over marked edges that books what was chosen and tells it to whoever writes it down.
 
-use super::books::{Hold, JobId};
+use smallvec::SmallVec;
+
+use super::books::{Books, Hold, JobId};
 use super::engine::{Engine, Failure};
-use super::filter::MAX_DEPTH;
+use super::filter::{Filters, MAX_DEPTH};
+use super::policy::Policy;
+use super::scratch::Scratch;
 use super::sink::{Sink, VertexEvent};
 use crate::errno::Errno;
-use crate::graph::{TypeId, VertexId};
+use crate::graph::{EdgeId, Graph, Subsystem, TypeId, VertexId};
+use crate::quirks::Quirks;
 
 /// What is booked, for whom and when.
 #[derive(Clone, Debug)]
@@ -24,7 +29,7 @@ pub(super) struct Booking {
 }
 
 /// Amounts per type, few enough to be searched one by one.
-type Sums = Vec<(TypeId, u64)>;
+type Sums = SmallVec<[(TypeId, u64); 4]>;
 
 fn add(sums: &mut Sums, of: TypeId, amount: u64) {
     match sums.iter_mut().find(|(known, _)| *known == of) {
@@ -44,6 +49,19 @@ struct Entered {
     depth: u32,
 }
 
+/// One walk that books.
+struct Walk<'a> {
+    graph: &'a Graph,
+    books: &'a mut Books,
+    scratch: &'a mut Scratch,
+    filters: &'a Filters,
+    policy: Policy,
+    quirks: Quirks,
+    dominant: Subsystem,
+    booking: &'a Booking,
+    sink: &'a mut dyn Sink,
+}
+
 impl Engine {
     /// Books and reports what is marked in the current round. Errors: `Einval` when the root is not
     /// marked, otherwise whatever number an earlier step left when nothing marked is exclusive.
@@ -60,106 +78,114 @@ impl Engine {
             parent_exclusive: false,
             depth: 1,
         };
-        let mut sums = Sums::new();
-        if self.book_vertex(root, entered, booking, &mut sums, sink) == 0 {
+        let mut walk = Walk {
+            graph: &self.graph,
+            books: &mut self.books,
+            scratch: &mut self.scratch,
+            filters: &self.filters,
+            policy: self.policy,
+            quirks: self.quirks,
+            dominant: self.dominant,
+            booking,
+            sink,
+        };
+        if walk.visit(root, entered, &mut Sums::new()) == 0 {
             let errno = if self.quirks.stale_errno { self.scratch.errno } else { Errno::Einval };
             return Err(Failure::new(errno, "nothing in the answer is exclusive: ask for a slot"));
         }
         sink.times(booking.start, booking.start.saturating_add(booking.duration));
         Ok(())
     }
+}
 
-    fn book_vertex(
-        &mut self,
-        id: VertexId,
-        entered: Entered,
-        booking: &Booking,
-        above: &mut Sums,
-        sink: &mut dyn Sink,
-    ) -> u64 {
-        let type_id = self.graph.vertex(id).type_id;
-        let size = self.graph.vertex(id).size;
-        let whole = entered.whole || booking.exclusive_types.contains(&type_id);
+impl Walk<'_> {
+    /// Books a vertex and what is marked below it; adds what is booked of the types that are summed up to `above`.
+    /// Answers how many vertices were booked, or may have been before one of them could not.
+    fn visit(&mut self, id: VertexId, entered: Entered, above: &mut Sums) -> u64 {
+        let vertex = self.graph.vertex(id);
+        let whole = entered.whole || self.booking.exclusive_types.contains(&vertex.type_id);
         let exclusive = entered.exclusive || whole;
         self.scratch.see(id);
-        let mut sums = Sums::new();
-        let mut count = 0;
         if entered.depth as usize > MAX_DEPTH {
             return 0;
         }
-        let many = self.scratch.marked_among_many(&self.graph, id);
-        let marked = if whole { None } else { many.as_deref() };
-        let edges = marked.map_or(self.graph.vertex(id).out_edges.len(), <[_]>::len);
-        for at in 0..edges {
-            let edge_id = marked.map_or_else(|| self.graph.vertex(id).out_edges[at], |marked| marked[at]);
-            let edge = self.graph.edge(edge_id);
+        let mut sums = Sums::new();
+        let below = Entered { exclusive, whole, ..entered };
+        let mut count =
+            if vertex.out_edges.is_empty() { 0 } else { self.visit_children(id, below, &mut sums) };
+        count += u64::from(exclusive);
+        if count == 0 {
+            return 0;
+        }
+        if self.booking.hold.is_some() {
+            if !self.write(id, entered.needs, exclusive, &sums) {
+                return count;
+            }
+            let own = match exclusive {
+                true if self.booking.carved => entered.needs,
+                true => vertex.size,
+                false => vertex.size.saturating_sub(entered.needs),
+            };
+            self.pass_up(vertex.type_id, own, &sums, above);
+        }
+        let event = VertexEvent {
+            depth: entered.depth,
+            vertex: id,
+            needs: entered.needs,
+            exclusive,
+            parent_exclusive: entered.parent_exclusive,
+            label: self.scratch.label(id, self.quirks.stale_labels),
+            aggregates: None,
+        };
+        self.sink.vertex(self.graph, &event);
+        count
+    }
+
+    /// Books what is marked below a vertex, which `parent` tells how to take.
+    fn visit_children(&mut self, id: VertexId, parent: Entered, sums: &mut Sums) -> u64 {
+        let graph = self.graph;
+        let many = self.scratch.marked_among_many(graph, id);
+        let marked = if parent.whole { None } else { many.as_deref() };
+        let mut count = 0;
+        for &edge_id in marked.unwrap_or(&graph.vertex(id).out_edges) {
+            let edge = graph.edge(edge_id);
             if edge.subsystem != self.dominant || self.scratch.is_seen(edge.target) {
                 continue;
             }
-            let mark = self.scratch.mark_of(edge_id);
-            let (needs, marked_exclusive) = match mark {
-                _ if whole => (self.graph.vertex(edge.target).size, true),
-                Some(mark) => (mark.needs, mark.exclusive),
-                None => continue,
+            let (needs, exclusive) = if parent.whole {
+                (graph.vertex(edge.target).size, true)
+            } else {
+                let Some(mark) = self.scratch.mark_of(edge_id) else { continue };
+                (mark.needs, mark.exclusive)
             };
             let child = Entered {
                 needs,
-                exclusive: marked_exclusive,
-                whole,
-                parent_exclusive: exclusive,
-                depth: entered.depth + 1,
-            };
-            let below = self.book_vertex(edge.target, child, booking, &mut sums, sink);
-            if below > 0 {
-                if self.policy.stop_on_first {
-                    self.refresh_weight(edge_id, edge.target);
-                }
-                sink.edge(&self.graph, edge_id, exclusive);
-                count += below;
-                if many.is_some() && booking.hold.is_some() {
-                    self.books.note_child(booking.job, id, edge.target);
-                }
-            }
-        }
-        match booking.hold {
-            Some(hold) => {
-                if exclusive {
-                    count += 1;
-                }
-                if count > 0 && !self.write(id, entered.needs, exclusive, hold, booking, &sums) {
-                    return count;
-                }
-                if count > 0 {
-                    let own = match exclusive {
-                        true if booking.carved => entered.needs,
-                        true => size,
-                        false => size.saturating_sub(entered.needs),
-                    };
-                    self.pass_up(type_id, own, sums, above);
-                }
-            }
-            None => count += u64::from(exclusive),
-        }
-        if count > 0 {
-            let event = VertexEvent {
-                depth: entered.depth,
-                vertex: id,
-                needs: entered.needs,
                 exclusive,
-                parent_exclusive: entered.parent_exclusive,
-                label: self.scratch.label(id, self.quirks.stale_labels),
-                aggregates: None,
+                whole: parent.whole,
+                parent_exclusive: parent.exclusive,
+                depth: parent.depth + 1,
             };
-            sink.vertex(&self.graph, &event);
+            let below = self.visit(edge.target, child, sums);
+            if below == 0 {
+                continue;
+            }
+            if self.policy.stop_on_first {
+                self.refresh_weight(edge_id, edge.target);
+            }
+            self.sink.edge(graph, edge_id, parent.exclusive);
+            count += below;
+            if many.is_some() && self.booking.hold.is_some() {
+                self.books.note_child(self.booking.job, id, edge.target);
+            }
         }
         count
     }
 
-    fn pass_up(&self, type_id: TypeId, own: u64, sums: Sums, above: &mut Sums) {
+    fn pass_up(&self, type_id: TypeId, own: u64, sums: &Sums, above: &mut Sums) {
         if self.filters.is_tracked(type_id) {
             add(above, type_id, own);
         }
-        for (of, amount) in sums {
+        for &(of, amount) in sums {
             if self.filters.is_tracked(of) {
                 add(above, of, amount);
             }
@@ -167,20 +193,11 @@ impl Engine {
     }
 
     /// Writes one vertex into the books. Answers whether its spans could be added.
-    fn write(
-        &mut self,
-        id: VertexId,
-        needs: u64,
-        exclusive: bool,
-        hold: Hold,
-        booking: &Booking,
-        sums: &Sums,
-    ) -> bool {
-        let (start, duration) = (booking.start, booking.duration);
-        let end = start.saturating_add(duration);
-        let account = self.books.open(&self.graph, id);
+    fn write(&mut self, id: VertexId, needs: u64, exclusive: bool, sums: &Sums) -> bool {
+        let &Booking { job, start, duration, hold, spans_exist, .. } = self.booking;
+        let account = self.books.open(self.graph, id);
         let mut plan = None;
-        if exclusive && !booking.spans_exist {
+        if let Some(hold) = hold.filter(|_| exclusive && !spans_exist) {
             match account.plan.add(start, duration, needs) {
                 Ok(span) => plan = Some((hold, span)),
                 Err(errno) => {
@@ -200,21 +217,21 @@ impl Engine {
                 }
             }
         }
-        let entry = account.entry_mut(booking.job);
+        let entry = account.entry_mut(job);
         entry.tag = true;
-        entry.presence = Some((start, end));
+        entry.set_presence(start, start.saturating_add(duration));
         entry.plan = plan.or(entry.plan);
         entry.aggregate = aggregate.or(entry.aggregate);
         true
     }
 
     /// After something was booked below a child: how it ranks among its siblings from now on.
-    fn refresh_weight(&mut self, edge: crate::graph::EdgeId, child: VertexId) {
+    fn refresh_weight(&mut self, edge: EdgeId, child: VertexId) {
         let Some(aggregates) = self.books.aggregates(child) else { return };
         let left = aggregates.last().map_or(0, |planner| planner.remaining_at(0));
         if left == 0 && aggregates.span_count() == 0 {
             return;
         }
-        self.scratch.set_weight(&self.graph, edge, left);
+        self.scratch.set_weight(self.graph, edge, left);
     }
 }

@@ -108,7 +108,7 @@ impl Engine {
         for entry in account.entries() {
             let Some((hold, span)) = entry.plan else { continue };
             let Some(span) = account.plan.span(span) else { continue };
-            if entry.presence != Some((span.start, span.end)) {
+            if entry.presence() != Some((span.start, span.end)) {
                 findings
                     .push(format!("{name}: job {} is present at other times than it holds it", entry.job));
             }
@@ -121,7 +121,7 @@ impl Engine {
     fn check_tags(&self, id: VertexId, account: &Account, name: &str, findings: &mut Vec<String>) {
         for entry in account.entries() {
             let job = entry.job;
-            if !entry.tag || entry.presence.is_none() {
+            if !entry.tag || entry.presence().is_none() {
                 findings.push(format!("{name}: job {job} is here without its mark"));
             }
             let mut parents = self.graph.parents(id, self.dominant);

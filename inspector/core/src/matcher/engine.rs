@@ -144,6 +144,7 @@ impl Engine {
             self.enter_held(&new);
         }
         self.memo.reset(&self.graph, &mut self.books, self.dominant, self.node_type);
+        self.scratch.make_room(&self.graph);
         self.scratch.shorts = Shorts::new(self.memo.units.by_vertex(), self.memo.units.len());
         self.nodes = None;
         let up = |id: &&VertexId| self.graph.vertex(**id).status == Status::Up;

@@ -82,7 +82,7 @@ impl Engine {
             }
             let name = self.graph.text(self.graph.vertex(id).name).to_owned();
             let entry = self.books.get(id).and_then(|account| account.entry(job).copied());
-            let Some(entry) = entry.filter(|entry| entry.presence.is_some()) else {
+            let Some(entry) = entry.filter(|entry| entry.presence().is_some()) else {
                 return fail(format!("cancel_vtx: can't find x_checker span for job {job} in {name}.\n"));
             };
             if !matches!(entry.plan, Some((Hold::Allocation, _))) {
@@ -166,7 +166,7 @@ impl Engine {
                 }
             }
             if quirk {
-                entry.presence = None;
+                entry.set_presence(0, 0);
             }
             account.tidy(job);
         }

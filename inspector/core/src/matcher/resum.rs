@@ -39,7 +39,7 @@ impl Engine {
         let jobs: Vec<JobId> = account.entries().iter().map(|entry| entry.job).collect();
         for job in jobs {
             let Some(entry) = account.entry(job).copied() else { continue };
-            let Some((start, end)) = entry.presence else { continue };
+            let Some((start, end)) = entry.presence() else { continue };
             let amount = |of| held.and_then(|held| held.get(&(job, of))).copied().unwrap_or(0);
             let duration = end.saturating_sub(start);
             let Some(sums) = account.aggregates.as_deref_mut() else { return };

@@ -56,6 +56,16 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
+    /// Makes room for every vertex and edge of a graph.
+    pub(crate) fn make_room(&mut self, graph: &Graph) {
+        if self.marks.len() < graph.edge_count() {
+            self.marks.resize(graph.edge_count(), Mark::default());
+        }
+        if self.seen.len() < graph.vertex_count() {
+            self.seen.resize(graph.vertex_count(), (0, NO_EDGE));
+        }
+    }
+
     /// Starts a round: nothing is marked or seen.
     pub(crate) fn start(&mut self, graph: &Graph) {
         if self.round == u32::MAX {
@@ -64,9 +74,6 @@ impl Scratch {
         }
         self.round += 1;
         self.marked.clear();
-        if self.marks.len() < graph.edge_count() {
-            self.marks.resize(graph.edge_count(), Mark::default());
-        }
         self.start_walk(graph);
     }
 
@@ -77,9 +84,7 @@ impl Scratch {
             self.walk = 0;
         }
         self.walk += 1;
-        if self.seen.len() < graph.vertex_count() {
-            self.seen.resize(graph.vertex_count(), (0, NO_EDGE));
-        }
+        self.make_room(graph);
     }
 
     pub(crate) fn mark(&mut self, graph: &Graph, edge: EdgeId, needs: u64, exclusive: bool) {

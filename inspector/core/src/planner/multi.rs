@@ -1,11 +1,13 @@
 //! Several quantities booked together: the aggregates of what is below a vertex.
 
+use std::num::NonZeroU32;
+
 use super::{Planner, Reduced, SpanId};
 use crate::errno::Errno;
 use crate::graph::TypeId;
 
 /// The number of a span over all quantities; they count up from 1.
-pub type MultiSpan = u32;
+pub type MultiSpan = NonZeroU32;
 
 /// One planner per type, in an order that matters: the first one proposes the times to try.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +15,8 @@ pub struct MultiPlanner {
     kinds: Vec<(TypeId, Planner)>,
     /// Per span, sorted by its number: the span in each planner, where it has one.
     spans: Vec<(MultiSpan, Vec<(TypeId, SpanId)>)>,
-    last_id: MultiSpan,
+    /// 0 before the first.
+    last_id: u32,
     search: Option<(i64, Vec<u64>)>,
 }
 
@@ -91,8 +94,8 @@ impl MultiPlanner {
                 }
             }
         }
-        let id = self.last_id.checked_add(1).ok_or(Errno::Einval)?;
-        self.last_id = id;
+        let id = self.last_id.checked_add(1).and_then(NonZeroU32::new).ok_or(Errno::Einval)?;
+        self.last_id = id.get();
         self.spans.push((id, parts));
         Ok(id)
     }

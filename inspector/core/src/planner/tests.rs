@@ -110,7 +110,7 @@ proptest! {
                 let shorts: Vec<_> = planner.shorts(from, amount).collect();
                 prop_assert!(shorts.windows(2).all(|pair| pair[0].1 < pair[1].0));
                 // Without a point everything is free at all times, also what there is not.
-                for time in (from..70).filter(|_| !planner.points.is_empty()) {
+                for time in (from..70).filter(|_| !planner.points().is_empty()) {
                     let short = shorts.iter().any(|&(start, end)| start <= time && time < end);
                     prop_assert_eq!(short, model.free_at(time) < amount);
                 }
@@ -119,7 +119,7 @@ proptest! {
         for (id, ..) in model.spans {
             planner.remove(id).unwrap();
         }
-        prop_assert!(planner.points.len() <= 1);
+        prop_assert!(planner.points().len() <= 1);
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::collector::Collector;
 use super::select::Walk;
 use crate::graph::{TypeId, VertexId};
-use crate::matcher::books::Account;
+use crate::matcher::books::{Account, Entry};
 use crate::matcher::engine::LIFETIME;
 use crate::matcher::request::EntryId;
 use crate::matcher::why::Reason;
@@ -120,7 +120,7 @@ fn ends(account: &Account, reason: Reason) -> Vec<i64> {
     match reason {
         Reason::Held => account.plan.spans().map(|(_, span)| span.end).collect(),
         Reason::Exclusive => {
-            account.entries().iter().filter_map(|entry| entry.presence).map(|(_, end)| end).collect()
+            account.entries().iter().filter_map(Entry::presence).map(|(_, end)| end).collect()
         }
         _ => {
             let sums = account.aggregates.as_deref().into_iter().flat_map(MultiPlanner::planners);
