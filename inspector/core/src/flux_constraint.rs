@@ -50,7 +50,7 @@ impl Constraint {
         let Some(operands) = operands.sequence() else {
             return Err(format!("{operator} operator value must be an array"));
         };
-        let operands = operands.iter().map(AsRef::as_ref);
+        let operands = operands.iter();
         match operator {
             "properties" => operands.map(property).collect::<Result<_, _>>().map(Self::Properties),
             "hostlist" => hostlist(operands).map(Self::Hostlist),
@@ -90,7 +90,7 @@ fn property(value: &Value) -> Result<Property, String> {
     Ok(Property { name: name.to_owned(), absent })
 }
 
-fn hostlist<'a>(operands: impl Iterator<Item = &'a Value>) -> Result<Hostlist, String> {
+fn hostlist<'v, 't: 'v>(operands: impl Iterator<Item = &'v Value<'t>>) -> Result<Hostlist, String> {
     let mut all = Hostlist::default();
     for operand in operands {
         let Some(text) = operand.scalar() else { return Err("non-string hostlist specified".to_owned()) };

@@ -87,9 +87,13 @@ fn command_loop(session: &mut Session<'_>, stdin: &mut dyn BufRead, prompt: bool
         if prompt {
             session.output.print("resource-query> ");
         }
+        session.output.send();
+        if session.output.is_closed() {
+            return;
+        }
         match input::read_line(stdin) {
             Ok(Some(line)) => {
-                if commands::run_line(session, &line) == Flow::Quit || session.output.is_closed() {
+                if commands::run_line(session, &line) == Flow::Quit {
                     return;
                 }
             }

@@ -4,10 +4,16 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The three places. Every write is flushed, so that they interleave as they happen.
+/// What standard output may keep back, in bytes.
+const PENDING: usize = 1 << 16;
+
+/// The three places. What was written is sent before anything goes to another of them, and when a command is done,
+/// so that they interleave as they happen.
 pub(crate) struct Output<'w> {
     answers: Option<File>,
     stdout: &'w mut dyn Write,
+    /// For standard output, not yet sent.
+    pending: String,
     stderr: &'w mut dyn Write,
     /// Set when nobody reads standard output any more.
     closed: bool,
@@ -16,7 +22,7 @@ pub(crate) struct Output<'w> {
 impl<'w> Output<'w> {
     /// Answers go to standard output until a file is opened.
     pub(crate) fn new(stdout: &'w mut dyn Write, stderr: &'w mut dyn Write) -> Self {
-        Self { answers: None, stdout, stderr, closed: false }
+        Self { answers: None, stdout, pending: String::new(), stderr, closed: false }
     }
 
     /// Sends the answers to a file, which is made or emptied.
@@ -40,12 +46,24 @@ impl<'w> Output<'w> {
 
     /// Writes to standard output.
     pub(crate) fn print(&mut self, text: &str) {
-        let written = self.stdout.write_all(text.as_bytes()).and_then(|()| self.stdout.flush());
-        self.closed |= written.is_err();
+        self.pending.push_str(text);
+        if self.pending.len() > PENDING {
+            self.send();
+        }
+    }
+
+    /// Sends what was written to standard output.
+    pub(crate) fn send(&mut self) {
+        if !self.pending.is_empty() {
+            let written = self.stdout.write_all(self.pending.as_bytes()).and_then(|()| self.stdout.flush());
+            self.closed |= written.is_err();
+            self.pending.clear();
+        }
     }
 
     /// Writes to standard error.
     pub(crate) fn error(&mut self, text: &str) {
+        self.send();
         let written = self.stderr.write_all(text.as_bytes()).and_then(|()| self.stderr.flush());
         // With standard error gone there is nobody left to tell.
         drop(written);
@@ -54,5 +72,11 @@ impl<'w> Output<'w> {
     /// Whether nobody reads standard output any more, so that the session may end.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
+    }
+}
+
+impl Drop for Output<'_> {
+    fn drop(&mut self) {
+        self.send();
     }
 }

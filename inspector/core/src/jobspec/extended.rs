@@ -24,7 +24,7 @@ const NODE: &str = "node";
 const MOST_SHAPES: usize = 1_000;
 
 /// Whether any entry at the top can only be read here.
-pub(super) fn is_extended(entries: &[Arc<Value>]) -> bool {
+pub(super) fn is_extended(entries: &[Value]) -> bool {
     entries.iter().any(|entry| {
         entry.get("type").and_then(Value::scalar) == Some(GANG)
             || KEYS.iter().any(|key| entry.get(key).is_some())
@@ -32,7 +32,7 @@ pub(super) fn is_extended(entries: &[Arc<Value>]) -> bool {
 }
 
 /// The gang that the entries at the top describe; `attributes` has its duration.
-pub(super) fn gang(entries: &[Arc<Value>], attributes: &Value) -> Result<Request, JobspecError> {
+pub(super) fn gang(entries: &[Value], attributes: &Value) -> Result<Request, JobspecError> {
     let [entry] = entries else {
         return refuse("a gang, or a slot \"within\" a node, must be the only entry of \"resources\"");
     };

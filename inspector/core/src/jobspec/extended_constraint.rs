@@ -42,7 +42,7 @@ fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> &'static str
     names.iter().find(|(_, known)| known == value).map_or("", |(name, _)| name)
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> Result<&'a [Arc<Value>], JobspecError> {
+fn list<'v, 't>(value: &'v Value<'t>, key: &str) -> Result<&'v [Value<'t>], JobspecError> {
     match value.sequence() {
         Some(items) => Ok(items),
         None => refuse(format!("\"{key}\" is not a sequence")),

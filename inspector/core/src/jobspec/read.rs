@@ -55,7 +55,7 @@ pub(super) fn jobspec(text: &str, known: Known, extensions: bool) -> Result<Jobs
         spec.resources = entries.iter().map(|entry| resource(entry, known)).collect::<Result<_, _>>()?;
     }
     let Some(entries) = tasks.sequence() else { return refuse("\"tasks\" is not a sequence") };
-    entries.iter().try_for_each(|entry| tasks::check(entry))?;
+    entries.iter().try_for_each(tasks::check)?;
     Ok(spec)
 }
 

@@ -3,6 +3,7 @@
 
 mod plain;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,46 +31,54 @@ pub enum YamlError {
 
 /// What a value is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum Kind<'t> {
     /// Nothing, `null` or `~`.
     Null,
     /// Text; `quoted` when it was written with quotes or as a block.
     Scalar {
         /// The text.
-        text: String,
+        text: Cow<'t, str>,
         /// Whether it was quoted.
         quoted: bool,
     },
     /// A sequence.
-    Sequence(Vec<Arc<Value>>),
+    Sequence(Arc<Vec<Value<'t>>>),
     /// A mapping, in order, with repeated keys kept.
-    Mapping(Vec<(Arc<Value>, Arc<Value>)>),
+    Mapping(Arc<Vec<Pair<'t>>>),
 }
 
-/// A value.
+/// A key and its value.
+pub type Pair<'t> = (Value<'t>, Value<'t>);
+
+/// A value of a text; a clone shares what is in it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Value {
+pub struct Value<'t> {
     /// What it is.
-    pub kind: Kind,
+    pub kind: Kind<'t>,
     weight: u64,
     depth: u32,
 }
 
-impl Value {
-    fn new(kind: Kind) -> Result<Arc<Self>, YamlError> {
-        let (weight, depth) = match &kind {
-            Kind::Null | Kind::Scalar { .. } => (0, 0),
-            Kind::Sequence(items) => measure(items.iter()),
-            Kind::Mapping(pairs) => measure(pairs.iter().flat_map(|(key, value)| [key, value])),
-        };
-        let (weight, depth) = (weight.saturating_add(1), depth + 1);
-        if weight > MAX_VALUES {
-            return Err(YamlError::TooLarge);
+impl<'t> Value<'t> {
+    fn null() -> Self {
+        Self { kind: Kind::Null, weight: 1, depth: 1 }
+    }
+
+    fn of_text(text: Cow<'t, str>, quoted: bool) -> Self {
+        if !quoted && matches!(&*text, "" | "~" | "null" | "Null" | "NULL") {
+            return Self::null();
         }
-        if depth > MAX_DEPTH {
-            return Err(YamlError::TooDeep);
-        }
-        Ok(Arc::new(Self { kind, weight, depth }))
+        Self { kind: Kind::Scalar { text, quoted }, weight: 1, depth: 1 }
+    }
+
+    fn of_items(items: Vec<Self>) -> Result<Self, YamlError> {
+        let (weight, depth) = measure(items.iter())?;
+        Ok(Self { kind: Kind::Sequence(Arc::new(items)), weight, depth })
+    }
+
+    fn of_pairs(pairs: Vec<Pair<'t>>) -> Result<Self, YamlError> {
+        let (weight, depth) = measure(pairs.iter().flat_map(|(key, value)| [key, value]))?;
+        Ok(Self { kind: Kind::Mapping(Arc::new(pairs)), weight, depth })
     }
 
     /// The text of a scalar.
@@ -91,7 +100,7 @@ impl Value {
     }
 
     /// The items of a sequence.
-    pub fn sequence(&self) -> Option<&[Arc<Value>]> {
+    pub fn sequence(&self) -> Option<&[Self]> {
         match &self.kind {
             Kind::Sequence(items) => Some(items),
             _ => None,
@@ -99,7 +108,7 @@ impl Value {
     }
 
     /// The pairs of a mapping.
-    pub fn mapping(&self) -> Option<&[(Arc<Value>, Arc<Value>)]> {
+    pub fn mapping(&self) -> Option<&[Pair<'t>]> {
         match &self.kind {
             Kind::Mapping(pairs) => Some(pairs),
             _ => None,
@@ -107,33 +116,40 @@ impl Value {
     }
 
     /// The first value of a key of a mapping.
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub fn get(&self, key: &str) -> Option<&Self> {
         let pairs = self.mapping()?;
-        pairs.iter().find(|(known, _)| known.scalar() == Some(key)).map(|(_, value)| value.as_ref())
+        pairs.iter().find(|(known, _)| known.scalar() == Some(key)).map(|(_, value)| value)
     }
 }
 
-fn measure<'a>(parts: impl Iterator<Item = &'a Arc<Value>>) -> (u64, u32) {
-    parts
-        .fold((0_u64, 0), |(weight, depth), part| (weight.saturating_add(part.weight), depth.max(part.depth)))
+/// Weight and depth of a collection of these.
+fn measure<'v, 't: 'v>(parts: impl Iterator<Item = &'v Value<'t>>) -> Result<(u64, u32), YamlError> {
+    let (weight, depth) = parts.fold((1_u64, 0), |(weight, depth), part| {
+        (weight.saturating_add(part.weight), depth.max(part.depth))
+    });
+    match (weight, depth) {
+        (weight, _) if weight > MAX_VALUES => Err(YamlError::TooLarge),
+        (_, MAX_DEPTH..) => Err(YamlError::TooDeep),
+        (weight, depth) => Ok((weight, depth + 1)),
+    }
 }
 
 /// A collection that is being read.
-struct Open {
+struct Open<'t> {
     anchor: usize,
     mapping: bool,
-    items: Vec<Arc<Value>>,
+    items: Vec<Value<'t>>,
 }
 
 /// Reads the first document of a text; an empty text is null.
-pub fn parse(text: &str) -> Result<Arc<Value>, YamlError> {
+pub fn parse(text: &str) -> Result<Value<'_>, YamlError> {
     plain::parse(text).map_or_else(|| parse_all(text), Ok)
 }
 
 /// The same, by the parser of all YAML.
-fn parse_all(text: &str) -> Result<Arc<Value>, YamlError> {
-    let mut anchors: BTreeMap<usize, Arc<Value>> = BTreeMap::new();
-    let mut open: Vec<Open> = Vec::new();
+fn parse_all(text: &str) -> Result<Value<'_>, YamlError> {
+    let mut anchors: BTreeMap<usize, Value<'_>> = BTreeMap::new();
+    let mut open: Vec<Open<'_>> = Vec::new();
     for next in Parser::new_from_str(text) {
         let (event, _) = next.map_err(|error| YamlError::Syntax(error.to_string()))?;
         let (value, anchor) = match event {
@@ -145,42 +161,42 @@ fn parse_all(text: &str) -> Result<Arc<Value>, YamlError> {
                 open.push(Open { anchor, mapping: true, items: Vec::new() });
                 continue;
             }
-            Event::Scalar(text, style, anchor, _) => (scalar(text.into_owned(), style)?, anchor),
+            Event::Scalar(text, style, anchor, _) => {
+                (Value::of_text(text, style != ScalarStyle::Plain), anchor)
+            }
             Event::Alias(anchor) => {
                 let known = anchors.get(&anchor).cloned();
                 (known.ok_or_else(|| YamlError::Syntax("an alias refers to itself".to_owned()))?, 0)
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(done) = open.pop() else { continue };
-                (collection(done.items, done.mapping)?, done.anchor)
+                (
+                    if done.mapping {
+                        Value::of_pairs(pairs(done.items))
+                    } else {
+                        Value::of_items(done.items)
+                    }?,
+                    done.anchor,
+                )
             }
             _ => continue,
         };
         if anchor > 0 {
-            anchors.insert(anchor, Arc::clone(&value));
+            anchors.insert(anchor, value.clone());
         }
         match open.last_mut() {
             Some(parent) => parent.items.push(value),
             None => return Ok(value),
         }
     }
-    Value::new(Kind::Null)
+    Ok(Value::null())
 }
 
-fn scalar(text: String, style: ScalarStyle) -> Result<Arc<Value>, YamlError> {
-    let quoted = style != ScalarStyle::Plain;
-    let null = !quoted && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL");
-    Value::new(if null { Kind::Null } else { Kind::Scalar { text, quoted } })
-}
-
-fn collection(items: Vec<Arc<Value>>, mapping: bool) -> Result<Arc<Value>, YamlError> {
-    if !mapping {
-        return Value::new(Kind::Sequence(items));
-    }
+fn pairs(items: Vec<Value<'_>>) -> Vec<Pair<'_>> {
     let mut pairs = Vec::with_capacity(items.len() / 2);
     let mut items = items.into_iter();
     while let (Some(key), Some(value)) = (items.next(), items.next()) {
         pairs.push((key, value));
     }
-    Value::new(Kind::Mapping(pairs))
+    pairs
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use super::account::{Account, Entry};
 use super::account::Accounts;
+pub use super::account::{Account, Entry};
 use crate::errno::Errno;
 use crate::graph::{Graph, VertexId};
 use crate::planner::MultiPlanner;

@@ -2,9 +2,9 @@
 //! that end on their line, and unquoted words. What it reads it reads as the parser of all YAML does; at
 //! the first sign of anything else it gives up and leaves the text to that one, errors included.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
-use super::{Value, collection, scalar};
+use super::Value;
 
 /// Deeper nesting is left to the other parser.
 const MAX_DEPTH: usize = 32;
@@ -19,7 +19,7 @@ struct Line<'t> {
 }
 
 /// Reads a whole text; none when it is not all plain.
-pub(super) fn parse(text: &str) -> Option<Arc<Value>> {
+pub(super) fn parse(text: &str) -> Option<Value<'_>> {
     if text.contains("---") || text.contains("...") {
         return None;
     }
@@ -52,26 +52,26 @@ impl<'t> Reader<'t> {
 
     /// A mapping whose keys stand at one indentation; an earlier line may have been cut so that its rest
     /// is the first pair.
-    fn mapping(&mut self, indent: usize, depth: usize) -> Option<Arc<Value>> {
-        let mut items = Vec::with_capacity(8);
+    fn mapping(&mut self, indent: usize, depth: usize) -> Option<Value<'t>> {
+        let mut pairs = Vec::with_capacity(4);
         while let Some(line) = self.peek().filter(|line| line.indent >= indent) {
             if line.indent > indent || line.text.starts_with('-') {
                 return None;
             }
             let (key, rest) = word(line.text)?;
             let rest = rest.strip_prefix(':')?;
-            items.push(key);
             self.at += 1;
-            items.push(match rest {
+            let value = match rest {
                 "" => self.below(indent, depth)?,
                 rest => inline(rest.strip_prefix(' ')?, depth)?,
-            });
+            };
+            pairs.push((key, value));
         }
-        collection(items, true).ok()
+        Value::of_pairs(pairs).ok()
     }
 
     /// What belongs to a key that ends its line.
-    fn below(&mut self, indent: usize, depth: usize) -> Option<Arc<Value>> {
+    fn below(&mut self, indent: usize, depth: usize) -> Option<Value<'t>> {
         let next = self.peek().filter(|_| depth < MAX_DEPTH)?;
         if next.text.starts_with('-') && next.indent >= indent {
             return self.sequence(next.indent, depth + 1);
@@ -79,8 +79,8 @@ impl<'t> Reader<'t> {
         if next.indent > indent { self.mapping(next.indent, depth + 1) } else { None }
     }
 
-    fn sequence(&mut self, indent: usize, depth: usize) -> Option<Arc<Value>> {
-        let mut items = Vec::with_capacity(4);
+    fn sequence(&mut self, indent: usize, depth: usize) -> Option<Value<'t>> {
+        let mut items = Vec::with_capacity(1);
         while let Some(line) = self.peek().filter(|line| line.indent >= indent) {
             if line.indent > indent {
                 return None;
@@ -100,53 +100,66 @@ impl<'t> Reader<'t> {
                 items.push(inline(text, depth)?);
             }
         }
-        collection(items, false).ok()
+        Value::of_items(items).ok()
     }
 }
 
 /// A word, and what follows it.
-fn word(text: &str) -> Option<(Arc<Value>, &str)> {
+fn word(text: &str) -> Option<(Value<'_>, &str)> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./+-".contains(byte);
     let length = text.as_bytes().iter().take_while(|byte| plain(byte)).count();
     if length == 0 || length > MAX_WORD || text.starts_with('-') {
         return None;
     }
     let (word, rest) = text.split_at(length);
-    Some((scalar(word.to_owned(), granit_parser::ScalarStyle::Plain).ok()?, rest))
+    Some((Value::of_text(Cow::Borrowed(word), false), rest))
 }
 
 /// A value that ends with its line.
-fn inline(text: &str, depth: usize) -> Option<Arc<Value>> {
+fn inline(text: &str, depth: usize) -> Option<Value<'_>> {
     let (value, rest) = flow(text.trim_start_matches(' '), depth)?;
     rest.is_empty().then_some(value)
 }
 
 /// A word or a collection in brackets, and what follows it.
-fn flow(text: &str, depth: usize) -> Option<(Arc<Value>, &str)> {
+fn flow(text: &str, depth: usize) -> Option<(Value<'_>, &str)> {
     let mapping = text.starts_with('{');
     if !mapping && !text.starts_with('[') {
         return word(text);
     }
-    let close = if mapping { '}' } else { ']' };
-    let mut rest = text[1..].trim_start_matches(' ');
-    let mut items = Vec::new();
-    if let Some(rest) = rest.strip_prefix(close) {
-        return Some((collection(items, mapping).ok()?, rest));
-    }
     if depth >= MAX_DEPTH {
         return None;
     }
+    let rest = text[1..].trim_start_matches(' ');
+    if mapping {
+        let (pairs, rest) = flow_items(rest, '}', |text| {
+            let (key, rest) = word(text)?;
+            let (value, rest) = flow(rest.strip_prefix(": ")?.trim_start_matches(' '), depth + 1)?;
+            Some(((key, value), rest))
+        })?;
+        Some((Value::of_pairs(pairs).ok()?, rest))
+    } else {
+        let (items, rest) = flow_items(rest, ']', |text| flow(text, depth + 1))?;
+        Some((Value::of_items(items).ok()?, rest))
+    }
+}
+
+/// Items with commas between them, up to a bracket, and what follows that.
+fn flow_items<'t, T>(
+    mut rest: &'t str,
+    close: char,
+    item: impl Fn(&'t str) -> Option<(T, &'t str)>,
+) -> Option<(Vec<T>, &'t str)> {
+    let mut items = Vec::new();
+    if let Some(rest) = rest.strip_prefix(close) {
+        return Some((items, rest));
+    }
     loop {
-        if mapping {
-            let (key, behind) = word(rest)?;
-            items.push(key);
-            rest = behind.strip_prefix(": ")?.trim_start_matches(' ');
-        }
-        let (value, behind) = flow(rest, depth + 1)?;
-        items.push(value);
+        let (next, behind) = item(rest)?;
+        items.push(next);
         rest = behind.trim_start_matches(' ');
         if let Some(rest) = rest.strip_prefix(close) {
-            return Some((collection(items, mapping).ok()?, rest));
+            return Some((items, rest));
         }
         rest = rest.strip_prefix(',')?.trim_start_matches(' ');
     }
