@@ -74,7 +74,8 @@ impl Engine {
             if self.find_below(edge.target, expression, here, shown, depth + 1, sink) {
                 found = true;
                 if !shown.aggregates || self.uses(edge.target, shown).is_some() {
-                    sink.edge(&self.graph, edge_id, true);
+                    // All is shown: the shorthand forms leave out nothing of a search.
+                    sink.edge(&self.graph, edge_id, false);
                 }
             }
         }
@@ -139,7 +140,7 @@ impl Engine {
             Criterion::ReservedFor(job) => plan(*job, Hold::Reservation),
             Criterion::InAggregatesOf(job) => entry(*job).is_some_and(|entry| entry.aggregate.is_some()),
             Criterion::TouchedBy(job) => entry(*job).is_some_and(|entry| entry.tag),
-            Criterion::ShowAggregates(_) => true,
+            Criterion::ShowAggregates(on) => *on,
             Criterion::Names(names) => names.contains(self.graph.text(self.graph.vertex(id).name)),
             Criterion::Property(key) => {
                 self.graph.find_text(key).is_some_and(|key| self.graph.has_property(id, key))

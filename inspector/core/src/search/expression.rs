@@ -168,7 +168,7 @@ fn is_blank(c: char) -> bool {
 
 fn leaf(text: &str) -> Option<Criterion> {
     let (key, value) = text.split_once('=')?;
-    let lower = value.to_lowercase();
+    let lower = value.to_ascii_lowercase();
     let either = |yes: &str, no: &str| match lower.as_str() {
         word if word == yes => Some(true),
         word if word == no => Some(false),
