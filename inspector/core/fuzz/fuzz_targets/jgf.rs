@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
             let _ = engine.partial_cancel(1, &document);
         }
         let _ = engine.attach(|graph| {
-            jgf::load(graph, text).map_err(|error| Failure::new(Errno::Einval, error.to_string()))
+            jgf::add(graph, text).map_err(|error| Failure::new(Errno::Einval, error.to_string()))
         });
         if !engine.quirks().stale_errno {
             assert_eq!(engine.check(), Vec::<String>::new());

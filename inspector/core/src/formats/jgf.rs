@@ -46,28 +46,71 @@ pub fn load(graph: &mut Graph, source: impl Read) -> Result<(), ReadError> {
     loader.finish()
 }
 
-/// Adds what a document holds to a graph. What was added before an error stays.
-pub fn add(graph: &mut Graph, document: GraphDocument) -> Result<(), ReadError> {
-    let mut loader = Loader::new(graph);
-    document.nodes.into_iter().try_for_each(|node| loader.node(node))?;
-    document.edges.into_iter().try_for_each(|edge| loader.edge(edge))?;
+/// Adds what a document holds to a graph that has all its subsystems. What was added before an error stays;
+/// what [`check`] finds is to be looked for before.
+pub fn add(graph: &mut Graph, document: &[u8]) -> Result<(), ReadError> {
+    let mut loader = Loader::closed(graph);
+    read(&mut loader, document)?;
     loader.finish()
+}
+
+/// The parts that a document must have, with nothing in them looked at.
+#[derive(Deserialize)]
+struct Outline {
+    graph: Option<OutlineBody>,
+    free_ranks: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct OutlineBody {
+    nodes: Option<IgnoredAny>,
+    edges: Option<IgnoredAny>,
+}
+
+/// Refuses a document that is not JSON or lacks a part as a whole, for which no vertex need be looked at.
+pub fn check(document: &[u8]) -> Result<(), ReadError> {
+    let outline: Outline = serde_json::from_slice(document).map_err(|error| not_read(&error))?;
+    let body = outline.graph.as_ref();
+    required(&[
+        (body.is_some(), "graph"),
+        (body.is_some_and(|body| body.nodes.is_some()), "nodes"),
+        (body.is_some_and(|body| body.edges.is_some()), "edges"),
+    ])?;
+    outline.free_ranks.as_deref().map_or(Ok(()), |text| free_ranks(text).map(drop))
 }
 
 /// Reads a document about part of a graph.
 pub fn parse(source: impl Read, shorthand: bool) -> Result<GraphDocument, ReadError> {
     let mut document = GraphDocument { shorthand, ..GraphDocument::default() };
-    let free_ranks = read(&mut document, source)?;
-    if let Some(text) = free_ranks {
-        let failed = || ReadError::jgf("fetch_jgf", "failed to decode ranks");
-        let ranks = Idset::parse(&text).map_err(|_| failed())?;
-        if ranks.len() > MAX_FREE_RANKS {
-            return Err(failed());
-        }
-        let narrowed: Result<Vec<i32>, _> = ranks.iter().map(i32::try_from).collect();
-        document.free_ranks = Some(narrowed.map_err(|_| failed())?);
-    }
+    document.free_ranks = read(&mut document, source)?;
     Ok(document)
+}
+
+fn free_ranks(text: &str) -> Result<Vec<i32>, ReadError> {
+    let failed = || ReadError::jgf("fetch_jgf", "failed to decode ranks");
+    let ranks = Idset::parse(text).map_err(|_| failed())?;
+    if ranks.len() > MAX_FREE_RANKS {
+        return Err(failed());
+    }
+    let narrowed: Result<Vec<i32>, _> = ranks.iter().map(i32::try_from).collect();
+    narrowed.map_err(|_| failed())
+}
+
+fn required(parts: &[(bool, &str)]) -> Result<(), ReadError> {
+    match parts.iter().find(|(seen, _)| !seen) {
+        Some((_, name)) => {
+            Err(ReadError::jgf("fetch_jgf", format!("JGF does not contain a required key ({name})")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn not_read(error: &serde_json::Error) -> ReadError {
+    if error.classify() == serde_json::error::Category::Data {
+        ReadError::jgf("fill_fetcher", format!("malformed metadata in an JGF node or edge: {error}"))
+    } else {
+        ReadError::jgf("fetch_jgf", format!("json_loads returned an error: {error}"))
+    }
 }
 
 /// More ranks than any graph has.
@@ -96,8 +139,8 @@ impl<R> State<'_, R> {
     }
 }
 
-/// Reads a whole document into a receiver; answers the text of `free_ranks`.
-fn read(receiver: &mut impl Receiver, source: impl Read) -> Result<Option<String>, ReadError> {
+/// Reads a whole document into a receiver; answers the `free_ranks`.
+fn read(receiver: &mut impl Receiver, source: impl Read) -> Result<Option<Vec<i32>>, ReadError> {
     let mut state = State {
         receiver,
         failure: None,
@@ -112,24 +155,12 @@ fn read(receiver: &mut impl Receiver, source: impl Read) -> Result<Option<String
     if let Some(failure) = state.failure {
         return Err(failure);
     }
-    if let Err(error) = read {
-        return Err(if error.classify() == serde_json::error::Category::Data {
-            ReadError::jgf("fill_fetcher", format!("malformed metadata in an JGF node or edge: {error}"))
-        } else {
-            ReadError::jgf("fetch_jgf", format!("json_loads returned an error: {error}"))
-        });
-    }
-    for (seen, name) in
-        [(state.graph_seen, "graph"), (state.nodes_seen, "nodes"), (state.edges_seen, "edges")]
-    {
-        if !seen {
-            return Err(ReadError::jgf("fetch_jgf", format!("JGF does not contain a required key ({name})")));
-        }
-    }
+    read.map_err(|error| not_read(&error))?;
+    required(&[(state.graph_seen, "graph"), (state.nodes_seen, "nodes"), (state.edges_seen, "edges")])?;
     for edge in std::mem::take(&mut state.early_edges) {
         state.receiver.edge(edge)?;
     }
-    Ok(state.free_ranks)
+    state.free_ranks.as_deref().map(free_ranks).transpose()
 }
 
 /// The outermost object.

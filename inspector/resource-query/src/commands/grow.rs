@@ -24,9 +24,9 @@ impl From<Failure> for Refused {
 /// `attach JGF_FILE`
 pub(super) fn attach(session: &mut Session<'_>, words: &[&str]) {
     let Some(bytes) = session.read_file(words[1]) else { return };
-    let attached = jgf::parse(bytes.as_slice(), false)
+    let attached = jgf::check(&bytes)
         .map_err(Refused::from)
-        .and_then(|document| session.engine.attach(|graph| jgf::add(graph, document).map_err(Refused::from)));
+        .and_then(|()| session.engine.attach(|graph| jgf::add(graph, &bytes).map_err(Refused::from)));
     if let Err(Refused(message)) = attached {
         let text = format!(
             "ERROR: can't attach JGF subgraph \nERROR: add_subgraph: ERROR: add subgraph error: Invalid argument\nadd_subgraph: ERROR: reader returned error: {message}\n\n"
@@ -59,7 +59,8 @@ fn remove_ranks(session: &mut Session<'_>, text: &str) -> Result<Vec<JobId>, Str
     }
     let ranks: Vec<i32> =
         set.iter().map(|rank| i32::try_from(rank).map_err(|_| failed())).collect::<Result<_, _>>()?;
-    session.engine.remove_ranks(&ranks).map_err(|failure| {
-        format!("ERROR: can't partial cancel subgraph \nERROR: remove: {}\n", failure.message)
-    })
+    session
+        .engine
+        .remove_ranks(&ranks)
+        .map_err(|failure| format!("ERROR: can't partial cancel subgraph \nERROR: {}\n", failure.message))
 }

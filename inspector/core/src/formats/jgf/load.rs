@@ -27,17 +27,29 @@ pub(super) struct Loader<'g> {
     by_text: BTreeMap<String, Known>,
     /// The path above the one last looked at: what comes next is mostly its sibling.
     above: Option<(String, PathId)>,
+    /// Whether a subsystem that the graph does not have is an error.
+    closed: bool,
 }
 
 impl<'g> Loader<'g> {
     pub(super) fn new(graph: &'g mut Graph) -> Self {
         Self {
             graph,
+            closed: false,
             in_sequence: Vec::new(),
             by_number: BTreeMap::new(),
             by_text: BTreeMap::new(),
             above: None,
         }
+    }
+
+    /// For a graph that takes no further subsystems.
+    pub(super) fn closed(graph: &'g mut Graph) -> Self {
+        Self { closed: true, ..Self::new(graph) }
+    }
+
+    fn knows(&self, subsystem: &str) -> bool {
+        !self.closed || self.graph.find_subsystem(subsystem).is_some()
     }
 
     /// Checks what can only be seen at the end: children of one vertex need different numbers.
@@ -135,6 +147,11 @@ impl<'g> Loader<'g> {
 
 impl Receiver for Loader<'_> {
     fn node(&mut self, node: NodeRecord) -> Result<(), ReadError> {
+        if let Some(unknown) = node.paths.keys().find(|subsystem| !self.knows(subsystem)) {
+            let what = format!("malformed metadata in an JGF node for {}", about(&node.key));
+            let why = format!("{what} (the graph has no subsystem {})", about(unknown));
+            return Err(ReadError::jgf("fill_fetcher", why));
+        }
         let paths: SmallVec<[PathId; 2]> = node.paths.values().map(|path| self.path(path)).collect();
         let existing = self.existing(&node, &paths);
         if self.find(&node.key).is_some() {
@@ -163,6 +180,10 @@ impl Receiver for Loader<'_> {
                 format!("source and/or target vertex not found{ends}"),
             ));
         };
+        if !self.knows(&edge.subsystem) {
+            let why = format!("could not unpack edge metadata (no subsystem {})", about(&edge.subsystem));
+            return Err(ReadError::jgf("unpack_edge", why));
+        }
         if !source.new && !target.new {
             return Ok(());
         }

@@ -146,3 +146,30 @@ fn deep_nesting_and_broken_text_are_errors() {
     assert!(loaded(&deep).is_err());
     assert!(load(&mut Graph::new(), &b"{\"graph\": {\"nodes\": [\xff]}}"[..]).is_err());
 }
+
+#[test]
+fn what_was_added_before_a_mistake_stays() {
+    let added = |text: &str| {
+        let mut graph = loaded(&document(&small(), EDGES)).unwrap();
+        let before = graph.vertex_count();
+        let refused = check(text.as_bytes()).and_then(|()| add(&mut graph, text.as_bytes())).unwrap_err();
+        (graph.vertex_count() - before, refused.to_string())
+    };
+    let good = node("8", r#""type": "gpu", "paths": {"containment": "/c0/gpu8"}"#);
+    let both = |second: &str| document(&[good.clone(), second.to_owned()], "");
+    let (count, message) = added(&both(&node("9", r#""type": "gpu", "id": "x", "paths": {}"#)));
+    assert!(count == 1 && message.contains("malformed metadata"), "{count} {message}");
+    // A graph that is in use takes no further subsystems.
+    let (count, message) = added(&both(&node("9", r#""type": "gpu", "paths": {"net": "/net0/gpu9"}"#)));
+    assert!(count == 1 && message.contains("no subsystem net"), "{count} {message}");
+    let edge = r#"{"source": "8", "target": "8", "metadata": {"subsystem": "net"}}"#;
+    let (count, message) = added(&document(std::slice::from_ref(&good), edge));
+    assert!(count == 1 && message.contains("could not unpack edge metadata"), "{count} {message}");
+    // What is not JSON, or lacks a part, adds nothing.
+    let whole = document(std::slice::from_ref(&good), "");
+    let ranks = whole.replacen('{', r#"{"free_ranks": "x","#, 1);
+    for text in [&whole[..whole.len() - 1], &whole.replace("edges", "sides"), &ranks, "{}", "[]"] {
+        assert_eq!(added(text).0, 0, "{text}");
+    }
+    assert!(loaded(&ranks).is_err());
+}
