@@ -13,7 +13,8 @@ pub(super) fn list(session: &mut Session<'_>, _: &[&str]) {
 /// `info JOBID`
 pub(super) fn info(session: &mut Session<'_>, words: &[&str]) {
     let number = leading_number(words[1]);
-    match u64::try_from(number).ok().and_then(|id| Some(session.jobs.get(&id)?.line(id))) {
+    let id = number.cast_unsigned();
+    match session.jobs.get(&id).map(|job| job.line(id)) {
         Some(line) => session.output.print(&line),
         None => session.output.error(&format!("info: ERROR: nonexistent job {number}\n")),
     }

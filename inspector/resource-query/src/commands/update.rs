@@ -17,14 +17,14 @@ pub(super) enum Reader {
     Rv1,
 }
 
-/// Reads a document; an error is its message.
+/// Reads a document; an error is its message, a whole line.
 pub(super) fn read_document(session: &Session<'_>, reader: Reader, bytes: &[u8]) -> Result<Document, String> {
     let document = match reader {
         Reader::Jgf => jgf::parse(bytes, false).map(Document::Graph),
         Reader::JgfShorthand => jgf::parse(bytes, true).map(Document::Graph),
         Reader::Rv1 => rv1::parse(bytes, session.engine.graph().limit()).map(Document::Ranks),
     };
-    document.map_err(|error| error.to_string())
+    document.map_err(|error| format!("{}\n", error.to_string().trim_end()))
 }
 
 /// `update allocate|reserve FORMAT FILE JOBID AT DURATION`
