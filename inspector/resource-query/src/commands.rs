@@ -28,6 +28,8 @@ struct Command {
     note: &'static str,
     /// How many words it takes, its name included: least and most.
     words: (usize, usize),
+    /// Whether flux-sched's tool lacks it, and takes lines with it for comments.
+    extension: bool,
     run: fn(&mut Session<'_>, &[&str]),
 }
 
@@ -40,11 +42,15 @@ const fn command(
     run: fn(&mut Session<'_>, &[&str]),
     note: &'static str,
 ) -> Command {
-    Command { name, short, note, words, run }
+    Command { name, short, note, words, extension: false, run }
+}
+
+const fn extension(command: Command) -> Command {
+    Command { extension: true, ..command }
 }
 
 /// In order of look-up: of two with one abbreviation, the first has it.
-const COMMANDS: [Command; 20] = [
+static COMMANDS: [Command; 20] = [
     command("match", "m", (3, 3), matching::one, "Match a jobspec: match OPERATION JOBSPEC"),
     command(
         "multi-match",
@@ -105,27 +111,33 @@ const COMMANDS: [Command; 20] = [
     command("cat", "a", (2, ANY), report::cat, "Print a file: cat FILE"),
     command("help", "h", (1, ANY), help, "Print the commands: help [COMMAND]"),
     command("quit", "q", (1, ANY), |_, _| (), "End the session"),
-    command(
+    extension(command(
         "remove-property",
         "rp",
         (3, 3),
         vertex::remove_property,
         "Take a property away: remove-property PATH KEY",
-    ),
-    command(
+    )),
+    extension(command(
         "explain",
         "x",
         (2, 3),
         explain::run,
         "Say why a jobspec can't be matched now: explain JOBSPEC [text|json]",
-    ),
+    )),
 ];
+
+/// The commands that a session has.
+fn commands(session: &Session<'_>) -> impl Iterator<Item = &'static Command> + use<> {
+    let extended = session.extended;
+    COMMANDS.iter().filter(move |command| extended || !command.extension)
+}
 
 /// Runs one line. A line whose first word is no command is a comment.
 pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Flow {
     let words = words(line);
     let Some(&first) = words.first() else { return Flow::Continue };
-    let Some(command) = COMMANDS.iter().find(|command| command.name == first || command.short == first)
+    let Some(command) = commands(session).find(|command| command.name == first || command.short == first)
     else {
         return Flow::Continue;
     };
@@ -147,7 +159,7 @@ pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Flow {
 fn help(session: &mut Session<'_>, words: &[&str]) {
     let wanted = words.get(1).copied();
     let mut any = false;
-    for command in &COMMANDS {
+    for command in commands(session) {
         if wanted.is_none_or(|wanted| wanted == command.name || wanted == command.short) {
             any = true;
             session

@@ -93,6 +93,8 @@ pub(crate) struct Session<'w> {
     pub(crate) elapse: bool,
     /// How to tell why a match fails; none: not at all.
     pub(crate) explain: Option<Explain>,
+    /// Whether there are commands that flux-sched's tool does not have.
+    pub(crate) extended: bool,
     /// Gives the seconds since 1970.
     pub(crate) clock: fn() -> i64,
 }
@@ -111,6 +113,7 @@ impl<'w> Session<'w> {
             times: Times { min: f64::MAX, max: 0.0, sum: 0.0 },
             elapse,
             explain: None,
+            extended: false,
             clock: wall_clock,
         }
     }

@@ -39,7 +39,8 @@ impl Policy {
     }
 
     /// A policy by its name, or by options such as `policy=high node_centric=true`. Options end at the
-    /// first that makes no sense; without `policy` among them there is none.
+    /// first that makes no sense; without `policy` among them, or with a switch that has no value, there is
+    /// none.
     pub fn parse(text: &str) -> Option<Self> {
         use Order::{Ascending, Descending};
         let special = |scoring| Self { scoring, ..Self::by_id(Descending, false, false, false) };
@@ -61,9 +62,15 @@ impl Policy {
     fn parse_options(text: &str) -> Option<Self> {
         let (mut high, mut low) = (false, false);
         // Per switch: its value once given; the first value counts, and a repeated "false" ends it all.
+        let names = ["node_centric", "node_exclusive", "stop_on_1_matches"];
         let mut switches = [None; 3];
         for option in text.split(' ') {
-            let Some((key, value)) = option.split_once('=') else { break };
+            let Some((key, value)) = option.split_once('=') else {
+                if option == "policy" || names.contains(&option) {
+                    return None;
+                }
+                break;
+            };
             if key == "policy" {
                 match value {
                     "high" => high = true,
@@ -72,7 +79,6 @@ impl Policy {
                 }
                 continue;
             }
-            let names = ["node_centric", "node_exclusive", "stop_on_1_matches"];
             let Some(at) = names.iter().position(|name| *name == key) else { break };
             let value = match value {
                 "true" => true,
@@ -110,7 +116,16 @@ mod tests {
         assert_eq!(Policy::parse("high"), Policy::parse("policy=low policy=high"));
         assert_eq!(Policy::parse("low"), Policy::parse("policy=low  node_centric=true"));
         assert_eq!(Policy::parse("low"), Policy::parse("policy=low node_centric=maybe"));
-        for nothing in ["node_centric=true", "lowest", "policy", "", "policy=middle policy=low"] {
+        assert_eq!(Policy::parse("low"), Policy::parse("policy=low node"));
+        for nothing in [
+            "policy=low node_centric",
+            "policy=low policy",
+            "node_centric=true",
+            "lowest",
+            "policy",
+            "",
+            "policy=middle policy=low",
+        ] {
             assert_eq!(Policy::parse(nothing), None, "{nothing}");
         }
     }

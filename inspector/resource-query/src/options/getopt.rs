@@ -4,7 +4,7 @@
 /// An option that the program knows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
-    /// Its letter; none for long names only.
+    /// Its letter. An option without one is spelt in full, so that it makes no abbreviation ambiguous.
     pub(super) short: Option<char>,
     /// Its long name.
     pub(super) long: &'static str,
@@ -78,7 +78,8 @@ impl<'a> Getopt<'a> {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (text, None),
         };
-        let mut matching = self.known.iter().filter(|known| known.long.starts_with(name));
+        let mut matching =
+            self.known.iter().filter(|known| known.short.is_some() && known.long.starts_with(name));
         let exact = self.known.iter().find(|known| known.long == name);
         let known = match (exact, matching.next(), matching.next()) {
             (Some(exact), _, _) => exact,
@@ -102,9 +103,10 @@ impl<'a> Getopt<'a> {
 mod tests {
     use super::*;
 
-    const KNOWN: [Known; 4] = [
+    const KNOWN: [Known; 5] = [
         Known { short: Some('f'), long: "file", value: true },
-        Known { short: None, long: "format", value: true },
+        Known { short: Some('o'), long: "format", value: true },
+        Known { short: None, long: "exact", value: false },
         Known { short: Some('d'), long: "debug", value: false },
         Known { short: Some('e'), long: "echo", value: false },
     ];
@@ -127,6 +129,13 @@ mod tests {
             [Ok(Found::Rest), flag("debug"), Ok(Found::Rest), Ok(Found::Rest)]
         );
         assert_eq!(all(&["--file="]), [Ok(Found::Option("file", String::new()))]);
+    }
+
+    #[test]
+    fn an_option_without_a_letter_is_spelt_in_full() {
+        let flag = |name| Ok(Found::Option(name, String::new()));
+        assert_eq!(all(&["--e", "--exact"]), [flag("echo"), flag("exact")]);
+        assert!(all(&["--exac"])[0].is_err());
     }
 
     #[test]
