@@ -38,7 +38,8 @@ pub struct Quirks {
     /// on, and what jobs hold of it already is not. Off: the sums are made again.
     pub halfway_tracking: bool,
     /// Removing ranks credits every job found there with the sums of all jobs, and only allocations
-    /// count. Off: each job gives back what it held.
+    /// count; ranks that come before one that is not there are forgotten. Off: each job gives back what it
+    /// held, and nothing happens for a rank that is not there.
     pub pooled_rank_removal: bool,
     /// Partial cancel lets go of the exclusivity mark of every ancestor, although part of the job is
     /// still below it. Off: the mark stays as long as the job holds something there.
@@ -47,14 +48,17 @@ pub struct Quirks {
     /// labels of the same match are shown.
     pub stale_labels: bool,
     /// When the text of an answer can't be written, the booking stays although the match is reported
-    /// as failed, and the job number is used again. Off: the booking is undone.
+    /// as failed, and the job number is used again: what an earlier job of this number had there stays in
+    /// the way. Off: the booking is undone.
     pub leaked_bookings: bool,
     /// An auxiliary subsystem next to the dominant one makes every match fail. Off: it is ignored.
     pub auxiliary_refuses: bool,
     /// A job that is not known at the root of the dominant subsystem is let go of vertex by vertex,
     /// and reported as an error. Off: it is cancelled like any other.
     pub rootless_cancel_fails: bool,
-    /// An edge error in an update leaves the vertices of the document booked. Off: nothing stays.
+    /// An edge error in an update leaves the vertices of the document booked, and a vertex at which a partial
+    /// cancel fails is left with the job's holding alone. Off: an update that fails leaves nothing, and such a
+    /// vertex is as it was.
     pub half_updates: bool,
     /// Where the policy takes nodes whole, an update writes down and sums up all of a node of which the
     /// document lists a part, though nothing but that part is booked. Off: the document is all.

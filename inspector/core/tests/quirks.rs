@@ -205,6 +205,10 @@ fn pooled_rank_removal() {
     let (engine, ended) = run(Quirks { pooled_rank_removal: true, ..NONE() });
     assert!(ended.is_err());
     assert!(!engine.check().is_empty());
+    let mut engine = self::engine(PAIR, Quirks { pooled_rank_removal: true, ..NONE() });
+    allocate(&mut engine, CORE, 1).unwrap();
+    assert!(engine.remove_ranks(&[0, 7]).is_err());
+    assert!(!engine.books().is_tagged(VertexId(1), 1), "rank 0 is forgotten before rank 7 is missed");
     let (mut engine, ended) = run(NONE());
     assert_eq!(ended, Ok(vec![2]), "job 1 goes on on the other node");
     sound(&engine);
@@ -276,6 +280,21 @@ fn leaked_bookings() {
 }
 
 #[test]
+fn leaked_presence() {
+    // The number of a job that is in the first node is used again in the same node, later.
+    let node = NODE.replace("node, count: 1", "node, count: 1, exclusive: true");
+    let run = |quirks| {
+        let mut engine = engine(PAIR, quirks);
+        engine.set_status("/cluster0/node1", Status::Down);
+        allocate(&mut engine, CORE, 1).unwrap();
+        let held = listed("/cluster0\n/cluster0/node0 rank=0\n/cluster0/node0/core1 rank=0 x");
+        engine.update(&held, 1, 500, 10, &mut Names::default()).unwrap();
+        allocate(&mut engine, &node, 2).is_ok()
+    };
+    assert!(!run(Quirks { leaked_bookings: true, ..NONE() }), "the first one is still in the node");
+}
+
+#[test]
 fn auxiliary_refuses() {
     let lines = format!("{PAIR}\npower:/powerpanel0\npower:/powerpanel0/pdu0");
     let run = |quirks| {
@@ -329,6 +348,31 @@ fn half_updates() {
     let (engine, free) = run(NONE());
     assert!(free);
     sound(&engine);
+}
+
+#[test]
+fn half_partial_cancels() {
+    // The node, which comes first, is shared.
+    let part = listed("/cluster0/node0 rank=0\n/cluster0/node0/core0 rank=0 x");
+    let two = CORE_OF_TWO_NODES.replace("core, count: 1", "core, count: 2");
+    let run = |quirks| {
+        let mut engine = engine(PAIR, quirks);
+        allocate(&mut engine, &two, 1).unwrap();
+        let cancelled = engine.partial_cancel(1, &part);
+        assert_eq!(cancelled.unwrap_err().message, "cancel_vtx: can't find allocation of job 1 in node0.\n");
+        let tagged = engine.books().is_tagged(VertexId(1), 1);
+        (engine, tagged)
+    };
+    let (mut engine, tagged) = run(Quirks { half_updates: true, ..NONE() });
+    assert!(!tagged, "the job is not known at the node any more");
+    engine.cancel(1).unwrap();
+    assert_eq!(engine.visits(), (5, 4), "so that what it holds there stays");
+    let four = "[{type: slot, count: 4, label: s, with: [{type: core, count: 1}]}]";
+    assert!(allocate(&mut engine, four, 2).is_err());
+    let (mut engine, tagged) = run(NONE());
+    assert!(tagged);
+    engine.cancel(1).unwrap();
+    assert!(engine.is_as_new());
 }
 
 #[test]

@@ -85,6 +85,12 @@ impl Account {
         &mut self.entries[at]
     }
 
+    /// Notes that somebody is here for some time whom nobody can cancel: the number went to another job.
+    pub(super) fn leave_behind(&mut self, (start, end): (i64, i64)) {
+        let lost = (0..=JobId::MAX).rev().find(|job| self.entry(*job).is_none()).unwrap_or(JobId::MAX);
+        self.entry_mut(lost).set_presence(start, end);
+    }
+
     /// Drops the entry of a job if nothing is left in it.
     pub fn tidy(&mut self, job: JobId) {
         if let Ok(at) = self.entries.binary_search_by_key(&job, |entry| entry.job)

@@ -192,7 +192,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Writes one vertex into the books. Answers whether its spans could be added.
+    /// Writes one vertex into the books. Answers whether its spans could be added; what could stays.
     fn write(&mut self, id: VertexId, needs: u64, exclusive: bool, sums: &Sums) -> bool {
         let &Booking { job, start, duration, hold, spans_exist, .. } = self.booking;
         let account = self.books.open(self.graph, id);
@@ -206,23 +206,27 @@ impl Walk<'_> {
                 }
             }
         }
-        let mut aggregate = None;
+        let (mut aggregate, mut fits) = (None, true);
         if let Some(aggregates) = account.aggregates.as_mut().filter(|_| !sums.is_empty()) {
             let amount = |of| sums.iter().find(|(known, _)| *known == of).map_or(0, |(_, sum)| *sum);
             match aggregates.add(start, duration, amount) {
                 Ok(span) => aggregate = Some(span),
                 Err(errno) => {
                     self.scratch.errno = errno;
-                    return false;
+                    fits = false;
                 }
             }
         }
         let entry = account.entry_mut(job);
+        let before = entry.presence().filter(|_| self.quirks.leaked_bookings);
         entry.tag = true;
         entry.set_presence(start, start.saturating_add(duration));
         entry.plan = plan.or(entry.plan);
         entry.aggregate = aggregate.or(entry.aggregate);
-        true
+        if let Some(before) = before {
+            account.leave_behind(before);
+        }
+        fits
     }
 
     /// After something was booked below a child: how it ranks among its siblings from now on.

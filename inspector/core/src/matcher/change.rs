@@ -88,10 +88,12 @@ impl Engine {
 
     /// Removes every vertex of some ranks. Answers the jobs that hold nothing any more because of that.
     pub fn remove_ranks(&mut self, ranks: &[i32]) -> Result<Vec<JobId>, Failure> {
-        for &rank in ranks {
-            if self.graph.of_rank(rank).is_empty() {
-                return fail(format!("remove: {rank} not found in by_rank map.\n"));
+        let missing = ranks.iter().position(|&rank| self.graph.of_rank(rank).is_empty());
+        if let Some(at) = missing {
+            if self.quirks.pooled_rank_removal {
+                self.forget_ranks(&ranks[..at]);
             }
+            return fail(format!("remove: {} not found in by_rank map.\n", ranks[at]));
         }
         let vertices: Vec<VertexId> =
             ranks.iter().flat_map(|&rank| self.graph.of_rank(rank)).copied().collect();
@@ -157,6 +159,18 @@ impl Engine {
     /// Forgets everything about the vertices of ranks, and credits every job that was there with what
     /// all of them held together.
     fn reset_ranks(&mut self, ranks: &[i32]) -> Result<(), Failure> {
+        let (jobs, credits) = self.forget_ranks(ranks);
+        for &job in &jobs {
+            for (top, freed) in &credits {
+                self.give_back(job, *top, freed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets everything about the vertices of ranks. Answers which jobs were there, and what was allocated in
+    /// each rank, with its topmost vertex.
+    fn forget_ranks(&mut self, ranks: &[i32]) -> (BTreeSet<JobId>, Vec<(VertexId, Freed)>) {
         self.forget_visits();
         let mut jobs = BTreeSet::new();
         let mut credits: Vec<(VertexId, Freed)> = Vec::new();
@@ -186,11 +200,6 @@ impl Engine {
             }
             credits.extend(top.map(|(_, id)| (id, freed)));
         }
-        for &job in &jobs {
-            for (top, freed) in &credits {
-                self.give_back(job, *top, freed)?;
-            }
-        }
-        Ok(())
+        (jobs, credits)
     }
 }

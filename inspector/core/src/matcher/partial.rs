@@ -80,21 +80,45 @@ impl Engine {
             if !ids.insert(id) {
                 return fail(format!("find_vtx: found duplicate JGF node id for {}.\n", record.key));
             }
-            let name = self.graph.text(self.graph.vertex(id).name).to_owned();
-            let entry = self.books.get(id).and_then(|account| account.entry(job).copied());
-            let Some(entry) = entry.filter(|entry| entry.presence().is_some()) else {
-                return fail(format!("cancel_vtx: can't find x_checker span for job {job} in {name}.\n"));
-            };
-            if !matches!(entry.plan, Some((Hold::Allocation, _))) {
-                return fail(format!("cancel_vtx: can't find allocation of job {job} in {name}.\n"));
-            }
-            let freed = self.books.get_mut(id).and_then(|account| account.release(job));
+            let freed = self.release_held(id, job)?;
             let vertex = self.graph.vertex(id);
             let part = released.entry(vertex.rank).or_default();
-            *part.freed.entry(vertex.type_id).or_default() += freed.map_or(0, |(_, amount)| amount);
+            *part.freed.entry(vertex.type_id).or_default() += freed;
             part.consider(id, self.path_length(id));
         }
         Ok(released)
+    }
+
+    /// Lets go of a vertex that a job holds; answers how much that was.
+    fn release_held(&mut self, id: VertexId, job: JobId) -> Result<u64, Failure> {
+        let entry = self.books.get(id).and_then(|account| account.entry(job).copied());
+        let present = entry.is_some_and(|entry| entry.presence().is_some());
+        if present && entry.is_some_and(|entry| matches!(entry.plan, Some((Hold::Allocation, _)))) {
+            let freed = self.books.get_mut(id).and_then(|account| account.release(job));
+            return Ok(freed.map_or(0, |(_, amount)| amount));
+        }
+        if entry.is_some() && self.quirks.half_updates {
+            self.forget_way(id, job);
+        }
+        let name = self.graph.text(self.graph.vertex(id).name);
+        let what = if present { "allocation of" } else { "x_checker span for" };
+        fail(format!("cancel_vtx: can't find {what} job {job} in {name}.\n"))
+    }
+
+    /// Forgets that the tree of a job goes through a vertex, but not what it holds of it.
+    fn forget_way(&mut self, id: VertexId, job: JobId) {
+        let Some(account) = self.books.get_mut(id) else { return };
+        let span = account.entry_mut(job).aggregate.take();
+        if let (Some(span), Some(aggregates)) = (span, &mut account.aggregates) {
+            // The span may have gone with a type that is no longer summed up.
+            let _ = aggregates.remove(span);
+        }
+        let entry = account.entry_mut(job);
+        if entry.presence().is_some() {
+            entry.set_presence(0, 0);
+            entry.tag = false;
+        }
+        account.tidy(job);
     }
 
     fn release_ranks(

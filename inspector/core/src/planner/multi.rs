@@ -132,12 +132,16 @@ impl MultiPlanner {
     }
 
     /// Gives back part of a span, per type as `amount` says. When no type has anything left of it, the
-    /// span is gone. Errors: `Einval` for an unknown span or more than it holds.
+    /// span is gone. Errors: `Einval` for an unknown span or more than it holds; types behind the one of
+    /// which it does not hold so much keep what they have.
     pub fn reduce(&mut self, id: MultiSpan, amount: impl Fn(TypeId) -> u64) -> Result<Reduced, Errno> {
         let at = self.position(id).ok_or(Errno::Einval)?;
         let mut parts = std::mem::take(&mut self.spans[at].1);
         let mut outcome = Ok(());
         parts.retain(|&(of, span)| {
+            if outcome.is_err() {
+                return true;
+            }
             let planner = self.kinds.iter_mut().find(|(kind, _)| *kind == of);
             match planner.map(|(_, planner)| planner.reduce(span, amount(of))) {
                 Some(Ok(Reduced::Removed)) | None => false,
