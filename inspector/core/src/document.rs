@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::formats::idset::Idset;
 use crate::graph::Status;
 
 /// A vertex as a graph document describes it.
@@ -56,7 +57,7 @@ pub struct GraphDocument {
     /// The edges, in order of the document.
     pub edges: Vec<EdgeRecord>,
     /// Ranks that are to be skipped by an update; none when the document does not say.
-    pub free_ranks: Option<Vec<i32>>,
+    pub free_ranks: Option<Idset>,
     /// Whether what is below an exclusive vertex is left out because it belongs to it.
     pub shorthand: bool,
 }

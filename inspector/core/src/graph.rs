@@ -8,6 +8,7 @@
 mod edit;
 mod ids;
 mod intern;
+mod shared;
 mod store;
 mod vertex;
 

@@ -74,14 +74,64 @@ fn bad(what: impl Into<String>) -> ReadError {
 /// Reads XML that may carry a document type, within bounds for what entities may do.
 pub(super) fn parse_xml(text: &[u8]) -> Result<Document<'_>, String> {
     let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
+    if text.matches("xmlns:").nth(MAX_PREFIXES).is_some() {
+        return Err(format!("more than {MAX_PREFIXES} prefixes of namespaces"));
+    }
+    if crowded(text) {
+        return Err(format!("more than {MAX_ATTRIBUTES} attributes of one element"));
+    }
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|error| format!("not XML: {error}"))
 }
 
-/// A `<key>` declaration: the attribute it stands for and the value where there is none.
-struct Key {
-    name: String,
-    default: Option<String>,
+/// More attributes than any element has. The parser compares all of an element with each other.
+const MAX_ATTRIBUTES: usize = 1_000;
+
+/// More prefixes than any document has. The parser hands all of them down to every element.
+const MAX_PREFIXES: usize = 100;
+
+/// Whether something between angle brackets has very many equals signs, as many as attributes would have.
+fn crowded(text: &str) -> bool {
+    let mut signs = 0;
+    let mut quote = None;
+    let mut inside = false;
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        // What is in quotes may be markup, too: that of an entity.
+        if byte == b'=' && inside {
+            signs += 1;
+            if signs > MAX_ATTRIBUTES {
+                return true;
+            }
+        }
+        match (byte, quote) {
+            (_, Some(open)) if byte == open => quote = None,
+            (b'<', None) => {
+                signs = 0;
+                let verbatim = [("!--", "-->"), ("![CDATA[", "]]>")];
+                let verbatim = verbatim.iter().find(|(begin, _)| text[at..].starts_with(begin));
+                inside = verbatim.is_none();
+                if let Some((_, end)) = verbatim {
+                    at += text[at..].find(end).unwrap_or(text.len() - at);
+                }
+            }
+            (b'>', None) => inside = false,
+            (b'"' | b'\'', None) if inside => quote = Some(byte),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The `<key>` declarations for one kind of element.
+#[derive(Default)]
+struct Keys<'a> {
+    /// What an attribute is called and what it is where there is none, by the id of its key.
+    by_id: BTreeMap<&'a str, (String, Option<String>)>,
+    /// The values of attributes that an element does not name.
+    defaults: Attributes,
 }
 
 /// The attributes of one element by their names.
@@ -109,7 +159,7 @@ impl Recipe {
         if top.tag_name().name() != "graphml" {
             return Err(bad(format!("<graphml> expected, found <{}>", shorten(top.tag_name().name()))));
         }
-        let mut keys: [BTreeMap<&str, Key>; 2] = [BTreeMap::new(), BTreeMap::new()];
+        let mut keys: [Keys<'_>; 2] = [Keys::default(), Keys::default()];
         for element in elements(top, "key") {
             let name = element.attribute("attr.name").or_else(|| element.attribute("id")).unwrap_or_default();
             let default = elements(element, "default").next().map(text_of);
@@ -121,8 +171,12 @@ impl Recipe {
                 Some(_) => &[],
             };
             for &kind in kinds {
-                keys[kind].insert(id, Key { name: name.to_owned(), default: default.clone() });
+                keys[kind].by_id.insert(id, (name.to_owned(), default.clone()));
             }
+        }
+        for Keys { by_id, defaults } in &mut keys {
+            let known = by_id.values().filter_map(|(name, default)| Some((name.clone(), default.clone()?)));
+            defaults.extend(known);
         }
         let mut recipe = Self::default();
         let mut index: BTreeMap<&str, usize> = BTreeMap::new();
@@ -159,21 +213,12 @@ fn text_of(element: Node<'_, '_>) -> String {
     element.children().filter_map(|child| child.text()).collect()
 }
 
-fn read_attributes(
-    element: Node<'_, '_>,
-    keys: &BTreeMap<&str, Key>,
-    known: &[&str],
-) -> Result<Attributes, ReadError> {
-    let mut attributes = Attributes::new();
-    for key in keys.values() {
-        if let Some(default) = &key.default {
-            attributes.insert(key.name.clone(), default.clone());
-        }
-    }
+fn read_attributes(element: Node<'_, '_>, keys: &Keys<'_>, known: &[&str]) -> Result<Attributes, ReadError> {
+    let mut attributes = keys.defaults.clone();
     for data in elements(element, "data") {
         let id = data.attribute("key").unwrap_or_default();
-        let key = keys.get(id).ok_or_else(|| bad(format!("no <key> {} for <data>", shorten(id))))?;
-        attributes.insert(key.name.clone(), text_of(data));
+        let key = keys.by_id.get(id).ok_or_else(|| bad(format!("no <key> {} for <data>", shorten(id))))?;
+        attributes.insert(key.0.clone(), text_of(data));
     }
     match attributes.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(bad(format!("unknown attribute {}", shorten(name)))),

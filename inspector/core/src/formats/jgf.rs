@@ -86,14 +86,8 @@ pub fn parse(source: impl Read, shorthand: bool) -> Result<GraphDocument, ReadEr
     Ok(document)
 }
 
-fn free_ranks(text: &str) -> Result<Vec<i32>, ReadError> {
-    let failed = || ReadError::jgf("fetch_jgf", "failed to decode ranks");
-    let ranks = Idset::parse(text).map_err(|_| failed())?;
-    if ranks.len() > MAX_FREE_RANKS {
-        return Err(failed());
-    }
-    let narrowed: Result<Vec<i32>, _> = ranks.iter().map(i32::try_from).collect();
-    narrowed.map_err(|_| failed())
+fn free_ranks(text: &str) -> Result<Idset, ReadError> {
+    Idset::parse(text).map_err(|_| ReadError::jgf("fetch_jgf", "failed to decode ranks"))
 }
 
 fn required(parts: &[(bool, &str)]) -> Result<(), ReadError> {
@@ -112,9 +106,6 @@ fn not_read(error: &serde_json::Error) -> ReadError {
         ReadError::jgf("fetch_jgf", format!("json_loads returned an error: {error}"))
     }
 }
-
-/// More ranks than any graph has.
-const MAX_FREE_RANKS: u64 = 1 << 24;
 
 /// What is met on the way through a document.
 struct State<'r, R> {
@@ -140,7 +131,7 @@ impl<R> State<'_, R> {
 }
 
 /// Reads a whole document into a receiver; answers the `free_ranks`.
-fn read(receiver: &mut impl Receiver, source: impl Read) -> Result<Option<Vec<i32>>, ReadError> {
+fn read(receiver: &mut impl Receiver, source: impl Read) -> Result<Option<Idset>, ReadError> {
     let mut state = State {
         receiver,
         failure: None,

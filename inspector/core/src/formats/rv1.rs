@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Pairs {
     }
 }
 
-/// Reads a document. `limit` bounds how many nodes and children it may name in all.
+/// Reads a document. `limit` bounds how many nodes, children and properties of nodes it may name in all.
 pub fn parse(source: impl Read, limit: usize) -> Result<RankDocument, ReadError> {
     let raw: RawR = serde_json::from_reader(source)
         .map_err(|error| ReadError::rv1("unpack", format!("not an R document: {error}")))?;
@@ -119,6 +119,13 @@ pub fn parse(source: impl Read, limit: usize) -> Result<RankDocument, ReadError>
     }
     for (name, ranks) in raw.execution.properties.unwrap_or_default().0 {
         let ranks = idset(&ranks)?;
+        total = total.saturating_add(ranks.len());
+        if total > limit as u64 {
+            return Err(ReadError::rv1(
+                "unpack_properties",
+                format!("more than {limit} properties of ranks"),
+            ));
+        }
         if ranks.len() > all_ranks.len() as u64
             || ranks.iter().any(|rank| all_ranks.binary_search(&rank).is_err())
         {
@@ -219,12 +226,9 @@ pub fn load(graph: &mut Graph, document: &RankDocument) -> Result<(), ReadError>
 }
 
 fn add_once(graph: &mut Graph, spec: &VertexSpec<'_>, path: PathId) -> Result<VertexId, ReadError> {
-    let twice = graph.at_path(path).iter().any(|&other| {
+    let twice = graph.at_path_of_rank(path, spec.rank).iter().any(|&other| {
         let other = graph.vertex(other);
-        other.rank == spec.rank
-            && other.id == spec.id
-            && other.size == spec.size
-            && graph.type_name(other.type_id) == spec.type_name
+        other.id == spec.id && other.size == spec.size && graph.type_name(other.type_id) == spec.type_name
     });
     if twice {
         let what = format!("found duplicate vertex in graph for {}", shorten(spec.name));

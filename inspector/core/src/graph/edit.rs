@@ -1,6 +1,6 @@
 //! Everything that changes a graph: adding, joining, marking, cutting out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
 use thiserror::Error;
@@ -147,9 +147,9 @@ impl Graph {
             return;
         }
         let first = *first;
-        let all = self.by_path_more.entry(path).or_insert_with(|| vec![first]);
-        if !all.contains(&id) {
-            all.push(id);
+        if first != id {
+            self.shared.add(path, first, self.vertices[first.index()].rank);
+            self.shared.add(path, id, self.vertices[id.index()].rank);
         }
     }
 
@@ -209,56 +209,80 @@ impl Graph {
         found
     }
 
-    /// Cuts a vertex out: its edges go, and it leaves every index. The vertices below it stay.
-    pub fn isolate(&mut self, id: VertexId) {
-        let vertex = &mut self.vertices[id.index()];
-        vertex.removed = true;
-        let (type_id, rank) = (vertex.type_id, vertex.rank);
-        let out = std::mem::take(&mut vertex.out_edges);
-        let inward = std::mem::take(&mut vertex.in_edges);
-        let paths: SmallVec<[PathId; 2]> = vertex.paths.iter().map(|&(_, path)| path).collect();
-        for edge in out {
-            let target = self.edges[edge.index()].target;
-            self.vertices[target.index()].in_edges.retain(|other| *other != edge);
+    /// Cuts vertices out: their edges go, and they leave every index. What else is below them stays.
+    pub fn isolate(&mut self, gone: &[VertexId]) {
+        let mut beside = BTreeSet::new();
+        let (mut types, mut ranks) = (BTreeSet::new(), BTreeSet::new());
+        for &id in gone {
+            let vertex = &mut self.vertices[id.index()];
+            vertex.removed = true;
+            types.insert(vertex.type_id);
+            ranks.insert(vertex.rank);
+            let rank = vertex.rank;
+            let out = std::mem::take(&mut vertex.out_edges);
+            let inward = std::mem::take(&mut vertex.in_edges);
+            let paths: SmallVec<[PathId; 2]> = vertex.paths.iter().map(|&(_, path)| path).collect();
+            beside.extend(out.iter().map(|edge| self.edges[edge.index()].target));
+            beside.extend(inward.iter().map(|edge| self.edges[edge.index()].source));
+            for path in paths {
+                self.leave_path(path, id, rank);
+            }
         }
-        for edge in inward {
-            let source = self.edges[edge.index()].source;
-            self.vertices[source.index()].out_edges.retain(|other| *other != edge);
+        for id in beside {
+            let (mut out, mut inward) = {
+                let vertex = &mut self.vertices[id.index()];
+                (std::mem::take(&mut vertex.out_edges), std::mem::take(&mut vertex.in_edges))
+            };
+            out.retain(|edge| !self.is_removed(self.edges[edge.index()].target));
+            inward.retain(|edge| !self.is_removed(self.edges[edge.index()].source));
+            let vertex = &mut self.vertices[id.index()];
+            (vertex.out_edges, vertex.in_edges) = (out, inward);
         }
-        for path in paths {
-            self.leave_path(path, id);
+        let vertices = &self.vertices;
+        let here = |id: &VertexId| !vertices[id.index()].removed;
+        for type_id in types {
+            self.by_type[type_id.index()].retain(here);
         }
-        self.by_type[type_id.index()].retain(|other| *other != id);
-        if let Some(all) = self.by_rank.get_mut(&rank) {
-            all.retain(|other| *other != id);
-            if all.is_empty() {
-                self.by_rank.remove(&rank);
+        for rank in ranks {
+            if let Some(all) = self.by_rank.get_mut(&rank) {
+                all.retain(here);
+                if all.is_empty() {
+                    self.by_rank.remove(&rank);
+                }
             }
         }
         for root in &mut self.roots {
-            if *root == Some(id) {
-                *root = None;
-            }
+            *root = root.filter(here);
         }
     }
 
-    fn leave_path(&mut self, path: PathId, id: VertexId) {
-        if let Some(all) = self.by_path_more.get_mut(&path) {
-            all.retain(|other| *other != id);
-            if let Some(&first) = all.first() {
-                self.by_path[path.index()] = first;
+    fn is_removed(&self, id: VertexId) -> bool {
+        self.vertices[id.index()].removed
+    }
+
+    fn leave_path(&mut self, path: PathId, id: VertexId, rank: i32) {
+        if self.shared.all(path).is_none() {
+            if self.by_path.get(path.index()) == Some(&id) {
+                self.by_path[path.index()] = NOBODY;
             }
-            if all.len() < 2 {
-                self.by_path_more.remove(&path);
-            }
-        } else if self.by_path.get(path.index()) == Some(&id) {
-            self.by_path[path.index()] = NOBODY;
+            return;
         }
+        self.shared.remove(path, id, rank);
+        let left = self.shared.all(path).unwrap_or_default();
+        self.by_path[path.index()] = left.first().copied().unwrap_or(NOBODY);
+        if left.len() < 2 {
+            self.forget_shared(path);
+        }
+    }
+
+    fn forget_shared(&mut self, path: PathId) {
+        let vertices = &self.vertices;
+        self.shared.forget(path, |id| vertices[id.index()].rank);
     }
 
     /// Forgets every vertex registered under a path.
     pub fn drop_path(&mut self, path: PathId) {
-        self.by_path_more.remove(&path);
+        self.forget_shared(path);
         if let Some(first) = self.by_path.get_mut(path.index()) {
             *first = NOBODY;
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ids::{EdgeId, PathId, Subsystem, Sym, TypeId, VertexId};
 use super::intern::{Interner, PathTable};
+use super::shared::Shared;
 use super::vertex::Vertex;
 
 /// Types that every graph knows, in the order in which they are numbered.
@@ -37,7 +38,7 @@ pub struct Graph {
     /// First vertex registered under each path; `NOBODY` for a path that is only a prefix.
     pub(super) by_path: Vec<VertexId>,
     /// All vertices of the paths that more than one is registered under.
-    pub(super) by_path_more: BTreeMap<PathId, Vec<VertexId>>,
+    pub(super) shared: Shared,
     /// Key and value, for the few vertices that have properties.
     pub(super) properties: BTreeMap<VertexId, BTreeMap<Sym, Sym>>,
     pub(super) limit: usize,
@@ -63,7 +64,7 @@ impl Default for Graph {
             by_type: Vec::new(),
             by_rank: BTreeMap::new(),
             by_path: Vec::new(),
-            by_path_more: BTreeMap::new(),
+            shared: Shared::default(),
             properties: BTreeMap::new(),
             limit: DEFAULT_LIMIT,
         };
@@ -233,11 +234,22 @@ impl Graph {
 
     /// The vertices registered under a path, in order of registration.
     pub fn at_path(&self, path: PathId) -> &[VertexId] {
-        if let Some(all) = self.by_path_more.get(&path) {
+        if let Some(all) = self.shared.all(path) {
             return all;
         }
         match self.by_path.get(path.index()) {
             Some(first) if *first != NOBODY => std::slice::from_ref(first),
+            _ => &[],
+        }
+    }
+
+    /// Those of one rank, in order of registration.
+    pub fn at_path_of_rank(&self, path: PathId, rank: i32) -> &[VertexId] {
+        if self.shared.all(path).is_some() {
+            return self.shared.of_rank(path, rank);
+        }
+        match self.at_path(path) {
+            all @ [only] if self.vertex(*only).rank == rank => all,
             _ => &[],
         }
     }

@@ -113,10 +113,10 @@ impl Engine {
     }
 
     fn cut_out(&mut self, gone: &[VertexId]) -> Result<(), Failure> {
-        for &id in gone {
-            let paths: Vec<_> = self.graph.vertex(id).paths.iter().map(|&(_, path)| path).collect();
-            self.graph.isolate(id);
-            if self.quirks.pooled_rank_removal {
+        self.graph.isolate(gone);
+        if self.quirks.pooled_rank_removal {
+            for &id in gone {
+                let paths: Vec<_> = self.graph.vertex(id).paths.iter().map(|&(_, path)| path).collect();
                 for path in paths {
                     self.graph.drop_path(path);
                 }

@@ -24,6 +24,9 @@ pub enum FilterError {
     /// The graph is nested too deep.
     #[error("the graph is more than {MAX_DEPTH} levels deep: flatten it")]
     TooDeep,
+    /// So many types are summed up at so many vertices that no memory is enough.
+    #[error("more than {0} sums of what is below vertices: have fewer types summed up")]
+    TooManySums(usize),
 }
 
 /// Which types are summed up where.
@@ -104,7 +107,7 @@ impl Filters {
             let known = self.tracked.len();
             let seen = vec![false; graph.vertex_count()];
             let lag = quirks.lagging_time_index;
-            Priming { filters: self, graph, books, subsystem, lag, seen }.visit(root, 0)?;
+            Priming { filters: self, graph, books, subsystem, lag, seen, count: 0 }.visit(root, 0)?;
             if quirks.halfway_tracking || self.tracked.len() == known {
                 return Ok(());
             }
@@ -120,15 +123,41 @@ struct Priming<'a> {
     subsystem: Subsystem,
     lag: bool,
     seen: Vec<bool>,
+    /// Sums set up.
+    count: usize,
 }
 
-/// Amounts per type, few enough to be searched one by one.
-type Sums = Vec<(TypeId, u64)>;
+/// How many amounts are searched one by one.
+const FEW: usize = 32;
 
-fn add(sums: &mut Sums, of: TypeId, amount: u64) {
-    match sums.iter_mut().find(|(known, _)| *known == of) {
-        Some((_, sum)) => *sum = sum.saturating_add(amount),
-        None => sums.push((of, amount)),
+/// Sums that a graph may have, and that for each of its vertices: real ones have a handful at each.
+const MAX_SUMS: usize = 1_000_000;
+const MAX_SUMS_PER_VERTEX: usize = 64;
+
+/// Amounts per type.
+#[derive(Default)]
+struct Sums {
+    few: Vec<(TypeId, u64)>,
+    /// Those that came when there were few already.
+    more: BTreeMap<TypeId, u64>,
+}
+
+impl Sums {
+    fn add(&mut self, of: TypeId, amount: u64) {
+        let sum = match self.few.iter().position(|(known, _)| *known == of) {
+            Some(at) => &mut self.few[at].1,
+            None if self.few.len() < FEW => {
+                self.few.push((of, amount));
+                return;
+            }
+            None => self.more.entry(of).or_default(),
+        };
+        *sum = sum.saturating_add(amount);
+    }
+
+    fn get(&self, of: TypeId) -> u64 {
+        let few = self.few.iter().find(|(known, _)| *known == of).map(|(_, sum)| *sum);
+        few.or_else(|| self.more.get(&of).copied()).unwrap_or(0)
     }
 }
 
@@ -140,7 +169,7 @@ impl Priming<'_> {
         self.seen[id.index()] = true;
         let graph = self.graph;
         let vertex = graph.vertex(id);
-        let mut sums = Sums::new();
+        let mut sums = Sums::default();
         if vertex.out_edges.is_empty() {
             self.drop_sums(id);
             if !self.filters.is_tracked(vertex.type_id) {
@@ -156,17 +185,18 @@ impl Priming<'_> {
                 if child_vertex.out_edges.is_empty() && self.filters.is_tracked(child_vertex.type_id) {
                     self.seen[child.index()] = true;
                     self.drop_sums(child);
-                    add(&mut sums, child_vertex.type_id, child_vertex.size);
+                    sums.add(child_vertex.type_id, child_vertex.size);
                     continue;
                 }
-                for (of, amount) in self.visit(child, depth + 1)? {
-                    add(&mut sums, of, amount);
+                let below = self.visit(child, depth + 1)?;
+                for (of, amount) in below.few.into_iter().chain(below.more) {
+                    sums.add(of, amount);
                 }
             }
-            self.set(id, &sums);
+            self.set(id, &sums)?;
         }
         if self.filters.is_tracked(vertex.type_id) {
-            add(&mut sums, vertex.type_id, vertex.size);
+            sums.add(vertex.type_id, vertex.size);
         }
         Ok(sums)
     }
@@ -180,20 +210,25 @@ impl Priming<'_> {
         }
     }
 
-    fn set(&mut self, id: VertexId, sums: &Sums) {
+    fn set(&mut self, id: VertexId, sums: &Sums) -> Result<(), FilterError> {
         let types = self.filters.types_at(self.graph.vertex(id).type_id);
-        let total = |of| sums.iter().find(|(known, _)| *known == of).map_or(0, |(_, sum)| *sum);
-        let totals: Vec<(TypeId, u64)> = types.into_iter().map(|of| (of, total(of))).collect();
+        self.count += types.len();
+        let most = MAX_SUMS + MAX_SUMS_PER_VERTEX * self.graph.vertex_count();
+        if self.count > most {
+            return Err(FilterError::TooManySums(most));
+        }
+        let totals: Vec<(TypeId, u64)> = types.into_iter().map(|of| (of, sums.get(of))).collect();
         if totals.is_empty() {
             if let Some(account) = self.books.get_mut(id) {
                 account.aggregates = None;
             }
-            return;
+            return Ok(());
         }
         let account = self.books.open(self.graph, id);
         match &mut account.aggregates {
             Some(aggregates) => aggregates.reshape(&totals, self.lag),
             None => account.aggregates = Some(Box::new(MultiPlanner::new(totals))),
         }
+        Ok(())
     }
 }

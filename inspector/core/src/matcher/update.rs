@@ -9,8 +9,13 @@ use super::scratch::Mark;
 use super::sink::Sink;
 use crate::document::{Document, GraphDocument, NodeRecord, RankDocument, RankRecord};
 use crate::errno::Errno;
+use crate::formats::idset::Idset;
 use crate::formats::rv1::host_number;
 use crate::graph::{EdgeId, VertexId};
+
+fn is_free_rank(free: &Idset, rank: i32) -> bool {
+    u64::try_from(rank).is_ok_and(|rank| free.contains(rank))
+}
 
 fn fail<T>(message: String) -> Result<T, Failure> {
     Err(Failure::new(Errno::Einval, message))
@@ -112,8 +117,9 @@ impl Engine {
         let key = &record.key;
         let mut found = None;
         for path in record.paths.values() {
-            let of_rank = |id: &&VertexId| self.graph.vertex(**id).rank == record.rank;
-            match (self.graph.at_path_text(path).iter().find(of_rank), found) {
+            let here = self.graph.find_path(path);
+            let here = here.map_or(&[][..], |here| self.graph.at_path_of_rank(here, record.rank));
+            match (here.first(), found) {
                 (Some(&id), None) => found = Some(id),
                 (Some(&id), Some(known)) if id == known => {}
                 _ => {
@@ -162,7 +168,7 @@ impl Engine {
     ) -> Result<(), Failure> {
         let mut seen = BTreeSet::new();
         for record in &document.nodes {
-            if document.free_ranks.as_ref().is_some_and(|free| free.contains(&record.rank)) {
+            if document.free_ranks.as_ref().is_some_and(|free| is_free_rank(free, record.rank)) {
                 continue;
             }
             let id = self.find_record(record)?;

@@ -4,12 +4,14 @@
 //! makes its vertices before the search descends. The stack of scales that child numbers wrap by is
 //! popped whenever a generator is left, also one that pushed nothing; numbers of vertices depend on it.
 
+use std::collections::BTreeMap;
+
 use super::{Generator, Method, Recipe, Rule, bad};
 use crate::formats::error::ReadError;
 use crate::graph::{Graph, GraphError, PathId, Subsystem, VertexId, VertexSpec};
 
 /// Candidates that associations may look at in all, so that a small recipe can't ask for hours.
-const MAX_CANDIDATES: u64 = 400_000_000;
+const MAX_CANDIDATES: u64 = 40_000_000;
 
 struct Expansion<'a> {
     graph: &'a mut Graph,
@@ -177,14 +179,29 @@ impl Expansion<'_> {
         let compared = self.graph.intern_subsystem(&rule.target_subsystem)?;
         let candidates = self.graph.of_type(type_id).to_vec();
         let parents = std::mem::take(&mut self.made[rule.source]);
-        self.candidates += parents.len() as u64 * candidates.len() as u64;
-        if self.candidates > MAX_CANDIDATES {
-            return Err(bad("associations compare too many pairs of vertices: make the recipe smaller"));
+        let by_path = rule.method == Method::AssociateByPathIn;
+        // Paths that this very association changes are compared anew each time.
+        let changing = by_path && compared == of_edge;
+        let mut by_prefix: BTreeMap<Option<PathId>, Vec<VertexId>> = BTreeMap::new();
+        if by_path && !changing {
+            for &child in &candidates {
+                by_prefix.entry(self.prefix(child, compared, rule.target_up)).or_default().push(child);
+            }
         }
         let mut found = Vec::new();
         for &parent in &parents {
-            for &child in &candidates {
-                if rule.method == Method::AssociateByPathIn
+            let mine: &[VertexId] = if by_path && !changing {
+                let prefix = self.prefix(parent, compared, rule.source_up);
+                by_prefix.get(&prefix).map_or(&[], Vec::as_slice)
+            } else {
+                &candidates
+            };
+            self.candidates += mine.len() as u64;
+            if self.candidates > MAX_CANDIDATES {
+                return Err(bad("associations compare too many pairs of vertices: make the recipe smaller"));
+            }
+            for &child in mine {
+                if changing
                     && self.prefix(child, compared, rule.target_up)
                         != self.prefix(parent, compared, rule.source_up)
                 {

@@ -107,10 +107,7 @@ impl<'g> Loader<'g> {
 
     /// The vertex of the graph that has one of a record's paths and its rank.
     fn existing(&self, node: &NodeRecord, paths: &[PathId]) -> Option<VertexId> {
-        paths.iter().find_map(|&path| {
-            let here = self.graph.at_path(path);
-            here.iter().copied().find(|&vertex| self.graph.vertex(vertex).rank == node.rank)
-        })
+        paths.iter().find_map(|&path| self.graph.at_path_of_rank(path, node.rank).first().copied())
     }
 
     fn add(&mut self, node: &NodeRecord, paths: &[PathId]) -> Result<VertexId, ReadError> {
