@@ -88,3 +88,52 @@ pub fn names_system_files(text: &[u8]) -> bool {
         .iter()
         .any(|part| text.windows(part.len()).any(|window| window == part.as_bytes()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    const INPUT: usize = 100;
+    const MOST: usize = PER_BYTE * INPUT + PER_VERTEX + FIXED;
+
+    /// What is said of a piece of work on an input of so many bytes that asks for one vertex.
+    fn complaint(work: fn()) -> Option<String> {
+        catch_unwind(|| bounded(INPUT, 1, work)).err().map(|panic| *panic.downcast().expect("a text"))
+    }
+
+    fn hold(bytes: usize) -> Vec<u8> {
+        black_box(vec![1; bytes])
+    }
+
+    // One test, because memory is counted for all threads together.
+    #[test]
+    fn what_goes_beyond_the_bounds_is_seen() {
+        let before = hold(2 * MOST);
+        assert_eq!(complaint(|| drop(hold(MOST))), None);
+        let too_much: [fn(); 4] = [
+            || drop(hold(MOST + 1)),
+            // What was let go of again counts.
+            || {
+                drop(hold(MOST + 1));
+                drop(hold(1));
+            },
+            // Pieces count together.
+            || drop(black_box((0..=MOST / 100).map(|_| Box::new([1_u8; 100])).collect::<Vec<_>>())),
+            // So does what grows step by step.
+            || {
+                let mut all = Vec::new();
+                (0..=MOST).for_each(|_| all.push(black_box(1_u8)));
+            },
+        ];
+        for work in too_much {
+            let complaint = complaint(work).expect("too much memory is seen");
+            assert!(complaint.contains("bytes of memory, more than"), "{complaint}");
+        }
+        let complaint = complaint(|| std::thread::sleep(PATIENCE)).expect("too much time is seen");
+        assert!(complaint.contains("100 bytes took 1"), "{complaint}");
+        drop(before);
+    }
+}
