@@ -90,8 +90,12 @@ impl<'a> Walk<'a, '_, '_> {
             .collect();
         let plan = if let [only] = wanted.as_slice() {
             let fits = |&(of, count): &(TypeId, u64)| parts.qualified(of).checked_div(count).unwrap_or(0);
-            let count = only.iter().map(fits).min().unwrap_or(0).min(limit);
-            vec![0; usize::try_from(count).unwrap_or(0)]
+            let count = usize::try_from(only.iter().map(fits).min().unwrap_or(0).min(limit));
+            // Each slot takes at least one candidate of every type: with fewer, they run out.
+            let last = |&count: &usize| {
+                only.iter().all(|&(of, _)| parts.get(of).is_some_and(|list| count <= list.groups.len()))
+            };
+            vec![0; count.ok().filter(last).unwrap_or(0)]
         } else {
             let types = union.iter().map(|&part| request.entry(part).type_id);
             self.mix(&shapes, types.map(|of| (of, parts.qualified(of))).collect())

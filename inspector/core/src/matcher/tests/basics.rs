@@ -55,6 +55,18 @@ fn what_is_full_is_busy_and_what_is_too_large_never_works() {
 }
 
 #[test]
+fn an_enormous_pool_is_one_slot_and_not_as_many_as_it_has_pieces() {
+    let node = vec![level("core", 2, 1, vec![]), level("memory", 1, u64::from(u32::MAX), vec![])];
+    let mut engine = engine(build(&[level("node", 1, 1, node)]), "low", Quirks::flux_sched());
+    engine.flexible = true;
+    let slots =
+        |count| format!("[{{type: slot, count: {count}, label: a, with: [{{type: memory, count: 1}}]}}]");
+    let (found, _) = run(&mut engine, Operation::Allocate, &slots("{min: 1}"), 60, 1);
+    assert_eq!(found.unwrap_err().errno, Errno::Ebusy);
+    assert!(run(&mut engine, Operation::Allocate, &slots("1"), 60, 1).0.is_ok());
+}
+
+#[test]
 fn a_slot_takes_whole_pools() {
     let mut engine = engine(machine(1, 1, 4, 1, 3), "low", Quirks::default());
     let job = "[{type: slot, count: 1, label: a, with: [{type: core, count: 1}, {type: memory, count: 5}]}]";
