@@ -32,7 +32,8 @@ pub struct Quirks {
     /// counted. Off: usable nodes are those that are up.
     pub drifting_node_count: bool,
     /// After the total of a planner changed, its time index keeps the old remainder until it is
-    /// touched, and what is free stops at zero. Off: both follow at once.
+    /// touched, and what is free stops at zero; a vertex that has lost all that was below it keeps its sums.
+    /// Off: all follow at once.
     pub lagging_time_index: bool,
     /// A type that is found to need summing up only halfway through the graph is counted from there
     /// on, and what jobs hold of it already is not. Off: the sums are made again.

@@ -217,6 +217,17 @@ fn pooled_rank_removal() {
 }
 
 #[test]
+fn lagging_sums() {
+    let has_sums = |quirks| {
+        let mut engine = engine(PAIR, quirks);
+        engine.remove_ranks(&[0, 1]).unwrap();
+        engine.books().aggregates(VertexId(0)).is_some()
+    };
+    assert!(has_sums(Quirks { lagging_time_index: true, ..NONE() }));
+    assert!(!has_sums(NONE()), "there is nothing below the root");
+}
+
+#[test]
 fn early_unmark() {
     let racks = "/cluster0
         /cluster0/rack0

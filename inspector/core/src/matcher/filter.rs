@@ -203,7 +203,8 @@ impl Priming<'_> {
 
     /// A vertex that has nothing below it any more has no sums.
     fn drop_sums(&mut self, id: VertexId) {
-        if self.books.aggregates(id).is_some()
+        if !self.lag
+            && self.books.aggregates(id).is_some()
             && let Some(account) = self.books.get_mut(id)
         {
             account.aggregates = None;
