@@ -116,14 +116,13 @@ fn many_children_of_a_rank_that_goes() {
 #[test]
 fn many_attributes_and_keys() {
     let attributes = (0..50_000).fold(String::new(), |text, number| text + &format!(" a{number}='x'"));
-    for document in [
-        format!("<graphml{attributes}/>"),
-        format!("<!DOCTYPE g [<!ENTITY e \"<x{attributes}/>\">]><graphml>&e;</graphml>"),
-    ] {
-        for format in ["grug", "hwloc"] {
-            let (status, said) = session(format, &document, "", "");
-            assert!(status == 1 && said.contains("attributes of one element"), "{said}");
-        }
+    let document = format!("<graphml{attributes}/>");
+    let entity = "<!DOCTYPE g [<!ENTITY e 'long'>]><graphml>&e;&e;</graphml>";
+    for format in ["grug", "hwloc"] {
+        let (status, said) = session(format, &document, "", "");
+        assert!(status == 1 && said.contains("attributes of one element"), "{said}");
+        let (status, said) = session(format, entity, "", "");
+        assert!(status == 1 && said.contains("entities are declared"), "{said}");
     }
     let nested = (0..10_000)
         .fold("<graphml>".to_owned(), |text, number| text + &format!("<a xmlns:n{number}='u{number}'>"));

@@ -71,9 +71,13 @@ fn bad(what: impl Into<String>) -> ReadError {
     ReadError::Grug(what.into())
 }
 
-/// Reads XML that may carry a document type, within bounds for what entities may do.
+/// Reads XML that may carry a document type. Entities of its own are refused: each use of one is as long as
+/// its text, so that a short document may be huge.
 pub(super) fn parse_xml(text: &[u8]) -> Result<Document<'_>, String> {
     let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
+    if text.contains("<!ENTITY") {
+        return Err("entities are declared: write them out".to_owned());
+    }
     if text.matches("xmlns:").nth(MAX_PREFIXES).is_some() {
         return Err(format!("more than {MAX_PREFIXES} prefixes of namespaces"));
     }
@@ -99,8 +103,7 @@ fn crowded(text: &str) -> bool {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         at += 1;
-        // What is in quotes may be markup, too: that of an entity.
-        if byte == b'=' && inside {
+        if byte == b'=' && inside && quote.is_none() {
             signs += 1;
             if signs > MAX_ATTRIBUTES {
                 return true;
