@@ -52,6 +52,7 @@ impl State {
         let mut pods: Vec<Arc<PodSpec>> =
             job.pods.iter().filter_map(|uid| self.pods.get(uid)).cloned().collect();
         pods.sort_by(|a, b| natural_order(&a.name, &b.name).then_with(|| a.uid.cmp(&b.uid)));
+        let live = || pods.iter().filter(|pod| !pod.phase.ended());
         let mut roster = Roster {
             members: Members::default(),
             holds: ResourceList::default(),
@@ -67,19 +68,9 @@ impl State {
             failed: 0,
             problem: None,
             duration: None,
-            priority: pods
-                .iter()
-                .filter(|pod| !pod.phase.ended())
-                .map(|pod| pod.priority)
-                .max()
-                .unwrap_or(job.priority),
+            priority: live().map(|pod| pod.priority).max().unwrap_or(job.priority),
             queue: self.settings.queues.first().map_or_else(|| "default".into(), |queue| queue.name.clone()),
-            created: pods
-                .iter()
-                .filter(|pod| !pod.phase.ended())
-                .map(|pod| pod.created)
-                .min()
-                .unwrap_or(job.created),
+            created: live().map(|pod| pod.created).min().unwrap_or(job.created),
             level: None,
             killed_at: None,
             disruption: None,
