@@ -13,7 +13,7 @@ use fluxion_core::errno::Errno;
 use fluxion_core::formats::writer::{Format, Writer};
 use fluxion_core::graph::{Graph, Status, VertexId};
 use fluxion_core::matcher::sink::{Emit, Sink, VertexEvent};
-use fluxion_core::matcher::{Operation, Quirks};
+use fluxion_core::matcher::{Engine, Operation, Quirks};
 use small::*;
 
 /// Two nodes of two cores.
@@ -303,6 +303,20 @@ fn leaked_presence() {
         allocate(&mut engine, &node, 2).is_ok()
     };
     assert!(!run(Quirks { leaked_bookings: true, ..NONE() }), "the first one is still in the node");
+}
+
+#[test]
+fn leaked_reservation() {
+    // What a number has is allocated, and then reserved for it once more.
+    let mut engine = engine(PAIR, Quirks { leaked_bookings: true, ..NONE() });
+    engine.set_status("/cluster0/node1", Status::Down);
+    allocate(&mut engine, NODE, 1).unwrap();
+    let (found, _) = ask(&mut engine, Operation::AllocateOrElseReserve, NODE, 1);
+    assert_eq!(found.unwrap().at, 100);
+    let node = |engine: &Engine| engine.books().get(VertexId(1)).unwrap().clone();
+    assert!(node(&engine).is_allocated() && node(&engine).is_reserved());
+    engine.cancel(1).unwrap();
+    assert!(!node(&engine).is_allocated() && node(&engine).is_reserved(), "the allocation goes");
 }
 
 #[test]

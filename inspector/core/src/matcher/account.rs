@@ -87,8 +87,23 @@ impl Account {
 
     /// Notes that somebody is here for some time whom nobody can cancel: the number went to another job.
     pub(super) fn leave_behind(&mut self, (start, end): (i64, i64)) {
+        self.lost_mut().set_presence(start, end);
+    }
+
+    /// Notes what a job holds. Where its number has a hold of the other kind already, both stand, and it is the
+    /// allocation that can be cancelled.
+    pub(super) fn hold_too(&mut self, job: JobId, plan: (Hold, SpanId)) {
+        let before = self.entry_mut(job).plan.replace(plan);
+        let Some(before) = before.filter(|before| before.0 != plan.0) else { return };
+        let (kept, lost) = if plan.0 == Hold::Allocation { (plan, before) } else { (before, plan) };
+        self.entry_mut(job).plan = Some(kept);
+        self.lost_mut().plan = Some(lost);
+    }
+
+    /// An entry of nobody.
+    fn lost_mut(&mut self) -> &mut Entry {
         let lost = (0..=JobId::MAX).rev().find(|job| self.entry(*job).is_none()).unwrap_or(JobId::MAX);
-        self.entry_mut(lost).set_presence(start, end);
+        self.entry_mut(lost)
     }
 
     /// Drops the entry of a job if nothing is left in it.

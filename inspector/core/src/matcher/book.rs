@@ -217,12 +217,17 @@ impl Walk<'_> {
                 }
             }
         }
+        let again = self.quirks.leaked_bookings;
         let entry = account.entry_mut(job);
-        let before = entry.presence().filter(|_| self.quirks.leaked_bookings);
+        let before = entry.presence().filter(|_| again);
         entry.tag = true;
         entry.set_presence(start, start.saturating_add(duration));
-        entry.plan = plan.or(entry.plan);
+        let second = plan.filter(|_| again && entry.plan.is_some());
+        entry.plan = if second.is_some() { entry.plan } else { plan.or(entry.plan) };
         entry.aggregate = aggregate.or(entry.aggregate);
+        if let Some(second) = second {
+            account.hold_too(job, second);
+        }
         if let Some(before) = before {
             account.leave_behind(before);
         }

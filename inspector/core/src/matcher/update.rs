@@ -224,7 +224,7 @@ impl Engine {
         let known = account.entry(claim.job).is_some_and(|entry| entry.plan.is_some());
         match account.plan.add(claim.start, claim.duration, size) {
             Ok(span) if !known || self.quirks.leaked_bookings => {
-                account.entry_mut(claim.job).plan = Some((Hold::Allocation, span));
+                account.hold_too(claim.job, (Hold::Allocation, span));
                 progress.booked.push(id);
                 Ok(())
             }
