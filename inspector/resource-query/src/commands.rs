@@ -28,7 +28,7 @@ struct Command {
     note: &'static str,
     /// How many words it takes, its name included: least and most.
     words: (usize, usize),
-    /// Whether flux-sched's tool lacks it, and takes lines with it for comments.
+    /// Whether flux-sched's tool lacks it, and takes its abbreviation for a comment.
     extension: bool,
     run: fn(&mut Session<'_>, &[&str]),
 }
@@ -127,18 +127,20 @@ static COMMANDS: [Command; 20] = [
     )),
 ];
 
-/// The commands that a session has.
-fn commands(session: &Session<'_>) -> impl Iterator<Item = &'static Command> + use<> {
-    let extended = session.extended;
-    COMMANDS.iter().filter(move |command| extended || !command.extension)
+impl Command {
+    /// Whether a word means this command. What flux-sched's tool lacks is meant by its full name alone, unless
+    /// extensions were asked for.
+    fn is_called(&self, word: &str, extended: bool) -> bool {
+        self.name == word || (self.short == word && (extended || !self.extension))
+    }
 }
 
 /// Runs one line. A line whose first word is no command is a comment.
 pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Flow {
     let words = words(line);
     let Some(&first) = words.first() else { return Flow::Continue };
-    let Some(command) = commands(session).find(|command| command.name == first || command.short == first)
-    else {
+    let extended = session.extended;
+    let Some(command) = COMMANDS.iter().find(|command| command.is_called(first, extended)) else {
         return Flow::Continue;
     };
     if command.name == "quit" {
@@ -159,8 +161,8 @@ pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Flow {
 fn help(session: &mut Session<'_>, words: &[&str]) {
     let wanted = words.get(1).copied();
     let mut any = false;
-    for command in commands(session) {
-        if wanted.is_none_or(|wanted| wanted == command.name || wanted == command.short) {
+    for command in &COMMANDS {
+        if wanted.is_none_or(|wanted| command.is_called(wanted, session.extended)) {
             any = true;
             session
                 .output

@@ -164,7 +164,7 @@ Loads a graph of resources and answers match and other commands read from standa
       --version                print the version
   -h, --help                   print this text
 
-The command help lists the commands; with --kubernetes or --explain there are a few more.
+The command help lists the commands.
 ";
 
 impl Options {

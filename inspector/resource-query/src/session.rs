@@ -93,7 +93,7 @@ pub(crate) struct Session<'w> {
     pub(crate) elapse: bool,
     /// How to tell why a match fails; none: not at all.
     pub(crate) explain: Option<Explain>,
-    /// Whether there are commands that flux-sched's tool does not have.
+    /// Whether commands that flux-sched's tool does not have may be abbreviated.
     pub(crate) extended: bool,
     /// Gives the seconds since 1970.
     pub(crate) clock: fn() -> i64,
