@@ -3,6 +3,7 @@
 //! Counts nodes by reason for each shape, says what the gang as a whole is short of, and which node is nearest.
 //! Jobs and holders appear as ids only: whoever renders decides which of them the reader may know.
 
+mod gang;
 mod look;
 mod text;
 
@@ -14,7 +15,8 @@ use crate::matcher::gang::{Lens, NodePolicy, Plan};
 use crate::request::Request;
 use crate::resources::ResourceList;
 
-pub use text::{Nameless, Names, json, render, utc};
+pub use gang::GangReport;
+pub use text::{Nameless, Names, render, utc};
 
 /// Why a node takes no slot of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -216,13 +216,11 @@ impl Looker<'_> {
 fn gang(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>) -> Option<GangWhy> {
     let wanted = request.slots();
     let mut best: Option<(u64, usize, Option<Arc<str>>)> = None;
+    let impossible = plan.shapes.iter().any(|shape| shape.impossible);
     for group in 0..plan.group_count() {
         let Some((domain, _)) = plan.group(group) else { continue };
-        let slots: u64 = if plan.shapes.iter().any(|shape| shape.impossible) {
-            0
-        } else {
-            room(plan, lens, group).into_iter().map(u64::from).sum()
-        };
+        let slots: u64 =
+            if impossible { 0 } else { room(plan, lens, group).into_iter().map(u64::from).sum() };
         if best.as_ref().is_none_or(|(most, ..)| slots > *most) {
             best = Some((slots, group, domain.cloned()));
         }
@@ -236,17 +234,19 @@ fn gang(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>) -> Option<GangWhy> 
         room: slots,
         level: request.level.clone(),
         best: domain,
-        short: group.and_then(|group| short(plan, lens, group)),
+        short: group.filter(|_| !impossible).and_then(|group| short(plan, lens, group)),
     })
 }
 
-/// What most of the nodes that take at least one slot of a shape run out of.
+/// What most of the nodes that take at least one slot of a shape run out of. Shapes of which all slots find room are
+/// short of nothing.
 fn short(plan: &Plan<'_>, lens: &Lens<'_>, group: usize) -> Option<Short> {
     let mut counts: BTreeMap<Short, usize> = BTreeMap::new();
     let mut available = Vec::new();
+    let found = room(plan, lens, group);
     for id in plan.group(group)?.1 {
         lens.available(*id, &plan.kinds, &mut available);
-        for shape in &plan.shapes {
+        for (shape, _) in plan.shapes.iter().zip(&found).filter(|(shape, found)| **found < shape.count) {
             let capacity = lens.capacity(shape, *id, &available);
             if capacity == 0 {
                 continue;

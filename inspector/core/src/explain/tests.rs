@@ -117,6 +117,20 @@ fn levels_and_ports_are_named() {
     assert_eq!(why(&inventory, &any), "4 nodes: 4 have host port 8080/TCP taken");
 }
 
+#[test]
+fn a_shape_that_finds_room_is_short_of_nothing() {
+    let inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4")]);
+    let launcher = Request { shapes: vec![shape(1, "cpu=1").port(2222)], ..gang(0, "") };
+    let workers = |count, text: &str| Request {
+        shapes: [launcher.shapes.clone(), vec![shape(count, text)]].concat(),
+        ..gang(0, "")
+    };
+    assert!(why(&inventory, &workers(3, "cpu=3")).ends_with("room for 3 even when empty (cpu is short)"));
+    assert!(why(&inventory, &workers(3, "gpu=1")).ends_with("needs 4 together, room for 0 even when empty"));
+    let many = Request { shapes: vec![shape(3, "cpu=1").port(2222)], ..gang(0, "") };
+    assert!(why(&inventory, &many).ends_with("(host port 2222/TCP allows one on each node)"));
+}
+
 struct Known;
 
 impl Names for Known {

@@ -14,6 +14,10 @@ pub trait Names {
     fn job(&self, id: u32) -> Option<String>;
     /// The holder's name, if the reader may know it.
     fn holder(&self, key: &str) -> Option<String>;
+    /// A time in seconds as the reader counts them; without more: since 1970, in UTC.
+    fn time(&self, seconds: i64) -> String {
+        utc(seconds)
+    }
 }
 
 /// Knows no names.
@@ -58,12 +62,6 @@ pub fn render(why: &WhyNot, names: &dyn Names) -> (String, Vec<String>) {
         shape_details(shape, why.never, names, &mut details);
     }
     (parts.join("; "), details)
-}
-
-/// The same as one line of JSON: whether it is for ever, the line, the details.
-pub fn json(why: &WhyNot, names: &dyn Names) -> String {
-    let (reason, details) = render(why, names);
-    serde_json::json!({"never": why.never, "reason": reason, "details": details}).to_string()
 }
 
 /// Shapes that are written out.
@@ -189,7 +187,7 @@ fn shape_details(shape: &ShapeWhy, never: bool, names: &dyn Names, details: &mut
     for count in &shape.counts {
         let mut line = one_count(count, never, names);
         if let (Some(soonest), Reason::Busy { .. }) = (count.soonest, &count.reason) {
-            let _ = write!(line, ", the first has room at {}", utc(soonest));
+            let _ = write!(line, ", the first has room at {}", names.time(soonest));
         }
         if count.endless > 0 {
             let _ = write!(line, ", {} without a planned end", count.endless);

@@ -57,11 +57,7 @@ impl Engine {
                 errno => Err(Failure::new(errno, "")),
             };
         }
-        let policy = match self.policy.scoring {
-            Scoring::Id(Order::Descending) if !self.policy.stop_on_first => NodePolicy::High,
-            _ => NodePolicy::Low,
-        };
-        let found = self.search(nodes, operation, request, now, policy);
+        let found = self.search(nodes, operation, request, now, self.node_policy());
         let Some((planned, pieces)) = found.filter(|(planned, _)| (0..LIFETIME).contains(&planned.start))
         else {
             let errno = if operation == Operation::Allocate || operation == Operation::WithoutAllocating {
@@ -103,16 +99,27 @@ impl Engine {
         Ok(Found { at, duration })
     }
 
-    /// Says why a gang does not start at `now` (seconds), as the inspector does for a job of its own. Nothing is booked.
+    /// Says why a gang does not start at `now` (seconds), as the inspector does for a job of its own, and when it could
+    /// start as things are booked: `now` for one that fits, none when no start can be planned. Nothing is booked.
     ///
     /// Errors: those of [`Engine::match_job`] for a request that makes no sense.
-    pub fn why_gang(&mut self, request: &Request, now: i64) -> Result<WhyNot, Failure> {
+    pub fn why_gang(&mut self, request: &Request, now: i64) -> Result<(WhyNot, Option<i64>), Failure> {
         self.read_nodes();
         self.can_be_asked(request)?;
-        let inventory = self.nodes.as_ref().map(|nodes| &nodes.inventory);
-        inventory
-            .map(|inventory| why_not(inventory, request, now))
-            .ok_or_else(|| Failure::new(Errno::Einval, NO_INDEX))
+        let Some(nodes) = &self.nodes else {
+            return Err(Failure::new(Errno::Einval, NO_INDEX));
+        };
+        let found = self.search(nodes, Operation::WithoutAllocatingFuture, request, now, self.node_policy());
+        let start = found.map(|(planned, _)| planned.start).filter(|start| (0..LIFETIME).contains(start));
+        Ok((why_not(&nodes.inventory, request, now), start))
+    }
+
+    /// In which order nodes are taken.
+    fn node_policy(&self) -> NodePolicy {
+        match self.policy.scoring {
+            Scoring::Id(Order::Descending) if !self.policy.stop_on_first => NodePolicy::High,
+            _ => NodePolicy::Low,
+        }
     }
 
     /// Brings the index of nodes up to date.

@@ -1,6 +1,6 @@
 //! Why a match fails: the command explain, and the report after a failed match.
 
-use fluxion_core::explain::{Nameless, json, render};
+use fluxion_core::explain::GangReport;
 use fluxion_core::jobspec::Jobspec;
 use fluxion_core::matcher::Failure;
 
@@ -36,13 +36,12 @@ pub(super) fn after_failure(session: &mut Session<'_>, spec: &Jobspec) {
 /// Why the request is not met, in the form that is asked for.
 fn report(session: &mut Session<'_>, spec: &Jobspec, form: Explain) -> Result<String, Failure> {
     let text = if let Some(gang) = &spec.gang {
-        let why = session.engine.why_gang(gang, 0)?;
+        let (why, start) = session.engine.why_gang(gang, 0)?;
+        let report = GangReport::new(&why, start);
         if form == Explain::Json {
-            return Ok(format!("{}\n", json(&why, &Nameless)));
+            return Ok(format!("{}\n", report.json()));
         }
-        let (reason, details) = render(&why, &Nameless);
-        let all = std::iter::once(reason).chain(details);
-        all.collect::<Vec<_>>().join("\n")
+        report.to_string()
     } else {
         let why = session.engine.why_not(spec, 0)?;
         if form == Explain::Json {
