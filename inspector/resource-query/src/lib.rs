@@ -92,7 +92,7 @@ fn command_loop(session: &mut Session<'_>, stdin: &mut dyn BufRead, prompt: bool
         if session.output.is_closed() {
             return;
         }
-        match input::read_line(stdin) {
+        match input::read_line(stdin, input::LINE_MAX) {
             Ok(Some(line)) => {
                 if commands::run_line(session, &line) == Flow::Quit {
                     return;

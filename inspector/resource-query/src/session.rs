@@ -15,8 +15,8 @@ use crate::output::Output;
 /// The line above and below every block.
 pub(crate) const SEPARATOR: &str = "INFO: =============================\n";
 
-/// The largest file that a command may name, in bytes.
-const FILE_MAX: u64 = 512 << 20;
+/// The largest file that is read as a whole, in bytes.
+pub(crate) const FILE_MAX: u64 = 512 << 20;
 
 /// What became of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

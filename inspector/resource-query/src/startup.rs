@@ -5,12 +5,13 @@ use std::io::{BufReader, Read};
 
 use fluxion_core::formats::hwloc::{self, Allowlist};
 use fluxion_core::formats::writer::Writer;
-use fluxion_core::formats::{ReadError, grug, jgf, rv1};
+use fluxion_core::formats::{grug, jgf, rv1};
 use fluxion_core::graph::Graph;
 use fluxion_core::matcher::filter::FilterError;
 use fluxion_core::matcher::{Engine, EngineError, Options as EngineOptions, Policy, Quirks};
 
 use crate::options::{LoadFormat, Options};
+use crate::session::FILE_MAX;
 
 /// Combinations of subsystems by their names; the first one dominates.
 const SUBSYSTEMS: [(&str, &[&str]); 14] = [
@@ -34,8 +35,10 @@ const SUBSYSTEMS: [(&str, &[&str]); 14] = [
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     /// The match policy is not known.
-    #[error("resource_query_t: ERROR: can't create matcher\n")]
-    Policy,
+    #[error(
+        "resource_query_t: ERROR: can't create matcher: no policy {0}: use first, low or another of --help\n"
+    )]
+    Policy(String),
     /// The graph can't be loaded.
     #[error("resource_query_t: ERROR: {0}\nERROR: error generating resources\n")]
     Load(String),
@@ -46,25 +49,26 @@ pub(crate) enum StartError {
     #[error("resource_query_t: ERROR: unknown subsystems {0}: use CA, PA, C+PA or another of --help\n")]
     Subsystems(String),
     /// The pruning filters are malformed.
-    #[error("initialize_matchers_and_traversers: ERROR: can't set pruning filters\n")]
-    Filters,
-    /// A subsystem has no root.
-    #[error("initialize_matchers_and_traversers: ERROR: can't initialize traverser\n")]
-    NoRoot,
+    #[error("initialize_matchers_and_traversers: ERROR: can't set pruning filters: {0}\n")]
+    Filters(EngineError),
+    /// A subsystem has no root, or can't be summed up.
+    #[error("initialize_matchers_and_traversers: ERROR: can't initialize traverser: {0}\n")]
+    Traverse(EngineError),
 }
 
 impl From<EngineError> for StartError {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Filter(FilterError::Malformed(_)) => Self::Filters,
-            EngineError::NoSubsystem(_) | EngineError::Filter(_) => Self::NoRoot,
+            EngineError::Filter(FilterError::Malformed(_)) => Self::Filters(error),
+            EngineError::NoSubsystem(_) | EngineError::Filter(_) => Self::Traverse(error),
         }
     }
 }
 
 /// Loads the graph and makes the matcher and the writer that answers.
 pub(crate) fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
-    let policy = Policy::parse(&options.match_policy).ok_or(StartError::Policy)?;
+    let policy = Policy::parse(&options.match_policy)
+        .ok_or_else(|| StartError::Policy(options.match_policy.clone()))?;
     let flexible = match options.traverser_policy.as_str() {
         "simple" => false,
         "flexible" => true,
@@ -72,7 +76,7 @@ pub(crate) fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
     };
     let subsystems = subsystems(&options.match_subsystems)
         .ok_or_else(|| StartError::Subsystems(options.match_subsystems.clone()))?;
-    let graph = load(options).map_err(|error| StartError::Load(error.to_string()))?;
+    let graph = load(options)?;
     let mut quirks = if options.kubernetes { Quirks::default() } else { Quirks::flux_sched() };
     quirks.introsort_ties &= !options.stable_ties;
     let engine = EngineOptions {
@@ -94,39 +98,37 @@ fn subsystems(name: &str) -> Option<&'static [&'static str]> {
     SUBSYSTEMS.iter().find(|(known, _)| *known == name || known.to_lowercase() == name).map(|(_, list)| *list)
 }
 
-fn load(options: &Options) -> Result<Graph, ReadError> {
+fn load(options: &Options) -> Result<Graph, StartError> {
     let mut graph = Graph::new();
     graph.set_limit(options.max_vertices);
     graph.reserve(options.reserve);
-    let file = File::open(&options.load_file);
-    match options.load_format {
-        LoadFormat::Jgf => match file {
-            Ok(file) => jgf::load(&mut graph, BufReader::with_capacity(1 << 16, file))?,
-            Err(_) => jgf::load(&mut graph, std::io::empty())?,
-        },
-        LoadFormat::Rv1 => {
-            let document = match file {
-                Ok(file) => rv1::parse(BufReader::with_capacity(1 << 16, file), options.max_vertices)?,
-                Err(_) => rv1::parse(std::io::empty(), options.max_vertices)?,
-            };
-            rv1::load(&mut graph, &document)?;
-        }
-        LoadFormat::Grug => grug::load(&mut graph, &contents(file))?,
+    let file = File::open(&options.load_file).map_err(|error| {
+        let name = options.load_file.display();
+        StartError::Load(format!("can't read the graph file {name}: {error}: name one with --load-file"))
+    });
+    let loaded = match options.load_format {
+        LoadFormat::Jgf => jgf::load(&mut graph, BufReader::with_capacity(1 << 16, file?)),
+        LoadFormat::Rv1 => rv1::parse(BufReader::with_capacity(1 << 16, file?), options.max_vertices)
+            .and_then(|document| rv1::load(&mut graph, &document)),
+        LoadFormat::Grug => grug::load(&mut graph, &contents(file?)?),
         LoadFormat::Hwloc => {
+            // Without a file the graph is empty, as with an empty one.
+            let text = file.map_or_else(|_| Ok(Vec::new()), contents)?;
             let allowed = options.load_allowlist.as_deref().map_or_else(Allowlist::all, Allowlist::parse);
-            hwloc::load(&mut graph, &contents(file), &allowed)?;
+            hwloc::load(&mut graph, &text, &allowed)
         }
-    }
+    };
+    loaded.map_err(|error| StartError::Load(error.to_string()))?;
     Ok(graph)
 }
 
-/// The bytes of a file; a missing one is empty, which no format but hwloc accepts.
-fn contents(file: std::io::Result<File>) -> Vec<u8> {
+/// The bytes of a file.
+fn contents(file: impl Read) -> Result<Vec<u8>, StartError> {
     let mut bytes = Vec::new();
-    if let Ok(mut file) = file
-        && file.read_to_end(&mut bytes).is_err()
-    {
-        bytes.clear();
+    let wrong = |what: String| Err(StartError::Load(format!("can't read the graph file: {what}")));
+    match file.take(FILE_MAX + 1).read_to_end(&mut bytes) {
+        Ok(length) if length as u64 <= FILE_MAX => Ok(bytes),
+        Ok(_) => wrong(format!("it is larger than {} MiB", FILE_MAX >> 20)),
+        Err(error) => wrong(error.to_string()),
     }
-    bytes
 }
