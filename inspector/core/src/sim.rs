@@ -79,7 +79,9 @@ pub enum SimError {
     #[error("there has to be a queue")]
     NoQueue,
     /// A job names a queue that is not among several.
-    #[error("job {job} is for queue `{name}`, which is not among the queues")]
+    #[error(
+        "job {job} is for queue `{name}`, which is not among the queues: have it there, or one queue for all jobs"
+    )]
     UnknownQueue {
         /// The number of the job in the trace.
         job: u64,

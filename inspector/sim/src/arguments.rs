@@ -16,17 +16,19 @@ const MAX_NODES: i64 = 1_000_000;
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
-    /// The trace: Standard Workload Format, or a CSV with columns submit, cores, run and optionally limit,
-    /// priority and id (times in seconds); - for standard input
+    /// The trace: Standard Workload Format, or a CSV with columns submit, cores, run and optionally limit (as run
+    /// without; a job is ended then), priority (larger goes first), id and queue, times in seconds; - for
+    /// standard input
     pub(crate) trace: PathBuf,
     /// Form of the trace; without: csv for files that end in .csv, else swf
     #[arg(long, value_enum)]
     pub(crate) trace_format: Option<TraceFormat>,
     /// Nodes of the cluster
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
     pub(crate) nodes: u32,
     /// Cores of each node
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
     pub(crate) cores_per_node: u32,
     /// Give jobs whole nodes
     #[arg(long)]
@@ -36,7 +38,8 @@ pub(crate) struct Arguments {
     policies: Vec<Policy>,
     /// A queue, NAME[:POLICY][,queue-depth=N][,reservation-depth=N][,max-reservation-depth=N], repeatable; they
     /// get nodes in this order. Jobs name theirs in the column queue of a CSV, or in field 15 of a Standard
-    /// Workload Format; a job that names none waits in the first. Without: one queue for all jobs
+    /// Workload Format; a job that names none waits in the first, and a single queue takes all jobs. Queues
+    /// without a policy have the one that is compared. Without: one queue for all jobs
     #[arg(long = "queue", value_name = "QUEUE")]
     queues: Vec<String>,
     /// Jobs that one pass over a queue looks at
@@ -48,13 +51,13 @@ pub(crate) struct Arguments {
     /// Reservations that one pass makes under conservative and hybrid, at most
     #[arg(long, default_value_t = 100_000, value_parser = depth)]
     max_reservation_depth: usize,
-    /// Play only the first jobs of the trace
-    #[arg(long)]
+    /// Play only so many jobs, the first of the trace
+    #[arg(long, value_parser = depth)]
     pub(crate) jobs: Option<usize>,
     /// Form of the result
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub(crate) output: Output,
-    /// Add the start and end of every job to the JSON result
+    /// Add the start and end of every job to the JSON result; needs -o json
     #[arg(long)]
     pub(crate) schedule: bool,
     /// Show no progress
@@ -89,6 +92,18 @@ fn depth(text: &str) -> Result<usize, String> {
 }
 
 impl Arguments {
+    /// Refuses what would have no effect.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.schedule && self.output != Output::Json {
+            return Err("--schedule is for the JSON result: add -o json".to_owned());
+        }
+        if !self.policies.is_empty() && self.queues()?.iter().all(|queue| queue.policy.is_some()) {
+            let why = "every --queue has a policy of its own, so --policy has nothing to compare";
+            return Err(format!("{why}: leave one of them out"));
+        }
+        Ok(())
+    }
+
     /// The queues.
     pub(crate) fn queues(&self) -> Result<Vec<Queue>, String> {
         let rest = QueueConfig {

@@ -2,20 +2,20 @@
 //! what comes out. The simulation is in `fluxion-core`; this program reads files and prints.
 
 mod arguments;
+mod input;
 mod output;
 
 use std::io::{IsTerminal, Write, stderr, stdout};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use fluxion_core::queue::QueueConfig;
-use fluxion_core::sim::{Job, Machine, Outcome, Report, read_csv, read_swf, simulate};
+use fluxion_core::sim::{Job, Machine, Outcome, Report, simulate};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use arguments::{Arguments, Output, TraceFormat};
+use arguments::{Arguments, Output};
 
 /// What one policy made of the trace.
 struct PolicyRun {
@@ -29,20 +29,26 @@ fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fluxion-sim: {error:#}");
+            note(&format!("fluxion-sim: {error:#}"));
             ExitCode::FAILURE
         }
     }
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let trace = read(arguments)?;
+    arguments.check().map_err(anyhow::Error::msg)?;
+    let trace = input::read(arguments)?;
     let machine = Machine {
         nodes: arguments.nodes,
         cores: arguments.cores_per_node,
         whole_nodes: arguments.whole_nodes,
     };
     let results = play(arguments, machine, &trace)?;
+    if let Some(refused) = results.iter().map(|result| result.report.refused).max().filter(|count| *count > 0)
+    {
+        let refused = counted(refused, "job asks", "jobs ask");
+        note(&format!("{refused} for more than the whole cluster and never run"));
+    }
     let text = match arguments.output {
         Output::Table => output::table(&results),
         Output::Json => output::json(machine, &trace, &results, arguments.schedule)?,
@@ -54,33 +60,14 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-fn read(arguments: &Arguments) -> Result<Vec<Job>> {
-    let path = &arguments.trace;
-    let text = if path == Path::new("-") {
-        std::io::read_to_string(std::io::stdin()).context("reading the trace from standard input")?
-    } else {
-        std::fs::read_to_string(path).with_context(|| format!("reading the trace {}", path.display()))?
-    };
-    let format = arguments.trace_format.unwrap_or_else(|| match path.extension() {
-        Some(extension) if extension == "csv" => TraceFormat::Csv,
-        _ => TraceFormat::Swf,
-    });
-    let in_trace = || format!("in the trace {}", path.display());
-    let mut jobs = match format {
-        TraceFormat::Csv => read_csv(&text).with_context(in_trace)?,
-        TraceFormat::Swf => {
-            let (jobs, left_out) = read_swf(&text).with_context(in_trace)?;
-            if left_out > 0 {
-                eprintln!("{left_out} jobs without run time or processors are left out");
-            }
-            jobs
-        }
-    };
-    if let Some(count) = arguments.jobs {
-        jobs.truncate(count);
-    }
-    anyhow::ensure!(!jobs.is_empty(), "the trace {} has no jobs", path.display());
-    Ok(jobs)
+/// Writes a line to standard error; nobody may be reading it.
+fn note(line: &str) {
+    let _ = writeln!(stderr(), "{line}");
+}
+
+/// A number with its noun.
+fn counted(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// Plays the trace under every policy, side by side.

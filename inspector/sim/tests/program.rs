@@ -94,10 +94,18 @@ fn queues_have_policies_and_depths_of_their_own() {
 fn mistakes_are_named() {
     for (arguments, status, message) in [
         (&["nowhere.swf", "--nodes", "1"][..], 1, "reading the trace nowhere.swf"),
-        (&["Cargo.toml", "--nodes", "1"], 1, "line 1"),
+        (&["Cargo.toml", "--nodes", "1"], 1, "read as swf (--trace-format has others): line 1: field 1"),
         (&["examples/traces/mixed.csv", "--nodes", "0"], 2, "0 is not in 1..=1000000"),
         (&["examples/traces/mixed.csv"], 2, "--nodes"),
         (&["examples/traces/mixed.csv", "--nodes", "1", "--queue-depth", "0"], 2, "want a number from 1"),
+        (&["examples/traces/mixed.csv", "--nodes", "-1"], 2, "-1 is not in 1..=1000000"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--jobs", "0"], 2, "want a number from 1"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--schedule"], 1, "add -o json"),
+        (
+            &["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a:easy", "--policy", "fcfs"],
+            1,
+            "nothing to compare",
+        ),
         (&["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a:fair"], 1, "`fair`"),
         (&["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a", "--queue", "a"], 1, "two queues a"),
     ] {
@@ -106,4 +114,12 @@ fn mistakes_are_named() {
         assert_eq!(output.status.code(), Some(status), "{text}");
         assert!(text.contains(message), "{text}");
     }
+}
+
+#[test]
+fn jobs_larger_than_the_cluster_are_told_of() {
+    let output = sim(&["examples/traces/mixed.csv", "--nodes", "63", "--policy", "easy"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.trim(), "20 jobs ask for more than the whole cluster and never run");
 }

@@ -100,6 +100,27 @@ fn says_which_line_of_a_trace_is_wrong() {
     ] {
         assert!(read_csv(text).is_err(), "{text}");
     }
+    for (line, part) in [
+        ("0,1,-7,", "run time -7"),
+        ("0,1,7,-9", "time limit -9"),
+        ("0,1,,9", "run is empty"),
+        (",1,7,9", "submit is empty"),
+        ("0,1,1e3,", "run: `1e3`"),
+        ("0,1,1.x,", "run: `1.x`"),
+        ("0,-4,1,", "-4 processors"),
+    ] {
+        let error = read_csv(&format!("submit,cores,run,limit\n{line}")).unwrap_err();
+        assert_eq!(error.line, 2);
+        assert!(error.what.contains(part), "{error}");
+    }
+    assert!(read_csv("submit,cores,cores,run\n").unwrap_err().what.contains("two columns cores"));
+    assert!(read_swf("1 5 0 4 5 x 7 8 9").unwrap_err().what.contains("field 6: `x`"));
+}
+
+#[test]
+fn reads_what_spreadsheets_write() {
+    let jobs = read_csv("\u{feff}submit,cores,run,limit\r\n\r\n0.5,1,10.25,-1\r\n").unwrap();
+    assert_eq!(jobs, [Job { id: 3, submit: 0, cores: 1, limit: 10, run: 10, priority: 0, queue: None }]);
 }
 
 #[test]

@@ -21,18 +21,20 @@ fn wrong(line: usize, what: impl Into<String>) -> TraceError {
 /// The longest time that a job may ask for, in seconds: a thousand years.
 const LONGEST: i64 = 1000 * 366 * 86_400;
 
-/// Makes a job of figures that were read; a limit below 1 means that the run time is the limit.
+/// Makes a job of figures that were read; a limit of 0 or -1 means that the run time is the limit.
 fn job(line: usize, id: u64, figures: [i64; 5], queue: Option<Arc<str>>) -> Result<Job, TraceError> {
     let [submit, cores, run, limit, priority] = figures;
-    let cores = u32::try_from(cores).ok().filter(|cores| *cores > 0);
-    let cores = cores.ok_or_else(|| wrong(line, "the number of processors must be 1 to 4294967295"))?;
-    let run = run.max(1);
-    let limit = if limit < 1 { run } else { limit };
-    for (what, value) in [("submit time", submit), ("run time", run), ("time limit", limit)] {
-        if !(0..=LONGEST).contains(&value) {
+    let count = u32::try_from(cores).ok().filter(|count| *count > 0);
+    let cores =
+        count.ok_or_else(|| wrong(line, format!("{cores} processors; a job has 1 to {}", u32::MAX)))?;
+    for (what, value, least) in [("submit time", submit, 0), ("run time", run, 0), ("time limit", limit, -1)]
+    {
+        if !(least..=LONGEST).contains(&value) {
             return Err(wrong(line, format!("{what} {value} is not within 0 to {LONGEST} s")));
         }
     }
+    let run = run.max(1);
+    let limit = if limit < 1 { run } else { limit };
     Ok(Job { id, submit, cores, limit, run, priority, queue })
 }
 
@@ -50,8 +52,9 @@ pub fn read_swf(text: &str) -> Result<(Vec<Job>, usize), TraceError> {
         }
         let figures: Vec<i64> = line
             .split_whitespace()
-            .map(|word| {
-                number(word).ok_or_else(|| wrong(line_number, format!("`{word:.20}` is not a number")))
+            .zip(1..)
+            .map(|(word, field)| {
+                number(word).ok_or_else(|| not_a_number(line_number, format_args!("field {field}"), word))
             })
             .collect::<Result<_, _>>()?;
         if figures.len() < 9 {
@@ -64,22 +67,28 @@ pub fn read_swf(text: &str) -> Result<(Vec<Job>, usize), TraceError> {
         }
         let id = u64::try_from(figures[0]).unwrap_or(line_number as u64);
         let queue = figures.get(14).filter(|queue| **queue >= 0).map(|queue| Arc::from(queue.to_string()));
-        jobs.push(job(line_number, id, [figures[1], cores, figures[3], figures[8], 0], queue)?);
+        jobs.push(job(line_number, id, [figures[1], cores, figures[3], figures[8].max(-1), 0], queue)?);
     }
     Ok((jobs, left_out))
 }
 
 /// A whole number; fractions of seconds are cut off.
 fn number(word: &str) -> Option<i64> {
-    let whole = word.split_once('.').map_or(word, |(whole, _)| whole);
-    whole.parse().ok()
+    let (whole, fraction) = word.split_once('.').unwrap_or((word, ""));
+    fraction.bytes().all(|byte| byte.is_ascii_digit()).then(|| whole.parse().ok())?
+}
+
+fn not_a_number(line: usize, place: std::fmt::Arguments<'_>, word: &str) -> TraceError {
+    wrong(line, format!("{place}: `{word:.20}` is not a number such as 12 or 12.5"))
 }
 
 /// Reads a CSV with a header that names its columns, in any order: `submit`, `cores`, `run` and
 /// optionally `limit` (default: run), `priority` (default: 0), `id` (default: the line), `queue`. Times are in
-/// seconds.
+/// seconds. Lines that are empty or begin with `#` count for nothing.
 pub fn read_csv(text: &str) -> Result<Vec<Job>, TraceError> {
     const NAMES: [&str; 7] = ["submit", "cores", "run", "limit", "priority", "id", "queue"];
+    // Spreadsheets begin a file with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().enumerate().filter(|(_, line)| {
         let line = line.trim();
         !line.is_empty() && !line.starts_with('#')
@@ -93,6 +102,11 @@ pub fn read_csv(text: &str) -> Result<Vec<Job>, TraceError> {
             format!("unknown column `{unknown:.20}`; known are {}", NAMES.join(", ")),
         ));
     }
+    if let Some((_, twice)) =
+        columns.iter().enumerate().find(|(place, name)| columns[..*place].contains(name))
+    {
+        return Err(wrong(index + 1, format!("there are two columns {twice}")));
+    }
     let places = NAMES.map(|name| columns.iter().position(|column| *column == name));
     if let Some(missing) = NAMES.iter().zip(&places).take(3).find(|(_, place)| place.is_none()) {
         return Err(wrong(index + 1, format!("the column {} is missing", missing.0)));
@@ -102,16 +116,23 @@ pub fn read_csv(text: &str) -> Result<Vec<Job>, TraceError> {
         let line_number = index + 1;
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         if fields.len() != columns.len() {
-            return Err(wrong(line_number, format!("{} fields, {} columns", fields.len(), columns.len())));
+            return Err(wrong(
+                line_number,
+                format!("{} fields where the header has {} columns", fields.len(), columns.len()),
+            ));
         }
-        let figure = |which: usize, otherwise: i64| match places[which].map(|place| fields[place]) {
-            None | Some("") => Ok(otherwise),
-            Some(text) => {
-                number(text).ok_or_else(|| wrong(line_number, format!("`{text:.20}` is not a number")))
+        let figure = |which: usize, otherwise: Option<i64>| {
+            let text = places[which].map_or("", |place| fields[place]);
+            let name = NAMES[which];
+            match otherwise {
+                Some(otherwise) if text.is_empty() => Ok(otherwise),
+                None if text.is_empty() => Err(wrong(line_number, format!("{name} is empty"))),
+                _ => number(text).ok_or_else(|| not_a_number(line_number, format_args!("{name}"), text)),
             }
         };
-        let id = u64::try_from(figure(5, -1)?).unwrap_or(line_number as u64);
-        let figures = [figure(0, 0)?, figure(1, 0)?, figure(2, 0)?, figure(3, 0)?, figure(4, 0)?];
+        let id = u64::try_from(figure(5, Some(-1))?).unwrap_or(line_number as u64);
+        let figures =
+            [figure(0, None)?, figure(1, None)?, figure(2, None)?, figure(3, Some(0))?, figure(4, Some(0))?];
         let queue = places[6].map(|place| fields[place]).filter(|name| !name.is_empty()).map(Arc::from);
         jobs.push(job(line_number, id, figures, queue)?);
     }
