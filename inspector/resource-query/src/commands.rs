@@ -139,7 +139,7 @@ impl Command {
 pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Flow {
     let words = words(line);
     let Some(&first) = words.first() else { return Flow::Continue };
-    let extended = session.extended;
+    let extended = session.is_extended();
     let Some(command) = COMMANDS.iter().find(|command| command.is_called(first, extended)) else {
         return Flow::Continue;
     };
@@ -162,7 +162,7 @@ fn help(session: &mut Session<'_>, words: &[&str]) {
     let wanted = words.get(1).copied();
     let mut any = false;
     for command in &COMMANDS {
-        if wanted.is_none_or(|wanted| command.is_called(wanted, session.extended)) {
+        if wanted.is_none_or(|wanted| command.is_called(wanted, session.is_extended())) {
             any = true;
             session
                 .output

@@ -76,7 +76,6 @@ pub fn run(arguments: Vec<String>, streams: Streams<'_>) -> u8 {
     }
     let mut session = Session::new(engine, writer, output, options.elapse_time);
     session.explain = options.explain;
-    session.extended = options.explain.is_some() || options.kubernetes;
     let prompt = terminal && !options.disable_prompt;
     command_loop(&mut session, stdin, prompt);
     0

@@ -34,8 +34,9 @@ impl<'w> Output<'w> {
     /// Writes an answer.
     pub(crate) fn answer(&mut self, text: &str) {
         match &mut self.answers {
-            Some(file) => {
-                let written = file.write_all(text.as_bytes());
+            Some(_) => {
+                self.send();
+                let written = self.answers.as_mut().map_or(Ok(()), |file| file.write_all(text.as_bytes()));
                 if let Err(error) = written {
                     self.error(&format!("ERROR: can't write the answer: {error}\n"));
                 }

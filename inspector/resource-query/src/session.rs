@@ -93,8 +93,6 @@ pub(crate) struct Session<'w> {
     pub(crate) elapse: bool,
     /// How to tell why a match fails; none: not at all.
     pub(crate) explain: Option<Explain>,
-    /// Whether commands that flux-sched's tool does not have may be abbreviated.
-    pub(crate) extended: bool,
     /// Gives the seconds since 1970.
     pub(crate) clock: fn() -> i64,
 }
@@ -113,9 +111,13 @@ impl<'w> Session<'w> {
             times: Times { min: f64::MAX, max: 0.0, sum: 0.0 },
             elapse,
             explain: None,
-            extended: false,
             clock: wall_clock,
         }
+    }
+
+    /// Whether commands that flux-sched's tool does not have may be abbreviated.
+    pub(crate) fn is_extended(&self) -> bool {
+        self.explain.is_some() || self.engine.extensions()
     }
 
     /// The text of what the writer gathered.

@@ -1,7 +1,6 @@
 //! Looks at every node and counts.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
 use crate::constraint::eligible;
@@ -215,38 +214,37 @@ impl Looker<'_> {
 /// What the gang lacks as a whole; none where first fit places all of it.
 fn gang(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>) -> Option<GangWhy> {
     let wanted = request.slots();
-    let mut best: Option<(u64, usize, Option<Arc<str>>)> = None;
+    let mut best: Option<(u64, usize, Vec<u32>)> = None;
     let impossible = plan.shapes.iter().any(|shape| shape.impossible);
-    for group in 0..plan.group_count() {
-        let Some((domain, _)) = plan.group(group) else { continue };
-        let slots: u64 =
-            if impossible { 0 } else { room(plan, lens, group).into_iter().map(u64::from).sum() };
+    for group in (0..plan.group_count()).filter(|group| plan.group(*group).is_some()) {
+        let found = if impossible { Vec::new() } else { room(plan, lens, group) };
+        let slots: u64 = found.iter().copied().map(u64::from).sum();
         if best.as_ref().is_none_or(|(most, ..)| slots > *most) {
-            best = Some((slots, group, domain.cloned()));
+            best = Some((slots, group, found));
         }
     }
-    let (slots, group, domain) = match best {
-        Some((slots, group, domain)) => (slots, Some(group), domain),
-        None => (0, None, request.domain.clone()),
+    let slots = best.as_ref().map_or(0, |(slots, ..)| *slots);
+    let domain = match &best {
+        Some((_, group, _)) => plan.group(*group).and_then(|(domain, _)| domain.cloned()),
+        None => request.domain.clone(),
     };
     (slots < wanted).then(|| GangWhy {
         wanted,
         room: slots,
         level: request.level.clone(),
         best: domain,
-        short: group.filter(|_| !impossible).and_then(|group| short(plan, lens, group)),
+        short: best.filter(|_| !impossible).and_then(|(_, group, found)| short(plan, lens, group, &found)),
     })
 }
 
-/// What most of the nodes that take at least one slot of a shape run out of. Shapes of which all slots find room are
-/// short of nothing.
-fn short(plan: &Plan<'_>, lens: &Lens<'_>, group: usize) -> Option<Short> {
+/// What most of the nodes that take at least one slot of a shape run out of. Of each shape so many slots were `found`
+/// room for; those that have all of it are short of nothing.
+fn short(plan: &Plan<'_>, lens: &Lens<'_>, group: usize, found: &[u32]) -> Option<Short> {
     let mut counts: BTreeMap<Short, usize> = BTreeMap::new();
     let mut available = Vec::new();
-    let found = room(plan, lens, group);
     for id in plan.group(group)?.1 {
         lens.available(*id, &plan.kinds, &mut available);
-        for (shape, _) in plan.shapes.iter().zip(&found).filter(|(shape, found)| **found < shape.count) {
+        for (shape, _) in plan.shapes.iter().zip(found).filter(|(shape, found)| **found < shape.count) {
             let capacity = lens.capacity(shape, *id, &available);
             if capacity == 0 {
                 continue;

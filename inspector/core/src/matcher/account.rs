@@ -138,15 +138,20 @@ impl Account {
         self.entries.iter().any(|entry| entry.presence().is_some_and(|(from, to)| from < end && start < to))
     }
 
+    /// Gives back a span in the aggregates.
+    pub(super) fn release_aggregate(&mut self, span: Option<MultiSpan>) {
+        if let (Some(span), Some(aggregates)) = (span, &mut self.aggregates) {
+            // The span may have gone with a type that is no longer summed up.
+            let _ = aggregates.remove(span);
+        }
+    }
+
     /// Lets go of everything a job holds; answers how much of the vertex that was. A span that is not
     /// there is no error.
     pub fn release(&mut self, job: JobId) -> Option<(Hold, u64)> {
         let at = self.entries.binary_search_by_key(&job, |entry| entry.job).ok()?;
         let entry = self.entries.remove(at);
-        if let (Some(span), Some(aggregates)) = (entry.aggregate, &mut self.aggregates) {
-            // The span may have gone with a type that is no longer summed up.
-            let _ = aggregates.remove(span);
-        }
+        self.release_aggregate(entry.aggregate);
         let (hold, span) = entry.plan?;
         self.plan.remove(span).ok().map(|span| (hold, span.amount))
     }
@@ -210,10 +215,10 @@ impl Accounts {
             if self.chunks.last().is_none_or(|last| last.len() == CHUNK) {
                 self.chunks.push(Vec::with_capacity(CHUNK));
             }
-            let full = (self.chunks.len() - 1) * CHUNK;
             let last = self.chunks.len() - 1;
             self.chunks[last].push(account);
-            u32::try_from(full + self.chunks[last].len()).expect("there are fewer than 2^32 vertices")
+            let place = last * CHUNK + self.chunks[last].len();
+            u32::try_from(place).expect("there are fewer than 2^32 vertices")
         };
         self.places[id.index()] = place;
         let at = place as usize - 1;

@@ -109,10 +109,7 @@ impl Engine {
     fn forget_way(&mut self, id: VertexId, job: JobId) {
         let Some(account) = self.books.get_mut(id) else { return };
         let span = account.entry_mut(job).aggregate.take();
-        if let (Some(span), Some(aggregates)) = (span, &mut account.aggregates) {
-            // The span may have gone with a type that is no longer summed up.
-            let _ = aggregates.remove(span);
-        }
+        account.release_aggregate(span);
         let entry = account.entry_mut(job);
         if entry.presence().is_some() {
             entry.set_presence(0, 0);
