@@ -164,9 +164,13 @@ fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()> {
     let mut documents = Vec::new();
     if let Some(manifests) = cluster {
         warn(&manifests);
+        let file =
+            manifests.documents.first().map(|document| document.place.file.clone()).unwrap_or_default();
         let (nodes, others): (Vec<_>, Vec<_>) =
             manifests.documents.into_iter().partition(|document| matches!(document.object, Object::Node(_)));
-        let kept = server.set_nodes(nodes.into_iter().map(|document| document.object).collect())?;
+        let kept = server
+            .set_nodes(nodes.into_iter().map(|document| document.object).collect())
+            .map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
         for name in kept {
             tracing::warn!(node = name, "not in the cluster file, and stays because Pods run on it");
         }

@@ -238,3 +238,99 @@ fn what_is_wrong_is_said_before_anything_begins() {
     assert!(!output.status.success());
     assert!(err.contains("state.db") && err.contains("--state-dir"), "{err}");
 }
+
+/// A Pod with these resources, as a file of manifests.
+fn pod_with(folder: &Path, name: &str, resources: &str) -> String {
+    let path = folder.join(format!("{name}.yaml"));
+    let text = format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  containers:\n  - name: c\n    \
+         image: pause\n    resources: {resources}\n"
+    );
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn what_an_api_server_refuses_is_refused_with_its_field() {
+    let (home, state) = state();
+    let cluster = example("clusters/small.yaml");
+    let refused = |arguments: &[&str], wanted: &str| {
+        let output = command(&state).arg("standalone").args(arguments).output().unwrap();
+        let (_, err) = text(&output);
+        assert!(!output.status.success(), "{wanted}");
+        assert!(err.contains(wanted), "{err}\nwant {wanted}");
+    };
+    let container = "spec.containers[0].resources";
+    for (resources, wanted) in [
+        (
+            "{limits: {nvidia.com/gpu: '0.5'}}",
+            "limits[nvidia.com/gpu]: Invalid value: \"500m\": must be an integer",
+        ),
+        (
+            "{requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 2}}",
+            "requests: Invalid value: \"1\": must be equal to nvidia.com/gpu limit of 2",
+        ),
+        (
+            "{requests: {cpu: 2}, limits: {cpu: 1}}",
+            "requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1",
+        ),
+        (
+            "{requests: {nvidia.com/gpu: 1, cpu: 1}}",
+            "limits: Required value: Limit must be set for non overcommitable resources",
+        ),
+    ] {
+        let file = pod_with(home.path(), "bad", resources);
+        let wanted = format!(
+            "Pod default/bad is invalid: {}{container}.{wanted}",
+            if resources.contains("0.5") { "[" } else { "" }
+        );
+        refused(&["--cluster", &cluster, "--jobs", &file], &wanted);
+    }
+    // What comes later is looked at now.
+    let later = home.path().join("later.yaml");
+    let annotations = "{fluxion.flux-framework.org/submit-at: 1h}";
+    fs::write(&later, format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p, annotations: {annotations}}}\nspec: {{containers: [{{name: C}}]}}\n")).unwrap();
+    refused(
+        &["--cluster", &cluster, "--jobs", &later.display().to_string()],
+        "spec.containers[0].name: Invalid value: \"C\"",
+    );
+    let node = |gpus: &str| {
+        let path = home.path().join("nodes.yaml");
+        fs::write(&path, format!("apiVersion: v1\nkind: Node\nmetadata: {{name: n1}}\nstatus: {{allocatable: {{nvidia.com/gpu: {gpus}}}}}\n")).unwrap();
+        path.display().to_string()
+    };
+    let wanted = "nodes.yaml: Node n1 is invalid: status.allocatable.nvidia.com/gpu: Invalid value: \"1500m\": must be an integer";
+    refused(&["--cluster", &node("1.5")], wanted);
+}
+
+#[tokio::test]
+async fn whole_numbers_are_whole_however_they_are_written_and_known_nodes_are_checked_too() {
+    let (home, state) = state();
+    let nodes = home.path().join("nodes.yaml");
+    let write = |gpus: &str| {
+        fs::write(
+            &nodes,
+            format!(
+                "apiVersion: v1\nkind: Node\nmetadata: {{name: g1}}\nstatus:\n  allocatable: {{cpu: 16, memory: 32Gi, \
+                 pods: 20, nvidia.com/gpu: {gpus}}}\n  conditions: [{{type: Ready, status: 'True'}}]\n"
+            ),
+        )
+        .unwrap();
+    };
+    write("8");
+    let files: Vec<String> = [("one", "'2.0'"), ("two", "2000m"), ("three", "1e0")]
+        .map(|(name, gpus)| pod_with(home.path(), name, &format!("{{limits: {{nvidia.com/gpu: {gpus}}}}}")))
+        .into();
+    let nodes = nodes.display().to_string();
+    let arguments = ["--cluster", &nodes, "--jobs", &files[0], "--jobs", &files[1], "--jobs", &files[2]];
+    let mut server = Server::start(&state, &arguments);
+    let client = server.client().await;
+    for (name, gpus) in [("pod.one", "2"), ("pod.two", "2"), ("pod.three", "1")] {
+        let job = job_that(&client, name, |job| job.status.state == "Running").await;
+        assert_eq!(job.status.request.get("nvidia.com/gpu").map(String::as_str), Some(gpus), "{name}");
+    }
+    server.kill();
+    write("'0.5'");
+    let output = command(&state).args(["standalone", "--cluster", &nodes]).output().unwrap();
+    assert!(text(&output).1.contains("Node g1 is invalid: status.allocatable.nvidia.com/gpu"), "{output:?}");
+}

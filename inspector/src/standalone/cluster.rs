@@ -66,8 +66,14 @@ impl Cluster {
         self.store.create(object, now, &self.ours)
     }
 
+    /// Checks an object as far as that does not depend on others.
+    pub fn check(&self, object: &Object, now: i64) -> Result<(), StoreError> {
+        Store::check(object, now, &self.ours)
+    }
+
     /// Replaces what a Node says, keeping its identity.
-    pub fn replace_node(&mut self, uid: &str, mut new: Object) {
+    pub fn replace_node(&mut self, uid: &str, mut new: Object, now: i64) -> Result<(), StoreError> {
+        self.check(&new, now)?;
         self.store.update(uid, |object| {
             let old = object.meta();
             let (uid, created) = (old.uid.clone(), old.creation_timestamp.clone());
@@ -75,6 +81,7 @@ impl Cluster {
             new.meta_mut().creation_timestamp = created;
             *object = new;
         });
+        Ok(())
     }
 
     /// Deletes an object and what it owns, as with propagation in the background.

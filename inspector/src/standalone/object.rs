@@ -4,7 +4,7 @@
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod, PodTemplateSpec};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -168,15 +168,20 @@ impl Object {
         self.meta().annotations.as_ref()?.get(key).map(String::as_str)
     }
 
+    /// What its Pods are made of.
+    pub fn pod_template(&self) -> Option<&PodTemplateSpec> {
+        match self {
+            Self::Job(job) => Some(&job.spec.as_ref()?.template),
+            Self::Deployment(deployment) => Some(&deployment.spec.template),
+            Self::ReplicaSet(set) => set.spec.template.as_ref(),
+            Self::StatefulSet(set) => Some(&set.spec.template),
+            Self::Node(_) | Self::Pod(_) | Self::PodGroup(_) | Self::PriorityClass(_) => None,
+        }
+    }
+
     /// An annotation of the Pods that are made of it.
     pub fn annotation_of_pods(&self, key: &str) -> Option<&str> {
-        let template = match self {
-            Self::Job(job) => &job.spec.as_ref()?.template,
-            Self::Deployment(deployment) => &deployment.spec.template,
-            Self::ReplicaSet(set) => set.spec.template.as_ref()?,
-            Self::StatefulSet(set) => &set.spec.template,
-            Self::Node(_) | Self::Pod(_) | Self::PodGroup(_) | Self::PriorityClass(_) => return None,
-        };
+        let template = self.pod_template()?;
         template.metadata.as_ref()?.annotations.as_ref()?.get(key).map(String::as_str)
     }
 }

@@ -127,7 +127,7 @@ impl Server {
         for node in nodes {
             let known = self.cluster.store().named(&name_key(&node)).map(|known| known.uid().to_owned());
             match known {
-                Some(uid) => self.cluster.replace_node(&uid, node),
+                Some(uid) => self.cluster.replace_node(&uid, node, now)?,
                 None => drop(self.cluster.create(node, now)?),
             }
         }
@@ -172,6 +172,7 @@ impl Server {
             let delay = span(SUBMIT_AT, delay)?;
             let due = now.saturating_add(delay);
             if due > now {
+                self.cluster.check(&object, now)?;
                 let body = Some(object.to_value().to_string());
                 self.batch.submissions.push(Submission { key: key.clone(), due, body });
                 self.known.insert(key.clone());

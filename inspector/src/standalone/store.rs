@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::admission::{self, Refused};
@@ -28,7 +29,7 @@ pub type NameKey = (String, String, String);
 pub enum StoreError {
     #[error("{0} exists already")]
     Exists(String),
-    #[error("{object}: {refused}")]
+    #[error("{object} is invalid: {refused}")]
     Invalid { object: String, refused: Refused },
     #[error("there are {OBJECTS_MAX} objects already: wait until some have ended, or cancel some")]
     Full,
@@ -70,7 +71,7 @@ impl Store {
             return Err(StoreError::Full);
         }
         self.sequence += 1;
-        let priority = |class: &str| self.priority(class);
+        let priority = |class: Option<&str>| self.priority(class);
         admission::admit(&mut object, now, self.sequence, ours, &priority)
             .map_err(|refused| StoreError::Invalid { object: called(&object), refused })?;
         if self.names.contains_key(&name_key(&object)) || self.objects.contains_key(object.uid()) {
@@ -92,12 +93,22 @@ impl Store {
         uid
     }
 
-    /// Value of a `PriorityClass`.
-    fn priority(&self, class: &str) -> Option<i32> {
-        let key = ("priorityclasses".to_owned(), String::new(), class.to_owned());
-        match self.objects.get(self.names.get(&key)?)? {
-            Object::PriorityClass(class) => Some(class.value.unwrap_or(0)),
+    /// The value of a `PriorityClass`; without a name, that of the class that Pods get which name none.
+    fn priority(&self, class: Option<&str>) -> Option<i32> {
+        let key = |name: &str| ("priorityclasses".to_owned(), String::new(), name.to_owned());
+        let value = |uid: &Uid, wanted: fn(&PriorityClass) -> bool| match self.objects.get(uid)? {
+            Object::PriorityClass(class) if wanted(class) => Some(class.value.unwrap_or(0)),
             _ => None,
+        };
+        match class {
+            Some(class) => value(self.names.get(&key(class))?, |_| true),
+            // Of several the smallest counts, as in a cluster.
+            None => self
+                .names
+                .range(key("")..)
+                .take_while(|((resource, ..), _)| resource == "priorityclasses")
+                .filter_map(|(_, uid)| value(uid, |class| class.global_default == Some(true)))
+                .min(),
         }
     }
 
@@ -124,6 +135,12 @@ impl Store {
     /// The controller of an object, while it is there.
     pub fn controller_of(&self, object: &Object) -> Option<&Object> {
         self.objects.get(&controller_uid(object)?)
+    }
+
+    /// Whether an object could take the place of one of its name; its priority and the like are not looked at.
+    pub fn check(object: &Object, now: i64, ours: &[Arc<str>]) -> Result<(), StoreError> {
+        admission::check_early(object, now, ours)
+            .map_err(|refused| StoreError::Invalid { object: called(object), refused })
     }
 
     /// Changes an object in place. `change` must leave name, uid and owners alone.
