@@ -113,7 +113,7 @@ fn requests() -> Vec<Arc<Request>> {
         }
         let level = (dice.roll(20) == 0).then(|| Arc::from("rack"));
         let duration = Some(i64::try_from(60 + dice.roll(50_000)).unwrap());
-        Arc::new(Request { shapes, level, domain: None, duration })
+        Arc::new(Request { shapes, level, duration, ..Request::default() })
     };
     (0..REQUESTS).map(|_| one()).collect()
 }

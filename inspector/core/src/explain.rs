@@ -99,6 +99,8 @@ pub struct ShapeWhy {
 pub struct GangWhy {
     /// Slots wanted together.
     pub wanted: u64,
+    /// Slots that these are any of: as many, or more where fewer than all are enough.
+    pub of: u64,
     /// Slots that find room together: in the best domain where there is a level.
     pub room: u64,
     /// The level, where one is asked for.

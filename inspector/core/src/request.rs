@@ -21,11 +21,14 @@ pub struct Shape {
     pub ports: Arc<[HostPort]>,
 }
 
-/// All slots that start together or not at all.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Slots that start together or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request {
-    /// The shapes; all of them are wanted.
+    /// The shapes; all of their slots are wanted.
     pub shapes: Vec<Shape>,
+    /// So many slots, whichever, are enough for a start: the most that fit are taken, and of as many those of earlier
+    /// shapes. None: all of them.
+    pub minimum: Option<u32>,
     /// A node label: all slots lie on nodes that have the same value of it.
     pub level: Option<Arc<str>>,
     /// The value of that label, where it is given: late members join the domain of the others.
@@ -38,6 +41,11 @@ impl Request {
     /// Slots in all.
     pub fn slots(&self) -> u64 {
         self.shapes.iter().map(|shape| u64::from(shape.count)).sum()
+    }
+
+    /// Slots that are enough for a start.
+    pub fn needed(&self) -> u64 {
+        self.minimum.map_or_else(|| self.slots(), u64::from)
     }
 
     /// What all slots need together.

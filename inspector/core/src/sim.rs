@@ -195,7 +195,7 @@ impl<'a> Simulation<'a> {
         let shape =
             Shape { count, needs: Arc::new(needs), constraint: Arc::default(), ports: Arc::default() };
         let duration = Some(job.limit.max(1));
-        (fits && count > 0).then(|| Request { shapes: vec![shape], level: None, domain: None, duration })
+        (fits && count > 0).then(|| Request { shapes: vec![shape], duration, ..Request::default() })
     }
 
     /// Puts a job into the queue; false when it can never run.

@@ -78,12 +78,16 @@ pub(crate) fn shape(count: u32, text: &str) -> Shape {
 }
 
 pub(crate) fn gang(count: u32, text: &str) -> Request {
-    Request { shapes: vec![shape(count, text)], level: None, domain: None, duration: None }
+    Request { shapes: vec![shape(count, text)], ..Request::default() }
 }
 
 impl Request {
     pub(crate) fn lasting(self, seconds: i64) -> Self {
         Self { duration: Some(seconds), ..self }
+    }
+
+    pub(crate) fn at_least(self, minimum: u32) -> Self {
+        Self { minimum: Some(minimum), ..self }
     }
 
     pub(crate) fn within(self, level: &str) -> Self {

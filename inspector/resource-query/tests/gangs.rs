@@ -77,8 +77,14 @@ fn request() -> impl Strategy<Value = Request> {
             }
         });
     let level = prop::option::weighted(0.3, Just(Arc::from("zone")));
-    (prop::collection::vec(shape, 1..3), level, prop::option::weighted(0.8, 1..100_i64))
-        .prop_map(|(shapes, level, duration)| Request { shapes, level, domain: None, duration })
+    let duration = prop::option::weighted(0.8, 1..100_i64);
+    (prop::collection::vec(shape, 1..3), prop::option::weighted(0.3, 1..4_u64), level, duration).prop_map(
+        |(shapes, minimum, level, duration)| {
+            let request = Request { shapes, level, duration, ..Request::default() };
+            let minimum = minimum.and_then(|minimum| u32::try_from(minimum.min(request.slots())).ok());
+            Request { minimum, ..request }
+        },
+    )
 }
 
 /// Places the gang as the inspector would, and holds or promises it.

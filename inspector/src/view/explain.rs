@@ -172,12 +172,12 @@ fn shorter(request: &Request, starts: &dyn Fn(&Request) -> bool) -> Option<Strin
 
 fn smaller(request: &Request, why: &WhyNot, starts: &dyn Fn(&Request) -> bool) -> Option<String> {
     let [shape] = request.shapes.as_slice() else { return None };
-    let room = why.gang.as_ref().map(|gang| gang.room)?;
-    let room = u32::try_from(room).ok().filter(|room| *room > 0 && *room < shape.count)?;
-    let mut fewer = request.clone();
+    let gang = why.gang.as_ref()?;
+    let room = u32::try_from(gang.room).ok().filter(|room| *room > 0 && *room < shape.count)?;
+    let mut fewer = Request { minimum: None, ..request.clone() };
     fewer.shapes[0].count = room;
     let members = if room == 1 { "member" } else { "members" };
-    starts(&fewer).then(|| format!("with {room} {members} instead of {} it would start now", shape.count))
+    starts(&fewer).then(|| format!("with {room} {members} instead of {} it would start now", gang.wanted))
 }
 
 fn without_selector(request: &Request, starts: &dyn Fn(&Request) -> bool) -> Option<String> {

@@ -213,9 +213,9 @@ impl Looker<'_> {
 
 /// What the gang lacks as a whole; none where first fit places all of it.
 fn gang(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>) -> Option<GangWhy> {
-    let wanted = request.slots();
+    let wanted = request.needed();
     let mut best: Option<(u64, usize, Vec<u32>)> = None;
-    let impossible = plan.shapes.iter().any(|shape| shape.impossible);
+    let impossible = plan.minimum.is_none() && plan.shapes.iter().any(|shape| shape.impossible);
     for group in (0..plan.group_count()).filter(|group| plan.group(*group).is_some()) {
         let found = if impossible { Vec::new() } else { room(plan, lens, group) };
         let slots: u64 = found.iter().copied().map(u64::from).sum();
@@ -230,6 +230,7 @@ fn gang(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>) -> Option<GangWhy> 
     };
     (slots < wanted).then(|| GangWhy {
         wanted,
+        of: request.slots(),
         room: slots,
         level: request.level.clone(),
         best: domain,

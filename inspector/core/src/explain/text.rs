@@ -134,13 +134,18 @@ fn one_gang(gang: &GangWhy, never: bool) -> Option<String> {
         Some(Short::Port(port)) => format!(" (host port {port} allows one on each node)"),
         None => String::new(),
     };
+    let wanted = if gang.of > gang.wanted {
+        format!("{} of {}", gang.wanted, gang.of)
+    } else {
+        gang.wanted.to_string()
+    };
     Some(match (&gang.level, &gang.best) {
         (Some(level), Some(best)) => format!(
-            "needs {} together in one {level}, the best ({best}) has room for {}{empty}{short}",
-            gang.wanted, gang.room
+            "needs {wanted} together in one {level}, the best ({best}) has room for {}{empty}{short}",
+            gang.room
         ),
-        (Some(level), None) => format!("needs {} together in one {level}, which no node has", gang.wanted),
-        (None, _) => format!("needs {} together, room for {}{empty}{short}", gang.wanted, gang.room),
+        (Some(level), None) => format!("needs {wanted} together in one {level}, which no node has"),
+        (None, _) => format!("needs {wanted} together, room for {}{empty}{short}", gang.room),
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A `gang` at the top (or a single slot that says `within`) is read here, everything else by Fluxion's rules. The
 //! parts are those of [`Request`]: several shapes that start together, a quantity carved out of each pool, a
-//! constraint and host ports for each shape, one topology level for all.
+//! constraint and host ports for each shape, one topology level for all, and how many slots are enough.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::resources::ResourceList;
 /// The type of the entry that holds several shapes.
 pub(super) const GANG: &str = "gang";
 /// Keys that only the extensions know.
-pub(super) const KEYS: [&str; 5] = ["within", "constraint", "hostPorts", "level", "domain"];
+pub(super) const KEYS: [&str; 6] = ["within", "constraint", "hostPorts", "level", "domain", "minimum"];
 /// The only type of vertex that slots are kept within.
 const NODE: &str = "node";
 /// Shapes that one gang may have.
@@ -36,7 +36,7 @@ pub(super) fn gang(entries: &[Value], attributes: &Value) -> Result<Request, Job
     let [entry] = entries else {
         return refuse("a gang, or a slot \"within\" a node, must be the only entry of \"resources\"");
     };
-    let mut request = Request { shapes: Vec::new(), level: None, domain: None, duration: None };
+    let mut request = Request::default();
     let system = attributes.get("system");
     if system.and_then(|system| system.get("constraints")).is_some() {
         return refuse("the constraints of a gang stand in its slots, as \"constraint\"");
@@ -46,7 +46,7 @@ pub(super) fn gang(entries: &[Value], attributes: &Value) -> Result<Request, Job
         request.shapes.push(shape(entry)?);
         return Ok(request);
     }
-    only(entry, GANG, &["type", "count", "level", "domain", "with"])?;
+    only(entry, GANG, &["type", "count", "level", "domain", "minimum", "with"])?;
     if entry.get("count").and_then(Value::scalar).and_then(number::unsigned) != Some(1) {
         return refuse("the \"count\" of a gang must be 1");
     }
@@ -62,6 +62,16 @@ pub(super) fn gang(entries: &[Value], attributes: &Value) -> Result<Request, Job
         return refuse(format!("a gang of more than {MOST_SHAPES} shapes: merge slots that are alike"));
     }
     request.shapes = slots.iter().map(|slot| shape(slot)).collect::<Result<_, _>>()?;
+    if let Some(minimum) = entry.get("minimum") {
+        let all = request.slots();
+        let minimum = minimum.scalar().and_then(number::unsigned);
+        request.minimum = minimum.filter(|minimum| *minimum > 0 && u64::from(*minimum) <= all);
+        if request.minimum.is_none() {
+            return refuse(format!(
+                "the \"minimum\" of a gang must be from 1 to {all}, as many as its slots"
+            ));
+        }
+    }
     Ok(request)
 }
 

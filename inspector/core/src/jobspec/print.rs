@@ -51,6 +51,9 @@ impl Request {
                 put(&mut out, format_args!("    {key}: {}\n", quoted(value)));
             }
         }
+        if let Some(minimum) = self.minimum {
+            put(&mut out, format_args!("    minimum: {minimum}\n"));
+        }
         out.push_str(if self.shapes.is_empty() { "    with: []\n" } else { "    with:\n" });
         for (at, shape) in self.shapes.iter().enumerate() {
             put(

@@ -345,7 +345,7 @@ fn block(inventory: &mut Inventory, attempt: u32, node: &Arc<str>, needs: Resour
         constraint: Arc::new(NodeConstraint::default()),
         ports: Arc::new([]),
     };
-    let request = Request { shapes: vec![shape], level: None, domain: None, duration: None };
+    let request = Request { shapes: vec![shape], ..Request::default() };
     let slots = vec![Slot { shape: 0, node: node.clone(), count: 1 }];
     let placement = Placement { slots, domain: None };
     inventory.reserve(u32::MAX - attempt, &request, placement, planned.start, planned.end);

@@ -1,4 +1,5 @@
-//! Gangs onto nodes: all slots of a request at once or none, each within one node.
+//! Gangs onto nodes: all slots of a request at once or none (or, where fewer are enough, at least its minimum), each
+//! within one node.
 //!
 //! Decides where a request starts now ([`place_now`]), when it can start at the earliest ([`earliest`]) and whether
 //! it could ever ([`satisfiable`]). One search serves all three; they differ in what they take for available. Knows
@@ -7,6 +8,7 @@
 mod alternatives;
 mod earliest;
 mod lens;
+mod most;
 mod plan;
 mod search;
 mod sweep;
@@ -47,7 +49,7 @@ pub struct Slot {
     pub count: u32,
 }
 
-/// Where all slots of a request lie.
+/// Where the slots of a request lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// By node in order of the search, then by shape.

@@ -308,7 +308,7 @@ impl Nodes {
                 constraint: Arc::new(NodeConstraint::default()),
                 ports: ports.into(),
             };
-            let request = Request { shapes: vec![shape], level: None, domain: None, duration: None };
+            let request = Request { shapes: vec![shape], ..Request::default() };
             let slots = vec![Slot { shape: 0, node: node.key.clone(), count: 1 }];
             let number = self.next_reservation;
             self.next_reservation = number.wrapping_add(1);

@@ -19,12 +19,11 @@ pub(super) struct Assumed {
 }
 
 impl State {
-    /// The gang starts: every member is held on its node and sent there.
+    /// The gang starts: every member that has a slot is held on its node and sent there.
     pub(super) fn start(&mut self, id: JobId, placement: &Placement) {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         let roster = self.roster(&job);
-        let wanted = roster.members.wanted.unwrap_or(0) as usize;
-        let Some(pods) = roster.waiting.get(..wanted) else { return };
+        let Some(pods) = roster.starters() else { return };
         let now = self.now;
         self.dequeue(&job);
         if let Some(job) = self.job_mut(id) {
@@ -40,7 +39,8 @@ impl State {
         self.dirty.insert(id);
     }
 
-    /// Holds a node for each of these members and asks for the bindings.
+    /// Holds a node for each of these members and asks for the bindings. Where the placement has fewer slots of a shape
+    /// than there are such members, the first of them in their order get them.
     pub(super) fn send(&mut self, job: &Job, pods: &[Arc<PodSpec>], placement: &Placement) {
         let shapes = members::shapes(pods);
         let mut nodes: Vec<Vec<Text>> = vec![Vec::new(); shapes.len()];

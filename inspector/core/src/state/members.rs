@@ -46,6 +46,15 @@ pub(super) struct Roster {
     pub rejected: Option<String>,
 }
 
+impl Roster {
+    /// The members of whom a first start takes as many as fit; none where there are fewer than are wanted.
+    pub(super) fn starters(&self) -> Option<&[Arc<PodSpec>]> {
+        let wanted = self.members.wanted? as usize;
+        let there = if wanted == 0 { 0 } else { self.waiting.len() };
+        self.waiting.get(..there.max(wanted))
+    }
+}
+
 impl State {
     /// Looks at all members of a job.
     pub(super) fn roster(&self, job: &Job) -> Roster {
@@ -279,15 +288,16 @@ impl State {
         }
     }
 
-    /// What the matcher is asked for the first start: as many of the waiting members as are wanted.
+    /// What the matcher is asked for the first start: all waiting members, of whom as many as are wanted will do.
     pub(super) fn first_request(roster: &Roster) -> Option<Request> {
         if roster.problem.is_some() {
             return None;
         }
-        let wanted = roster.members.wanted? as usize;
-        let members = roster.waiting.get(..wanted)?;
+        let members = roster.starters()?;
+        let wanted = roster.members.wanted?;
         Some(Request {
             shapes: shapes(members),
+            minimum: (members.len() > wanted as usize).then_some(wanted),
             level: roster.level.clone(),
             domain: None,
             duration: roster.duration,

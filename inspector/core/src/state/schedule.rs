@@ -1,13 +1,13 @@
 //! Giving out nodes: members of started jobs first, then a pass over each queue; and what becomes of bindings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use imbl::OrdMap;
 
 use crate::inventory::{Hold, natural_order};
 use crate::matcher::gang::{self, Placement};
-use crate::model::Text;
+use crate::model::{PodSpec, Text};
 use crate::queue::{self, Carry, PassJob, PassResult, Refusal};
 use crate::request::Request;
 use crate::state::{Job, JobId, JobState, Reason, ReasonClass, Reservation, State, members};
@@ -96,23 +96,35 @@ impl State {
             let domain = roster.level.as_ref().and_then(|level| self.domain_of(&job, level));
             let queue = self.settings.queues.iter().find(|queue| queue.name == job.queue);
             let policy = queue.map(|queue| queue.node_policy).unwrap_or_default();
-            let mut refused = None;
+            let request_for = |pods: &[Arc<PodSpec>], now: i64| Request {
+                shapes: members::shapes(pods),
+                // Whichever fits may come.
+                minimum: (pods.len() > 1).then_some(1),
+                level: roster.level.clone(),
+                domain: domain.clone(),
+                duration: job.planned_end.map(|end| end.saturating_sub(now).max(1)),
+            };
+            let mut refused = Vec::new();
+            let mut failed = BTreeSet::new();
             for pod in &roster.waiting {
-                let request = Request {
-                    shapes: members::shapes(std::slice::from_ref(pod)),
-                    level: roster.level.clone(),
-                    domain: domain.clone(),
-                    duration: job.planned_end.map(|end| end.saturating_sub(self.now).max(1)),
-                };
-                let Ok(placement) = gang::place_now(&self.inventory, &request, self.now, policy) else {
-                    refused = Some(request);
-                    break;
-                };
-                self.send(&job, std::slice::from_ref(pod), &placement);
+                let request = request_for(std::slice::from_ref(pod), self.now);
+                // Members only take: what did not fit does not fit now either.
+                let fits = !failed.contains(&request);
+                let place = || gang::place_now(&self.inventory, &request, self.now, policy).ok();
+                if let Some(placement) = fits.then(place).flatten() {
+                    self.send(&job, std::slice::from_ref(pod), &placement);
+                } else {
+                    failed.insert(request);
+                    refused.push(pod.clone());
+                }
             }
-            let reason = refused.map(|request| {
-                let reason = self.reason_of(&job, &request);
-                Reason { text: format!("a member waits: {}", reason.text), ..reason }
+            let reason = (!refused.is_empty()).then(|| {
+                let reason = self.reason_of(&job, &request_for(&refused, self.now));
+                let who = match refused.len() {
+                    1 => "a member waits".to_owned(),
+                    more => format!("{more} members wait"),
+                };
+                Reason { text: format!("{who}: {}", reason.text), ..reason }
             });
             if let Some(job) = self.job_mut(id) {
                 job.reason = reason;

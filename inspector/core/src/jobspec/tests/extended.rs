@@ -74,10 +74,14 @@ fn shape() -> impl Strategy<Value = Shape> {
 
 fn request() -> impl Strategy<Value = Request> {
     let level = prop::option::of((text(), prop::option::of(text())));
-    (prop::collection::vec(shape(), 0..4), level, prop::option::of(1..=i64::MAX)).prop_map(
-        |(shapes, level, duration)| {
+    let duration = prop::option::of(1..=i64::MAX);
+    let minimum = prop::option::of(1..=u32::MAX);
+    (prop::collection::vec(shape(), 0..4), minimum, level, duration).prop_map(
+        |(shapes, minimum, level, duration)| {
             let (level, domain) = level.unzip();
-            Request { shapes, level, domain: domain.flatten(), duration }
+            let request = Request { shapes, minimum, level, domain: domain.flatten(), duration };
+            let minimum = minimum.filter(|minimum| u64::from(*minimum) <= request.slots());
+            Request { minimum, ..request }
         },
     )
 }
@@ -106,13 +110,14 @@ proptest! {
 #[test]
 fn a_gang_looks_like_this() {
     let gang = crate::testing::gang(2, "cpu=1500m memory=1024").lasting(3600).within("rack");
-    let gang = gang.and(crate::testing::shape(1, "cpu=1").on("pool", "gold").port(80));
+    let gang = gang.and(crate::testing::shape(1, "cpu=1").on("pool", "gold").port(80)).at_least(2);
     let want = "\
 version: 1
 resources:
   - type: gang
     count: 1
     level: \"rack\"
+    minimum: 2
     with:
       - type: slot
         count: 2
@@ -177,6 +182,19 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
         ("[{type: gang, count: 2, with: []}]".to_owned(), "must be 1"),
         ("[{type: gang, count: 1}]".to_owned(), "must be a sequence of slots"),
         ("[{type: gang, count: 1, domain: a, with: []}]".to_owned(), "needs the \"level\""),
+        (
+            format!("[{{type: gang, count: 1, minimum: 3, with: {}}}]", slot("count: 2, with: []")),
+            "from 1 to 2",
+        ),
+        (
+            format!("[{{type: gang, count: 1, minimum: 0, with: {}}}]", slot("count: 2, with: []")),
+            "from 1 to 2",
+        ),
+        (
+            format!("[{{type: gang, count: 1, minimum: x, with: {}}}]", slot("count: 2, with: []")),
+            "from 1 to 2",
+        ),
+        ("[{type: gang, count: 1, minimum: 1, with: []}]".to_owned(), "from 1 to 0"),
         ("[{type: gang, count: 1, with: [{type: core, count: 1}]}]".to_owned(), "entries of type \"slot\""),
         ("[{type: gang, count: 1, with: [~]}]".to_owned(), "slot is not a mapping"),
         (

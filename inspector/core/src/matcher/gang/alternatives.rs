@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::plan::Plan;
-use super::search::{Filling, Work, clash, take};
+use super::search::{Filling, Taken, Work, clash, take};
 use crate::constraint::HostPort;
 use crate::inventory::NodeId;
 
@@ -25,36 +25,33 @@ pub(super) struct Candidate {
     pub(super) capacities: Filling,
 }
 
-struct Frame {
-    fillings: Vec<Filling>,
-    next: usize,
-    wanted: Filling,
+/// The fillings of one candidate, and how far they were tried.
+pub(super) struct Frame {
+    pub(super) fillings: Vec<Filling>,
+    pub(super) next: usize,
+    pub(super) wanted: Filling,
 }
 
-struct Search<'a> {
-    plan: &'a Plan<'a>,
+/// Goes through the candidates, those that are not contested first.
+pub(super) struct Search<'a> {
+    pub(super) plan: &'a Plan<'a>,
     candidates: Vec<Candidate>,
+    /// The candidates' places as they were given.
+    order: BTreeMap<NodeId, usize>,
     /// From each place in the list on: slots of each shape, and quantities of each kind.
-    rest: Vec<(Vec<u64>, Vec<u128>)>,
-    left: u64,
+    pub(super) rest: Vec<(Vec<u64>, Vec<u128>)>,
+    /// Fillings that may still be looked at.
+    pub(super) left: u64,
 }
 
 /// Fillings for the candidates that place every slot, in the candidates' order.
-pub(super) fn search(
-    plan: &Plan<'_>,
-    mut candidates: Vec<Candidate>,
-    work: &mut Work,
-) -> Option<Vec<(NodeId, Filling)>> {
-    let order: BTreeMap<NodeId, usize> =
-        candidates.iter().enumerate().map(|(at, candidate)| (candidate.node, at)).collect();
-    candidates.sort_by_key(|candidate| contested(plan, candidate));
-    let rest = sums_from(plan, &candidates);
-    let budget = BUDGET + 2 * candidates.len() as u64;
-    let mut search = Search { plan, candidates, rest, left: budget };
+pub(super) fn search(plan: &Plan<'_>, candidates: Vec<Candidate>, work: &mut Work) -> Option<Taken> {
+    let mut search = Search::new(plan, candidates);
+    let budget = search.left;
     let found = search.run();
     work.visited += budget - search.left;
     let mut found = found?;
-    found.sort_by_key(|(node, _)| order.get(node).copied());
+    search.put_in_order(&mut found);
     Some(found)
 }
 
@@ -92,8 +89,21 @@ fn sums_from(plan: &Plan<'_>, candidates: &[Candidate]) -> Vec<(Vec<u64>, Vec<u1
     rest
 }
 
-impl Search<'_> {
-    fn run(&mut self) -> Option<Vec<(NodeId, Filling)>> {
+impl<'a> Search<'a> {
+    pub(super) fn new(plan: &'a Plan<'a>, mut candidates: Vec<Candidate>) -> Self {
+        let order = candidates.iter().enumerate().map(|(at, candidate)| (candidate.node, at)).collect();
+        candidates.sort_by_key(|candidate| contested(plan, candidate));
+        let rest = sums_from(plan, &candidates);
+        let left = BUDGET + 2 * candidates.len() as u64;
+        Self { plan, candidates, order, rest, left }
+    }
+
+    /// Sorts nodes as the candidates were given.
+    pub(super) fn put_in_order(&self, taken: &mut Taken) {
+        taken.sort_by_key(|(node, _)| self.order.get(node).copied());
+    }
+
+    fn run(&mut self) -> Option<Taken> {
         let wanted: Filling = self.plan.shapes.iter().map(|shape| shape.count).collect();
         if !self.possible(0, &wanted) {
             return None;
@@ -126,7 +136,8 @@ impl Search<'_> {
         None
     }
 
-    fn chosen(&self, stack: &[Frame]) -> Vec<(NodeId, Filling)> {
+    /// The fillings that the frames stand at.
+    pub(super) fn chosen(&self, stack: &[Frame]) -> Taken {
         let last = |(frame, candidate): (&Frame, &Candidate)| {
             (candidate.node, frame.fillings[frame.next.saturating_sub(1)].clone())
         };
@@ -153,7 +164,7 @@ impl Search<'_> {
         sums.iter().zip(quantities).all(|(want, have)| want <= have)
     }
 
-    fn frame(&mut self, at: usize, wanted: Filling) -> Frame {
+    pub(super) fn frame(&mut self, at: usize, wanted: Filling) -> Frame {
         let mut fillings = Fillings {
             plan: self.plan,
             candidate: &self.candidates[at],

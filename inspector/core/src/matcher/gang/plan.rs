@@ -49,6 +49,8 @@ pub(crate) struct Plan<'a> {
     /// Shapes that want a slot, the hardest to place first.
     pub(crate) shapes: Vec<PlannedShape<'a>>,
     pub(crate) policy: NodePolicy,
+    /// So many slots are enough; none: all of them.
+    pub(crate) minimum: Option<u32>,
     /// Node lists to be tried one after the other, with the domain's name; without a level a single one.
     groups: Groups,
 }
@@ -79,7 +81,13 @@ impl<'a> Plan<'a> {
             Some(level) => Groups::Domains(inventory.domains(level), request.domain.clone()),
             None => Groups::All,
         };
-        Self { inventory, kinds, shapes, policy, groups }
+        let minimum = request.minimum.filter(|minimum| u64::from(*minimum) < request.slots());
+        Self { inventory, kinds, shapes, policy, minimum, groups }
+    }
+
+    /// Slots that are wanted in all.
+    pub(crate) fn slots(&self) -> u64 {
+        self.shapes.iter().map(|shape| u64::from(shape.count)).sum()
     }
 
     /// How many node lists there are to be tried.

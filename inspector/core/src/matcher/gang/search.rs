@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::alternatives::{self, Candidate};
 use super::lens::Lens;
+use super::most::{better, most, sums};
 use super::plan::Plan;
 use super::{NodePolicy, Placement, Slot};
 use crate::constraint::HostPort;
@@ -23,27 +24,46 @@ pub(crate) struct Work {
 /// What one node takes: a count for each shape of the plan.
 pub(super) type Filling = Vec<u32>;
 
-/// A placement of all slots, or `None`.
+/// Nodes with what each takes.
+pub(super) type Taken = Vec<(NodeId, Filling)>;
+
+/// A placement of all slots, or of the most of them where fewer are enough; or `None`.
 pub(crate) fn place(plan: &Plan<'_>, lens: &Lens<'_>, work: &mut Work) -> Option<Placement> {
     work.first = work.skip;
-    if plan.shapes.iter().any(|shape| shape.impossible) {
+    if plan.minimum.is_none() && plan.shapes.iter().any(|shape| shape.impossible) {
         return None;
     }
     if plan.shapes.is_empty() {
         return Some(Placement::default());
     }
-    plan.group_order().find_map(|group| place_in(plan, lens, group, work))
+    place_in(plan, lens, plan.group_order(), work)
 }
 
-/// A placement of all slots within one of the plan's node lists, or `None`.
-pub(crate) fn place_in(plan: &Plan<'_>, lens: &Lens<'_>, group: usize, work: &mut Work) -> Option<Placement> {
-    let (domain, nodes) = plan.group(group)?;
-    let skip = if domain.is_none() { work.skip } else { 0 };
-    let taken = if plan.policy == NodePolicy::High {
-        fill(plan, lens, nodes.iter().rev().copied(), skip, work)
-    } else {
-        fill(plan, lens, nodes.iter().copied(), skip, work)
-    }?;
+/// A placement within one of these of the plan's node lists, or `None`: in the first that takes all slots; where fewer
+/// are enough, in the one that takes most.
+pub(crate) fn place_in(
+    plan: &Plan<'_>,
+    lens: &Lens<'_>,
+    groups: impl Iterator<Item = usize>,
+    work: &mut Work,
+) -> Option<Placement> {
+    let mut found: Option<(usize, Taken)> = None;
+    for group in groups {
+        let Some(taken) = fill_group(plan, lens, group, work) else { continue };
+        let count = plan.minimum.map(|minimum| (u64::from(minimum), slots(&taken)));
+        if count.is_some_and(|(minimum, count)| count < minimum) {
+            continue;
+        }
+        let all = count.is_none_or(|(_, count)| count == plan.slots());
+        if found.as_ref().is_none_or(|(_, before)| better(plan, &taken, before).is_gt()) {
+            found = Some((group, taken));
+        }
+        if all {
+            break;
+        }
+    }
+    let (group, taken) = found?;
+    let (domain, _) = plan.group(group)?;
     let mut slots = Vec::with_capacity(taken.len());
     for (node, filling) in taken {
         let name = plan.inventory.name(node);
@@ -59,15 +79,45 @@ pub(crate) fn place_in(plan: &Plan<'_>, lens: &Lens<'_>, group: usize, work: &mu
     Some(Placement { slots, domain: domain.cloned() })
 }
 
-/// How many slots of each shape (of the plan) first fit places in one of the plan's node lists.
+fn slots(taken: &Taken) -> u64 {
+    taken.iter().flat_map(|(_, filling)| filling).copied().map(u64::from).sum()
+}
+
+/// What the nodes of one list take: all slots or nothing; or the most of them, however few, where fewer than all are
+/// enough.
+fn fill_group(plan: &Plan<'_>, lens: &Lens<'_>, group: usize, work: &mut Work) -> Option<Taken> {
+    let (domain, nodes) = plan.group(group)?;
+    let skip = if domain.is_none() { work.skip } else { 0 };
+    let (low, high) = (|| nodes.iter().copied(), || nodes.iter().rev().copied());
+    let filled = match plan.policy {
+        NodePolicy::High => fill(plan, lens, high(), skip, work),
+        _ => fill(plan, lens, low(), skip, work),
+    };
+    match (filled, plan.minimum, plan.policy) {
+        (Ok(taken), ..) => Some(taken),
+        (Err(_), None, _) => None,
+        (Err(taken), Some(_), NodePolicy::High) => Some(most(plan, lens, high().skip(skip), taken, work)),
+        (Err(taken), Some(_), _) => Some(most(plan, lens, low().skip(skip), taken, work)),
+    }
+}
+
+/// How many slots of each shape (of the plan) find room in one of the plan's node lists: what first fit places, or the
+/// most that there can be where fewer than all are enough.
 pub(crate) fn room(plan: &Plan<'_>, lens: &Lens<'_>, group: usize) -> Vec<u32> {
+    if plan.minimum.is_some() {
+        let taken = fill_group(plan, lens, group, &mut Work::default());
+        return sums(plan, &taken.unwrap_or_default());
+    }
     let mut wanted: Filling = plan.shapes.iter().map(|shape| shape.count).collect();
     let mut placed = vec![0; wanted.len()];
     let mut available = Vec::new();
     for node in plan.group(group).map_or(&[][..], |(_, nodes)| nodes) {
         lens.available(*node, &plan.kinds, &mut available);
         let capacities: Filling = plan.shapes.iter().map(|s| lens.capacity(s, *node, &available)).collect();
-        for (at, count) in first_fit(plan, &mut available, &capacities, &wanted).into_iter().enumerate() {
+        for (at, count) in first_fit(plan, 0..plan.shapes.len(), &mut available, &capacities, &wanted)
+            .into_iter()
+            .enumerate()
+        {
             wanted[at] -= count;
             placed[at] += count;
         }
@@ -75,14 +125,15 @@ pub(crate) fn room(plan: &Plan<'_>, lens: &Lens<'_>, group: usize) -> Vec<u32> {
     placed
 }
 
+/// Fillings that place all slots; or what first fit places where there are none.
 fn fill(
     plan: &Plan<'_>,
     lens: &Lens<'_>,
     nodes: impl Iterator<Item = NodeId>,
     skip: usize,
     work: &mut Work,
-) -> Option<Vec<(NodeId, Filling)>> {
-    let branching = (2..=alternatives::MOST_SHAPES).contains(&plan.shapes.len());
+) -> Result<Taken, Taken> {
+    let branching = plan.minimum.is_none() && (2..=alternatives::MOST_SHAPES).contains(&plan.shapes.len());
     let mut wanted: Filling = plan.shapes.iter().map(|shape| shape.count).collect();
     let mut taken = Vec::new();
     let mut candidates = Vec::new();
@@ -108,30 +159,32 @@ fn fill(
         if branching {
             candidates.push(Candidate { node, available: available.clone(), capacities: capacities.clone() });
         }
-        let filling = first_fit(plan, &mut available, &capacities, &wanted);
+        let filling = first_fit(plan, 0..plan.shapes.len(), &mut available, &capacities, &wanted);
         if filling.iter().any(|count| *count > 0) {
             for (wanted, count) in wanted.iter_mut().zip(&filling) {
                 *wanted -= count;
             }
             taken.push((node, filling));
             if wanted.iter().all(|wanted| *wanted == 0) {
-                return Some(taken);
+                return Ok(taken);
             }
         }
     }
-    if branching { alternatives::search(plan, candidates, work) } else { None }
+    if branching { alternatives::search(plan, candidates, work).ok_or(taken) } else { Err(taken) }
 }
 
-/// As many slots as fit, shape by shape in the plan's order.
+/// As many slots as fit, shape by shape in this order.
 pub(super) fn first_fit(
     plan: &Plan<'_>,
+    order: impl Iterator<Item = usize>,
     available: &mut [u64],
     capacities: &[u32],
     wanted: &[u32],
 ) -> Filling {
     let mut filling = vec![0; plan.shapes.len()];
     let mut ports: Vec<&HostPort> = Vec::new();
-    for (at, shape) in plan.shapes.iter().enumerate() {
+    for at in order {
+        let shape = &plan.shapes[at];
         let most = capacities[at].min(wanted[at]);
         if most > 0 && !clash(&ports, shape.ports) {
             let count = shape.fits(available, most);

@@ -200,21 +200,30 @@ impl<'a> Sweep<'a> {
         self.changed.insert(group);
     }
 
+    /// Whether the slots that the nodes of a list take, looked at shape by shape, could be enough.
+    fn enough(&self, group: usize) -> bool {
+        let shapes = &self.plan.shapes;
+        let mut sums = shapes.iter().zip(&self.sums[group]);
+        let Some(minimum) = self.plan.minimum else {
+            return sums.all(|(shape, sum)| u64::from(shape.count) <= *sum);
+        };
+        let counted: u64 = sums.map(|(shape, sum)| u64::from(shape.count).min(*sum)).sum();
+        let others: u64 = shapes[self.counted..].iter().map(|shape| u64::from(shape.count)).sum();
+        u64::from(minimum) <= counted + others
+    }
+
     /// An exact search in the lists that changed and could be enough.
     fn attempt(&mut self, time: i64, work: &mut Work) -> Option<Planned> {
         let lens = self.lens(time);
-        let enough = |group: &usize| {
-            let mut sums = self.plan.shapes.iter().zip(&self.sums[*group]);
-            sums.all(|(shape, sum)| u64::from(shape.count) <= *sum)
-        };
-        let mut groups: Vec<usize> = std::mem::take(&mut self.changed).into_iter().filter(enough).collect();
+        let mut groups: Vec<usize> =
+            std::mem::take(&mut self.changed).into_iter().filter(|group| self.enough(*group)).collect();
         if groups.is_empty() {
             return None;
         }
         if self.plan.policy == super::NodePolicy::High {
             groups.reverse();
         }
-        let found = groups.iter().find_map(|group| place_in(self.plan, &lens, *group, work));
+        let found = place_in(self.plan, &lens, groups.into_iter(), work);
         if found.is_none() {
             self.failed += 1;
             self.pass_over = (1 << self.failed.saturating_sub(SEARCHES).min(20)) - 1;

@@ -215,4 +215,62 @@ fn prepared_sets_follow_the_nodes() {
     assert_eq!(now(&inventory, &gold).unwrap(), "n4:0x1");
 }
 
+#[test]
+fn where_fewer_are_enough_the_most_that_fit_are_taken() {
+    let mut inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4")]);
+    assert_eq!(now(&inventory, &gang(9, "cpu=1").at_least(8)).unwrap(), "n1:0x4 n2:0x4");
+    assert_eq!(now(&inventory, &gang(9, "cpu=1").at_least(9)), None);
+    assert_eq!(now(&inventory, &gang(9, "tpu=1").at_least(1)), None);
+    let high = place_now(&inventory, &gang(5, "cpu=1").at_least(1), 0, NodePolicy::High).unwrap();
+    assert_eq!(shown(&high), "n2:0x4 n1:0x1");
+    // The hardest first would leave room for none of the others.
+    let mixed = gang(8, "cpu=1").and(shape(2, "cpu=4")).and(shape(1, "tpu=1"));
+    assert_eq!(now(&inventory, &mixed.clone().at_least(2)).unwrap(), "n1:0x4 n2:0x4");
+    assert_eq!(now(&inventory, &mixed.clone().at_least(9)), None);
+    // Of as many the earlier shape.
+    let pair = gang(2, "cpu=3").and(shape(2, "cpu=4"));
+    assert_eq!(now(&inventory, &pair.clone().at_least(1)).unwrap(), "n1:0x1 n2:0x1");
+    let turned = gang(2, "cpu=4").and(shape(2, "cpu=3"));
+    assert_eq!(now(&inventory, &turned.at_least(1)).unwrap(), "n1:0x1 n2:0x1");
+    assert!(satisfiable(&inventory, &pair.clone().at_least(2)).is_ok());
+    let why = line(&satisfiable(&inventory, &pair.at_least(3)).unwrap_err());
+    assert!(why.contains("needs 3 of 4 together, room for 2 even when empty"), "{why}");
+    inventory.hold("a".into(), "n1", hold("cpu=3", 50));
+    inventory.hold("b".into(), "n2", hold("cpu=2", 20));
+    let planned = earliest(&inventory, &mixed.at_least(5), 0, NodePolicy::Low).unwrap();
+    assert_eq!((planned.start, shown(&planned.placement).as_str()), (20, "n1:0x1 n2:0x4"));
+}
+
+#[test]
+fn where_fewer_are_enough_the_domain_that_takes_most_is_taken() {
+    let inventory = cluster(&[
+        ("a1", "cpu=2 rack:ra"),
+        ("b1", "cpu=4 rack:rb"),
+        ("c1", "cpu=4 rack:rc"),
+        ("d1", "cpu=4 memory=9 rack:rd"),
+    ]);
+    let wide = gang(5, "cpu=1").within("rack");
+    assert_eq!(now(&inventory, &wide.clone().at_least(2)).unwrap(), "b1:0x4");
+    let placement = place_now(&inventory, &wide.clone().at_least(2), 0, NodePolicy::Low).unwrap();
+    assert_eq!(placement.domain.as_deref(), Some("rb"));
+    let why = line(&satisfiable(&inventory, &wide.at_least(5)).unwrap_err());
+    assert!(why.contains("needs 5 together in one rack, the best (rb) has room for 4"), "{why}");
+    let two = gang(1, "memory=9").and(shape(4, "cpu=1")).within("rack").at_least(4);
+    assert_eq!(now(&inventory, &two).unwrap(), "d1:0x1 d1:1x4");
+}
+
+#[test]
+fn of_very_many_shapes_those_that_find_no_room_do_not_count() {
+    let inventory = cluster(&[("n1", "cpu=4 memory=8"), ("n2", "cpu=4 memory=1")]);
+    // Two shapes that only fit one way round, among ten that never fit.
+    let mut many = gang(1, "cpu=4 memory=1").and(shape(1, "cpu=3 memory=2"));
+    many.shapes.extend((0..10).map(|extra| shape(1, &format!("cpu={}", 9 + extra))));
+    assert_eq!(now(&inventory, &many.clone().at_least(2)).unwrap(), "n1:1x1 n2:0x1");
+    // With a hundred, all of which fit somewhere, first fit has to do: it takes the small ones.
+    let mut hundred = gang(1, "cpu=4");
+    hundred.shapes.extend((0..99).map(|extra| shape(1, &format!("cpu={}m", 40 + extra))));
+    let placement = place_now(&inventory, &hundred.at_least(80), 0, NodePolicy::Low).unwrap();
+    assert!(placement.slots.len() >= 80 && placement.slots.iter().all(|slot| slot.shape > 0));
+}
+
 mod random;

@@ -146,12 +146,13 @@ fn request() -> impl Strategy<Value = Request> {
         shapes.collect::<Vec<Shape>>()
     });
     let level = prop::option::weighted(0.3, Just(Arc::from("rack")));
-    (shapes, level, prop::option::weighted(0.8, 1_i64..9)).prop_map(|(shapes, level, duration)| Request {
-        shapes,
-        level,
-        domain: None,
-        duration,
-    })
+    let minimum = prop::option::weighted(0.3, 1..4_u32);
+    (shapes, minimum, level, prop::option::weighted(0.8, 1_i64..9)).prop_map(
+        |(shapes, minimum, level, duration)| {
+            let request = Request { shapes, minimum, level, domain: None, duration };
+            Request { minimum: minimum.filter(|minimum| u64::from(*minimum) <= request.slots()), ..request }
+        },
+    )
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
