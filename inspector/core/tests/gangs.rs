@@ -598,3 +598,37 @@ fn one_name_in_two_namespaces_is_two_jobs() {
     assert_eq!(world.names(), ["group.train", "group.train"]);
     assert_eq!(world.bound("rank"), 0);
 }
+
+#[test]
+fn a_job_has_the_labels_that_all_its_members_share() {
+    let mut world = two_nodes();
+    let labelled = |index: &'static str, tier: &'static str| {
+        move |pod: &mut fluxion_core::model::PodSpec| {
+            in_group("mpi", "2")(pod);
+            pod.labels.insert("app".into(), "lammps".into());
+            pod.labels.insert("tier".into(), tier.into());
+            pod.labels.insert("batch.kubernetes.io/job-completion-index".into(), index.into());
+        }
+    };
+    let labels = |world: &World| {
+        let own = |key: &&String| !key.starts_with("fluxion.");
+        let keys = world.job("group.mpi").labels.keys().map(ToString::to_string);
+        keys.collect::<Vec<_>>().iter().filter(own).cloned().collect::<Vec<_>>()
+    };
+    let index = "batch.kubernetes.io/job-completion-index";
+    world.pod_with("mpi-0", "cpu=1000", labelled("0", "hot"));
+    assert_eq!(labels(&world), ["app", index, "tier"]);
+    world.pod_with("mpi-1", "cpu=1000", labelled("1", "hot"));
+    assert_eq!(labels(&world), ["app", "tier"]);
+    world.pod_with("mpi-2", "cpu=1000", labelled("2", "cold"));
+    assert_eq!(labels(&world), ["app"]);
+    world.change_pod("mpi-2", |pod| drop(pod.labels.insert("tier".into(), "hot".into())));
+    assert_eq!(labels(&world), ["app", "tier"]);
+    world.change_pod("mpi-2", |pod| drop(pod.labels.remove("app")));
+    assert_eq!(labels(&world), ["tier"]);
+    world.delete_pod("mpi-2");
+    assert_eq!(labels(&world), ["app", "tier"]);
+    world.delete_pod("mpi-1");
+    world.delete_pod("mpi-0");
+    assert_eq!(labels(&world), ["app", index, "tier"], "an ended job keeps what it had");
+}

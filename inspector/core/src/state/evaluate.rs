@@ -108,7 +108,9 @@ impl State {
         let graph = self.inventory.graph_generation();
         let now = self.now;
         let was_queued = self.dequeue(&job) && job.state != JobState::Unsatisfiable;
+        let labels = self.shared_labels(&job);
         let Some(job) = self.job_mut(id) else { return };
+        job.labels = labels.unwrap_or_else(|| std::mem::take(&mut job.labels));
         job.members = roster.members;
         job.holds = Arc::new(roster.holds.clone());
         job.priority = roster.priority;

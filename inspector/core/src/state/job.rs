@@ -209,6 +209,7 @@ pub struct Job {
     pub checked: Option<u64>,
     /// Oldest first; bounded.
     pub history: imbl::Vector<HistoryEntry>,
+    /// Those that all its members share; of one that lost its last member, what it had then.
     pub labels: crate::model::Marks,
 }
 

@@ -7,7 +7,7 @@ use imbl::{OrdSet, Vector};
 
 use crate::event::{Effect, JournalEntry};
 use crate::inventory::Hold;
-use crate::model::{PodSpec, Text};
+use crate::model::{Marks, PodSpec, Text};
 use crate::resources::ResourceList;
 use crate::state::grouping::{GroupKey, Membership};
 use crate::state::{
@@ -71,7 +71,7 @@ impl State {
             lost_unfinished: false,
             checked: None,
             history: Vector::new(),
-            labels: pod.labels.clone(),
+            labels: Marks::new(),
         };
         self.jobs.insert(id, Arc::new(job));
         id

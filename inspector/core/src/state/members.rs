@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::duration;
 use crate::inventory::natural_order;
-use crate::model::{OwnerDetail, PodSpec, Text};
+use crate::model::{Marks, OwnerDetail, PodSpec, Text};
 use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
 use crate::state::grouping::{Membership, Size};
@@ -92,6 +92,16 @@ impl State {
         self.continuation(job, &pods, &mut roster);
         self.settings_of(job, &pods, &mut roster);
         roster
+    }
+
+    /// The labels that all members have alike, ended ones included; none where there are no members.
+    pub(super) fn shared_labels(&self, job: &Job) -> Option<Marks> {
+        let mut pods = job.pods.iter().filter_map(|uid| self.pods.get(uid));
+        let mut shared = pods.next()?.labels.clone();
+        for pod in pods {
+            shared.retain(|key, value| pod.labels.get(key) == Some(value));
+        }
+        Some(shared)
     }
 
     fn count(&self, roster: &mut Roster, pod: &Arc<PodSpec>) {
