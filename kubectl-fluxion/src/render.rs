@@ -17,6 +17,7 @@ mod style;
 mod table;
 mod time;
 
+pub use fluxion_text::clean;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -31,7 +32,7 @@ pub use quantity::Amount;
 pub use report::{StatusReport, status};
 pub use reservations::reservations;
 pub use style::{BAD, BOLD, DIM, GOOD, Painted, WARN};
-pub use table::{Table, clean, cut};
+pub use table::{Table, cut};
 pub use time::{ago, clock, localised, parse, short, until};
 
 /// What all renderers are told.

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use fluxion_text::{Syntax, escape};
+
 /// What standard output may keep back, in bytes.
 const PENDING: usize = 1 << 16;
 
@@ -47,7 +49,7 @@ impl<'w> Output<'w> {
 
     /// Writes to standard output.
     pub(crate) fn print(&mut self, text: &str) {
-        self.pending.push_str(text);
+        self.pending.push_str(&shown(text));
         if self.pending.len() > PENDING {
             self.send();
         }
@@ -65,7 +67,7 @@ impl<'w> Output<'w> {
     /// Writes to standard error.
     pub(crate) fn error(&mut self, text: &str) {
         self.send();
-        let written = self.stderr.write_all(text.as_bytes()).and_then(|()| self.stderr.flush());
+        let written = self.stderr.write_all(shown(text).as_bytes()).and_then(|()| self.stderr.flush());
         // With standard error gone there is nobody left to tell.
         drop(written);
     }
@@ -74,6 +76,11 @@ impl<'w> Output<'w> {
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
+}
+
+/// What a terminal may get: names of a graph can hold anything. A JSON document stays the same document.
+fn shown(text: &str) -> std::borrow::Cow<'_, str> {
+    escape(text, &['\n', '\t'], Syntax::Json)
 }
 
 impl Drop for Output<'_> {

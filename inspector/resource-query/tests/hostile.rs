@@ -302,3 +302,38 @@ fn deep_documents_are_refused() {
         );
     }
 }
+
+#[test]
+fn names_of_a_graph_neither_write_lines_nor_act_on_the_terminal() {
+    let hostile = "n\u{1b}[31m\u{9b}\r\nFAKE\u{2028}\u{202e}";
+    let pair = std::fs::read_to_string("tests/cases/data/pair.json").unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(&pair).unwrap();
+    for vertex in document["graph"]["nodes"].as_array_mut().unwrap() {
+        let kind = vertex["metadata"]["type"].as_str().unwrap().to_owned();
+        vertex["metadata"]["name"] = format!("{kind}{hostile}{}", vertex["id"]).into();
+        vertex["metadata"]["properties"] = serde_json::json!({hostile: hostile});
+        vertex["metadata"]["unit"] = hostile.into();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph.json");
+    let job = "tests/cases/data/core.json";
+    for broken in [false, true] {
+        if broken {
+            document["graph"]["edges"][0]["target"] = hostile.into();
+        }
+        std::fs::write(&path, document.to_string()).unwrap();
+        for format in ["simple", "pretty_simple", "jgf", "rlite", "rv1", "rv1_nosched", "jgf_shorthand"] {
+            let arguments = ["-L", path.to_str().unwrap(), "-f", "jgf", "-F", format];
+            let commands = format!(
+                "match allocate {job}\nfind status=up\nget-property /cluster0/node0\nset-status /{hostile} down\nfind {hostile}\ninfo 1\nexplain {job}\nmatch allocate /no/{hostile}\n"
+            );
+            let (status, text) = session(&arguments, &commands);
+            assert_eq!(status, u8::from(broken), "{text}");
+            let acts = |c: char| !matches!(c, '\n' | '\t') && fluxion_text::is_unsafe(c);
+            assert!(!text.contains(acts), "{format}: {text:?}");
+            // What was typed after a line break is a command of its own, and named in an error.
+            let forged = text.lines().filter(|line| line.starts_with("FAKE")).count();
+            assert_eq!(forged, 0, "{format}: {text}");
+        }
+    }
+}

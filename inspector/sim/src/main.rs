@@ -62,7 +62,7 @@ fn run(arguments: &Arguments) -> Result<()> {
 
 /// Writes a line to standard error; nobody may be reading it.
 fn note(line: &str) {
-    let _ = writeln!(stderr(), "{line}");
+    let _ = writeln!(stderr(), "{}", fluxion_text::clean(line));
 }
 
 /// A number with its noun.

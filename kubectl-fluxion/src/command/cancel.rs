@@ -4,13 +4,13 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use fluxion_api::client::Client;
 use fluxion_api::{CancelAnswer, Exit, FluxionJob, JobRef};
+use fluxion_text::{clean, clean_lines};
 use futures::{StreamExt, stream};
 
 use crate::cancel::{self, Deleter, Outcome};
 use crate::cli::{Cancel, Connection, Scope};
 use crate::connect::Server;
 use crate::failure::Failure;
-use crate::render::clean;
 use crate::{lookup, output};
 
 /// Questions asked at the same time when many jobs are named.
@@ -75,7 +75,7 @@ pub(super) async fn run(
             },
         };
         exits.push(outcome.exit());
-        output::plain(format!("{} {}\n", clean(&name), clean(&outcome.text())).as_bytes())?;
+        output::names([format!("{name} {}", outcome.text())])?;
     }
     Ok(together(&exits))
 }
@@ -144,7 +144,7 @@ fn confirm(jobs: usize) -> Result<Option<String>, Failure> {
 /// Goes to stderr, so that stdout holds outcomes only. A stderr that is gone is no reason to fail.
 fn say(text: &str) {
     let mut err = io::stderr().lock();
-    drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
+    drop(err.write_all(clean_lines(text).as_bytes()).and_then(|()| err.flush()));
 }
 
 /// One exit code for all: their own where they agree, else "partly".

@@ -9,8 +9,8 @@ use crate::output;
 
 /// Writes the script.
 pub(super) fn run(shell: clap_complete::Shell) -> Result<Exit, Failure> {
-    let mut script = Vec::new();
+    let mut script: Vec<u8> = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "kubectl-fluxion", &mut script);
-    output::plain(&script)?;
+    output::plain(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }

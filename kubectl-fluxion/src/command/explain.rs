@@ -30,7 +30,7 @@ pub(super) async fn run(
     };
     match format {
         Format::Json | Format::Yaml => output::document(&answer, format)?,
-        Format::Name => output::plain(format!("{reference}\n").as_bytes())?,
+        Format::Name => output::names([reference])?,
         Format::Table | Format::Wide => {
             output::write(&render::explain(&answer, &options(format, true, true)))?;
         }

@@ -140,7 +140,7 @@ fn short(error: &Error) -> String {
 fn documents(objects: &[impl Serialize], format: Format) -> Result<(), Failure> {
     for object in objects {
         if format == Format::Yaml {
-            output::plain(b"---\n")?;
+            output::plain("---\n")?;
         }
         output::document(object, format)?;
     }

@@ -15,7 +15,7 @@ pub(super) async fn run(server: &Server, format: Format) -> Result<Exit, Failure
     let report = report(&server.client).await?;
     match format {
         Format::Json | Format::Yaml => output::document(&report, format)?,
-        Format::Name => output::plain(format!("{}\n", render::clean(&report.server)).as_bytes())?,
+        Format::Name => output::names([&report.server])?,
         Format::Table | Format::Wide => {
             output::write(&render::status(&report, &options(format, true, false)))?;
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{ArgAction, CommandFactory, Parser};
 use fluxion_api::FluxionJob;
 use fluxion_api::client::Selection;
+use fluxion_text::clean;
 
 use crate::cli::{Cli, Connection, Scope};
 use crate::{connect, lookup, output};
@@ -40,9 +41,14 @@ pub async fn run(words: &[String]) {
         Place::Anything => (Vec::new(), NO_FILES),
     };
     let fitting = suggestions.into_iter().filter(|(word, _)| word.starts_with(typed));
-    let lines = fitting.map(|(word, help)| if help.is_empty() { word } else { format!("{word}\t{help}") });
+    let mut text = String::new();
+    for (word, help) in fitting {
+        let gap = if help.is_empty() { "" } else { "\t" };
+        putln!(text, "{}{gap}{}", clean(&word), clean(&help));
+    }
+    putln!(text, "{end}");
     // A shell that doesn't listen any more needs no answer.
-    output::names(lines.chain([end.to_owned()])).ok();
+    output::plain(&text).ok();
 }
 
 fn place(words: &[String]) -> Place {

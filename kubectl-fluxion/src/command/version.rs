@@ -32,6 +32,6 @@ pub(super) async fn run(connected: Result<Server, Failure>, format: Format) -> R
             .unwrap_or_else(|| version.to_string()),
         Err(why) => format!("not known: {why}"),
     };
-    output::plain(format!("Client: {OWN}\nServer: {}\n", crate::render::clean(&server)).as_bytes())?;
+    output::names([format!("Client: {OWN}"), format!("Server: {server}")])?;
     Ok(Exit::Done)
 }

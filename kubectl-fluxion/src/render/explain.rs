@@ -1,12 +1,12 @@
 //! The answer of `explain`: a few short paragraphs instead of a dump of fields.
 
 use fluxion_api::{FluxionExplanation, FluxionJob};
+use fluxion_text::clean;
 
 use super::Options;
 use super::hostlist::hostlist;
 use super::jobs::{members, name_some, planned_start, request, state_style};
 use super::style::{BAD, BOLD, DIM, WARN};
-use super::table::clean;
 use super::time::{ago, clock, localised, short, until};
 
 /// Nodes that are named.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fluxion_api::graph::Finding;
 use fluxion_api::{FluxionNode, FluxionQueue, ListMeta};
+use fluxion_text::clean;
 use serde::Serialize;
 
 use super::Options;
@@ -12,7 +13,7 @@ use super::jobs::state_style;
 use super::nodes::{NodeUse, resources_of};
 use super::quantity::Amount;
 use super::style::{BAD, BOLD, DIM, GOOD, Painted, WARN};
-use super::table::{Table, clean};
+use super::table::Table;
 use super::time::{ago, parse};
 
 /// What `status` tells; `-o json` writes it as it is.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use fluxion_text::clean;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::style::{DIM, Painted};
@@ -73,27 +74,6 @@ impl Table {
     }
 }
 
-/// Replaces control characters, so that a name or message can't move the cursor or change colours.
-pub fn clean(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
-        Cow::Owned(
-            text.chars()
-                .map(|c| {
-                    if c == '\n' || c == '\t' {
-                        ' '
-                    } else if c.is_control() {
-                        '\u{fffd}'
-                    } else {
-                        c
-                    }
-                })
-                .collect(),
-        )
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
 /// The beginning of a text that fits into `width` columns, with `…` where it was cut.
 pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if text.width() <= width {
@@ -155,11 +135,6 @@ mod tests {
         assert_eq!(plain(&table.take(false, Some(35))), "x      a reason that does not fit …\n");
         table.push(vec!["x".into(), "a reason that does not fit in here".into()]);
         assert_eq!(plain(&table.take(false, Some(20))), "x      a reason that does not fit in here\n");
-    }
-
-    #[test]
-    fn no_text_reaches_the_terminals_controls() {
-        assert_eq!(clean("a\u{1b}[31mb\nc"), "a\u{fffd}[31mb c");
     }
 
     #[test]

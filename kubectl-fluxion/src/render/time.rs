@@ -1,5 +1,6 @@
 //! Times as a person reads them.
 
+use fluxion_text::clean;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -51,7 +52,7 @@ pub fn until(time: Option<&str>, now: Timestamp) -> String {
 /// A time on the clock, with the day where it is not today's: `14:05:10`, `Mar 03 14:05`. In the zone of who
 /// reads it.
 pub fn clock(time: &str, now: Timestamp, zone: &TimeZone) -> String {
-    let Some(time) = parse(time) else { return time.to_owned() };
+    let Some(time) = parse(time) else { return clean(time).into_owned() };
     let (there, here) = (time.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
     if there.date() == here.date() {
         there.strftime("%H:%M:%S").to_string()

@@ -220,7 +220,7 @@ fn type_filter(app: &mut App, code: KeyCode) {
         KeyCode::Backspace => {
             app.filter.pop();
         }
-        KeyCode::Char(c) if !c.is_control() && app.filter.chars().count() < LONGEST_FILTER => {
+        KeyCode::Char(c) if !fluxion_text::is_unsafe(c) && app.filter.chars().count() < LONGEST_FILTER => {
             app.filter.push(c);
         }
         _ => return,

@@ -45,6 +45,16 @@ pub fn view(frame: &mut Frame, app: &mut App) {
     }
     footer(frame, foot, app, theme);
     over::draw(frame, body, app, theme);
+    make_safe(frame);
+}
+
+/// The last thing before the terminal: no cell holds anything that acts on it.
+fn make_safe(frame: &mut Frame) {
+    for cell in &mut frame.buffer_mut().content {
+        if cell.symbol().contains(fluxion_text::is_unsafe) {
+            cell.set_char(char::REPLACEMENT_CHARACTER);
+        }
+    }
 }
 
 fn app_parts<'a>(

@@ -7,6 +7,7 @@ mod cancelling_in_a_cluster;
 mod commands;
 mod failures;
 mod following;
+mod hostile;
 mod live_screen;
 mod mock;
 mod rendering;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use fluxion_core::graph::{Status, VertexId};
+use fluxion_text::{Syntax, escape};
 
 use crate::session::Session;
 
@@ -39,7 +40,8 @@ pub(super) fn get_property(session: &mut Session<'_>, words: &[&str]) {
             let _ = writeln!(lines, "No properties were found for {} (vtx's uniq_id={uniq_id}).", words[1]);
         }
         for (key, value) in properties {
-            let _ = writeln!(lines, "{key}={value}");
+            let line = format!("{key}={value}");
+            let _ = writeln!(lines, "{}", escape(&line, &[], Syntax::Json));
         }
     }
     session.output.answer(&lines);

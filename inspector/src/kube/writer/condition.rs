@@ -1,6 +1,7 @@
 //! PodScheduled=False and why.
 
 use fluxion_core::model::ObjectRef;
+use fluxion_text::clean;
 use kube::Client;
 use serde_json::json;
 
@@ -17,7 +18,7 @@ pub(super) async fn unscheduled(
     was_false: bool,
 ) -> Result<(), WriteError> {
     let mut condition =
-        json!({"type": "PodScheduled", "status": "False", "reason": reason, "message": message});
+        json!({"type": "PodScheduled", "status": "False", "reason": reason, "message": clean(message)});
     if !was_false {
         condition["lastTransitionTime"] =
             json!(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());

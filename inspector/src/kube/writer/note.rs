@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fluxion_core::model::{ObjectRef, Text};
+use fluxion_text::clean;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -121,7 +122,7 @@ impl Notes {
             "type": if warning { "Warning" } else { "Normal" },
             "regarding": {"apiVersion": &*regarding.api_version, "kind": &*regarding.kind,
                 "namespace": &*regarding.namespace, "name": &*regarding.name, "uid": &*regarding.uid},
-            "note": cut(note, NOTE_MAX),
+            "note": cut(&clean(note), NOTE_MAX),
         })
     }
 }
@@ -219,10 +220,8 @@ mod tests {
         assert!(memory.series.len() <= REMEMBERED);
     }
 
-    #[test]
-    fn notes_are_cut_between_characters() {
-        let long = "ü".repeat(600);
-        let event = Notes::new("me".to_owned()).event(
+    fn event(note: &str) -> Value {
+        Notes::new("me".to_owned()).event(
             &ObjectRef {
                 namespace: "".into(),
                 kind: "Node".into(),
@@ -233,9 +232,19 @@ mod tests {
             true,
             "Reason",
             "Act",
-            &long,
+            note,
             jiff::Timestamp::UNIX_EPOCH,
-        );
+        )
+    }
+
+    #[test]
+    fn a_note_is_one_line_that_shows_what_it_says() {
+        assert_eq!(event("a\n\u{202e}b")["note"], "a \u{fffd}b");
+    }
+
+    #[test]
+    fn notes_are_cut_between_characters() {
+        let event = event(&"ü".repeat(600));
         let note = event["note"].as_str().unwrap();
         assert!(note.len() <= NOTE_MAX && note.ends_with('…'));
         assert_eq!(event["metadata"]["namespace"], "default");

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use fluxion_text::{Syntax, escape};
+
 use crate::graph::Graph;
 use crate::matcher::sink::VertexEvent;
 
@@ -35,7 +37,8 @@ impl Lines {
         for _ in 0..event.depth {
             self.text.push_str("---");
         }
-        let name = graph.text(graph.vertex(event.vertex).name);
+        // A line is a vertex, whatever it is called.
+        let name = escape(graph.text(graph.vertex(event.vertex).name), &[], Syntax::Json);
         writeln!(self.text, "{name}[{}:{mode}]", event.needs).expect("writing to a string does not fail");
     }
 
