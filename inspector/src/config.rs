@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 mod seconds;
 
-use seconds::Seconds;
+use seconds::{Seconds, SecondsOrZero};
 
 /// Larger files are no configuration (bytes).
 const SIZE_MAX: u64 = 1 << 20;
@@ -43,6 +43,7 @@ struct File {
     scheduler_names: Option<Vec<String>>,
     topology_keys: Option<Vec<String>>,
     bind_deadline: Option<Seconds>,
+    lost_member_deadline: Option<SecondsOrZero>,
     limits: Option<Limits>,
 }
 
@@ -173,6 +174,9 @@ fn settings(file: &str, read: File) -> Result<Settings, ConfigError> {
     }
     if let Some(deadline) = read.bind_deadline {
         settings.bind_deadline = deadline.0;
+    }
+    if let Some(deadline) = read.lost_member_deadline {
+        settings.lost_member_deadline = deadline.0;
     }
     let limits = read.limits.unwrap_or_default();
     if let Some(keep) = limits.keep_ended {

@@ -223,13 +223,14 @@ pub struct Cancel {
 }
 
 /// The states a job can be in.
-const STATES: [&str; 10] = [
+const STATES: [&str; 11] = [
     "Gathering",
     "Pending",
     "Reserved",
     "Unsatisfiable",
     "Binding",
     "Running",
+    "Suspended",
     "Releasing",
     "Completed",
     "Failed",

@@ -95,7 +95,7 @@ pub struct Shape {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobStatus {
-    /// `Gathering`, `Pending`, `Reserved`, `Unsatisfiable`, `Binding`, `Running`, `Releasing`, `Completed`,
+    /// `Gathering`, `Pending`, `Reserved`, `Unsatisfiable`, `Binding`, `Running`, `Suspended`, `Releasing`, `Completed`,
     /// `Failed` or `Cancelled`.
     pub state: String,
     /// RFC 3339, UTC.

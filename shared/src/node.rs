@@ -35,7 +35,7 @@ pub struct NodeStatus {
     pub allocated: Quantities,
     /// The part of `allocated` that other schedulers bound or nominated.
     pub foreign: Quantities,
-    /// Planned for reservations.
+    /// Planned for reservations, or kept for members that were lost.
     pub reserved: Quantities,
     /// Allocatable less allocated, never below 0.
     pub free: Quantities,

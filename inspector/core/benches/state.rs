@@ -45,6 +45,7 @@ fn pod(name: &str, needs: ResourceList, limit: Option<i64>) -> PodSpec {
         scheduler_name: "fluxion".into(),
         created: NOW,
         deleting: false,
+        deletes_at: None,
         phase: Phase::Pending,
         node: None,
         nominated: None,

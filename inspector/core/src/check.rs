@@ -54,8 +54,13 @@ fn check_node(view: &NodeView, holds: &[(Arc<str>, Hold)]) -> Vec<String> {
         let offered = u128::from(view.spec.allocatable.get(&resource));
         let shown = |quantity: u128| u64::try_from(quantity).unwrap_or(u64::MAX);
         for (what, have, want) in [
-            ("allocated", view.allocated.get(&resource), sum(&resource, &|h| h.kind != HoldKind::Nominated)),
+            (
+                "allocated",
+                view.allocated.get(&resource),
+                sum(&resource, &|h| !matches!(h.kind, HoldKind::Nominated | HoldKind::Kept)),
+            ),
             ("foreign", view.foreign.get(&resource), sum(&resource, &|h| h.kind == HoldKind::Foreign)),
+            ("kept", view.kept.get(&resource), sum(&resource, &|h| h.kind == HoldKind::Kept)),
             ("nominated", view.nominated.get(&resource), sum(&resource, &|h| h.kind == HoldKind::Nominated)),
             ("free", view.free.get(&resource), offered.saturating_sub(held)),
             ("deficit", view.deficit.get(&resource), held.saturating_sub(offered)),

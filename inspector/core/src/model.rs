@@ -94,6 +94,8 @@ pub struct PodSpec {
     pub created: i64,
     /// Has a deletionTimestamp.
     pub deleting: bool,
+    /// The deletionTimestamp: when its grace period ends.
+    pub deletes_at: Option<i64>,
     pub phase: Phase,
     /// `spec.nodeName`.
     pub node: Option<Text>,
@@ -166,6 +168,8 @@ pub enum OwnerDetail {
         /// `None`: any one success ends it (work queue).
         completions: Option<i64>,
         succeeded: i64,
+        /// Indexes that failed for good (`status.failedIndexes`).
+        failed_indexes: i64,
         active_deadline: Option<i64>,
         /// `status.startTime`.
         start_time: Option<i64>,

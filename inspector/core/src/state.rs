@@ -25,12 +25,14 @@ pub mod job;
 mod lifecycle;
 pub mod marks;
 mod members;
+mod owed;
 mod reasons;
 mod schedule;
 mod tell;
 
 pub use ask::{CancelPlan, Finding};
 pub use job::{HistoryEntry, Job, JobId, JobKey, JobState, Members, Reason, ReasonClass, Reservation};
+pub use owed::LostMember;
 pub use reasons::NamesFor;
 pub use schedule::PassReport;
 
@@ -45,6 +47,8 @@ pub struct Settings {
     pub topology_keys: Vec<Text>,
     /// Seconds after which a gang that is bound only in part is given up (default 300).
     pub bind_deadline: i64,
+    /// Seconds that the place of a member which a started gang lost is kept (default 600); 0 keeps none.
+    pub lost_member_deadline: i64,
     /// Seconds that ended jobs are kept (default 3600).
     pub keep_ended: i64,
     /// At most this many ended jobs are kept (default 10,000).
@@ -62,6 +66,7 @@ impl Default for Settings {
             scheduler_names: vec!["fluxion".into()],
             topology_keys: Vec::new(),
             bind_deadline: 300,
+            lost_member_deadline: 600,
             keep_ended: 3600,
             keep_ended_max: 10_000,
             unschedulable_max: 100,
@@ -105,6 +110,8 @@ pub struct State {
     queue: OrdSet<OrderKey>,
     /// Started jobs with members that wait for a node.
     incomplete: OrdSet<JobId>,
+    /// Started jobs that lost members for which a place is kept.
+    owed: OrdSet<JobId>,
     /// Pods that were sent to a node and were not seen there yet.
     assumed: OrdMap<Text, Assumed>,
     /// Pods that the API server says can't be bound any more; until the watch says the same.
@@ -153,6 +160,7 @@ impl State {
             ended: OrdSet::new(),
             queue: OrdSet::new(),
             incomplete: OrdSet::new(),
+            owed: OrdSet::new(),
             assumed: OrdMap::new(),
             unbindable: OrdSet::new(),
             told: OrdMap::new(),

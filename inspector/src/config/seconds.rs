@@ -49,3 +49,30 @@ impl<'de> Deserialize<'de> for Seconds {
         deserializer.deserialize_any(Read)
     }
 }
+
+/// Whole seconds, 0 included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SecondsOrZero(pub(super) i64);
+
+impl<'de> Deserialize<'de> for SecondsOrZero {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(untagged)]
+        enum Read {
+            Number(f64),
+            Text(String),
+        }
+        let text = match Read::deserialize(deserializer)? {
+            Read::Number(number) => number.to_string(),
+            Read::Text(text) => text,
+        };
+        match fluxion_core::duration::parse(&text) {
+            Ok(seconds) => Ok(Self(seconds)),
+            Err(InvalidDuration::Zero(_)) => Ok(Self(0)),
+            Err(InvalidDuration::Infinite(text)) => {
+                Err(D::Error::custom(format!("{text:?} is not a number: want e.g. 90s, or 0 for none")))
+            }
+            Err(other) => Err(D::Error::custom(other)),
+        }
+    }
+}

@@ -17,6 +17,8 @@ enum About {
     Pod(Text),
     Group(Text),
     Owner(Text),
+    /// The end of an object with this uid; its last state, which may say why, stays before it.
+    Gone(Text),
     Bound(Text),
     Cancelled(Text),
     Leadership,
@@ -28,11 +30,9 @@ fn about(event: &Event) -> About {
         Event::Node(node) => About::Node(node.name.clone()),
         Event::NodeGone(name) => About::Node(name.clone()),
         Event::Pod(pod) => About::Pod(pod.uid.clone()),
-        Event::PodGone(uid) => About::Pod(uid.clone()),
+        Event::PodGone(uid) | Event::GroupGone(uid) | Event::OwnerGone(uid) => About::Gone(uid.clone()),
         Event::Group(group) => About::Group(group.uid.clone()),
-        Event::GroupGone(uid) => About::Group(uid.clone()),
         Event::Owner(owner) => About::Owner(owner.uid.clone()),
-        Event::OwnerGone(uid) => About::Owner(uid.clone()),
         Event::Bound { pod, .. } => About::Bound(pod.clone()),
         Event::Cancelled { job, .. } => About::Cancelled(job.clone()),
         Event::Synced | Event::Paused => About::Leadership,
@@ -135,6 +135,17 @@ mod tests {
         let second = Event::Cancelled { job: "a".into(), by: "second".into() };
         assert_eq!(inbox.take().0, vec![second, gone("p"), Event::Synced]);
         assert_eq!(inbox.len(), 0);
+    }
+
+    #[test]
+    fn what_an_object_was_in_the_end_is_heard_before_it_is_gone() {
+        let inbox = Inbox::default();
+        let last = Event::Pod(Box::new(crate::engine::tests::pod_spec("p")));
+        inbox.push(gone("other"));
+        inbox.push(last.clone());
+        inbox.push(gone("p"));
+        inbox.push(gone("p"));
+        assert_eq!(inbox.take().0, vec![gone("other"), last, gone("p")]);
     }
 
     #[test]

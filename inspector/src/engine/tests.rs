@@ -19,9 +19,13 @@ fn start(now: i64) -> (EngineHandle, mpsc::Receiver<Vec<Effect>>, Arc<AtomicI64>
     (handle, effects, time)
 }
 
-fn pod(uid: &str) -> Event {
+pub(super) fn pod_spec(uid: &str) -> fluxion_core::model::PodSpec {
     let object = json!({"metadata": {"name": uid, "namespace": "a", "uid": uid}, "spec": {"containers": []}});
-    Event::Pod(Box::new(pod::translate(&serde_json::from_value(object).unwrap()).unwrap()))
+    pod::translate(&serde_json::from_value(object).unwrap()).unwrap()
+}
+
+fn pod(uid: &str) -> Event {
+    Event::Pod(Box::new(pod_spec(uid)))
 }
 
 #[tokio::test]

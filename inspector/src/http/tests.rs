@@ -133,6 +133,7 @@ fn pod(namespace: &str, name: &str) -> PodSpec {
         scheduler_name: "fluxion".into(),
         created: START,
         deleting: false,
+        deletes_at: None,
         phase: Phase::Pending,
         node: None,
         nominated: None,

@@ -31,6 +31,7 @@ struct Meta {
     name: Text,
     created: i64,
     deleting: bool,
+    deletes_at: Option<i64>,
     controller: Option<ControllerRef>,
 }
 
@@ -46,6 +47,7 @@ impl Meta {
             name: there(&meta.name, "name")?,
             created: seconds(meta.creation_timestamp.as_ref()).unwrap_or(0),
             deleting: meta.deletion_timestamp.is_some(),
+            deletes_at: seconds(meta.deletion_timestamp.as_ref()),
             controller: controller(meta.owner_references.as_deref()),
         })
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use fluxion_api::node::NodeStatus;
 use fluxion_api::{API_VERSION, FluxionNode, ObjectMeta};
 use fluxion_core::inventory::NodeView;
+use fluxion_core::state::JobId;
 
 use super::Lens;
 use super::job::full_name;
@@ -16,6 +17,7 @@ pub fn node(lens: &Lens<'_>, view: &NodeView) -> FluxionNode {
     // What is kept for a nominated Pod is as good as taken, by others than us. Neither part exceeds what a
     // u64 holds unless the books are broken, and then the larger part alone still tells.
     let foreign = view.foreign.checked_add(&view.nominated).unwrap_or_else(|_| view.foreign.clone());
+    let reserved = view.reserved.checked_add(&view.kept).unwrap_or_else(|_| view.reserved.clone());
     FluxionNode {
         api_version: API_VERSION.to_owned(),
         kind: "FluxionNode".to_owned(),
@@ -33,7 +35,7 @@ pub fn node(lens: &Lens<'_>, view: &NodeView) -> FluxionNode {
             allocatable: quantities(&view.spec.allocatable),
             allocated: quantities(&view.allocated),
             foreign: quantities(&foreign),
-            reserved: quantities(&view.reserved),
+            reserved: quantities(&reserved),
             free: quantities(&view.free),
             deficit: quantities(&view.deficit),
             jobs: jobs(lens, view),
@@ -43,11 +45,12 @@ pub fn node(lens: &Lens<'_>, view: &NodeView) -> FluxionNode {
 
 /// The jobs on it that the viewer may see, as `NAMESPACE/KIND/NAME`.
 fn jobs(lens: &Lens<'_>, view: &NodeView) -> Vec<String> {
-    let found = view.holders.iter().filter_map(|(pod, _)| lens.state.job_of_pod(pod));
-    let ids: BTreeSet<_> =
-        found.filter(|job| lens.viewer.sees(&job.key.namespace)).map(|job| job.id).collect();
-    let mut names: Vec<String> =
-        ids.into_iter().filter_map(|id| lens.state.job(id)).map(|job| full_name(lens.state, job)).collect();
+    let ids: BTreeSet<_> = view.holders.iter().filter_map(|(_, hold)| hold.job).collect();
+    let jobs = ids.into_iter().filter_map(|id| lens.state.job(JobId(id)));
+    let mut names: Vec<String> = jobs
+        .filter(|job| lens.viewer.sees(&job.key.namespace))
+        .map(|job| full_name(lens.state, job))
+        .collect();
     names.sort();
     names
 }

@@ -28,6 +28,7 @@ fn pod(namespace: &str, name: &str, node: Option<&str>) -> Event {
         scheduler_name: "fluxion".into(),
         created: NOW,
         deleting: false,
+        deletes_at: None,
         phase: if node.is_some() { Phase::Running } else { Phase::Pending },
         node: node.map(Text::from),
         nominated: None,

@@ -48,7 +48,7 @@ impl Page<'_> {
             put!(self.text, " for {since}");
         }
         if status.degraded {
-            put!(self.text, " {WARN}(degraded: a member was lost, its place is kept){WARN:#}");
+            put!(self.text, " {WARN}(degraded){WARN:#}");
         }
         self.text.push('\n');
         let limit = job

@@ -114,7 +114,7 @@ fn state(job: &FluxionJob) -> Painted {
 pub fn state_style(state: &str) -> Style {
     match state {
         "Running" | "Binding" => GOOD,
-        "Reserved" | "Gathering" | "Releasing" => WARN,
+        "Reserved" | "Gathering" | "Suspended" | "Releasing" => WARN,
         "Unsatisfiable" | "Failed" => BAD,
         "Completed" | "Cancelled" => DIM,
         _ => Style::new(),

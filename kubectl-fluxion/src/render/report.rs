@@ -120,9 +120,10 @@ impl StatusReport {
 }
 
 /// Order in which states are counted.
-const STATES: [&str; 10] = [
+const STATES: [&str; 11] = [
     "Running",
     "Binding",
+    "Suspended",
     "Releasing",
     "Reserved",
     "Pending",

@@ -26,6 +26,8 @@ pub(crate) struct Sums {
     pub(crate) foreign: u128,
     /// Part of it that is only nominated.
     pub(crate) nominated: u128,
+    /// Part of it that is kept for members that were lost.
+    pub(crate) kept: u128,
     /// Part of it without a planned end.
     pub(crate) endless: u128,
     /// Part of it that never leaves the node.
@@ -154,6 +156,7 @@ impl Book {
                 (&mut sums.held, true),
                 (&mut sums.foreign, share.kind == HoldKind::Foreign),
                 (&mut sums.nominated, share.kind == HoldKind::Nominated),
+                (&mut sums.kept, share.kind == HoldKind::Kept),
                 (&mut sums.endless, share.until.is_none()),
                 (&mut sums.permanent, share.permanent),
             ];

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::book::Held;
 use super::{Inventory, NodeId, Quantities};
-use crate::constraint::HostPort;
+use crate::constraint::{HostPort, NodeConstraint, eligible};
+use crate::request::Shape;
 use crate::resources::ResourceList;
 
 /// Why something is held.
@@ -18,6 +19,8 @@ pub enum HoldKind {
     Foreign,
     /// Kept free for a Pod of somebody else that is not bound yet.
     Nominated,
+    /// Kept free for the replacement of a member that a started gang lost.
+    Kept,
 }
 
 /// One holder's share of one node.
@@ -93,6 +96,36 @@ impl Inventory {
         self.freed += 1;
         self.outside += 1;
         true
+    }
+
+    /// Whether one slot of this shape could be held on the node now, whatever is promised there.
+    pub fn fits(&self, node: &str, shape: &Shape) -> bool {
+        let Some(book) = self.id(node).and_then(|id| self.book(id)).filter(|book| book.spec.is_some()) else {
+            return false;
+        };
+        let room = |(resource, quantity): (&Arc<str>, u64)| {
+            quantity == 0
+                || self.columns.kind(resource).is_some_and(|kind| book.balance(kind) >= i128::from(quantity))
+        };
+        eligible(&shape.constraint, &book.facts).is_ok()
+            && shape.needs.iter().all(room)
+            && !book.clashes(&shape.ports, |_| true)
+    }
+
+    /// Whether the node is there and takes Pods with this constraint now, whatever it has free.
+    pub fn takes(&self, node: &str, constraint: &NodeConstraint) -> bool {
+        let book = self.id(node).and_then(|id| self.book(id)).filter(|book| book.spec.is_some());
+        book.is_some_and(|book| eligible(constraint, &book.facts).is_ok())
+    }
+
+    /// Whether what is held on the node as such a slot may stay there: the node takes such work, and has no deficit of
+    /// what the slot needs.
+    pub fn still_fits(&self, node: &str, shape: &Shape) -> bool {
+        let book = self.id(node).and_then(|id| self.book(id)).filter(|book| book.spec.is_some());
+        book.is_some_and(|book| {
+            let mut kinds = shape.needs.iter().filter_map(|(resource, _)| self.columns.kind(resource));
+            eligible(&shape.constraint, &book.facts).is_ok() && kinds.all(|kind| book.balance(kind) >= 0)
+        })
     }
 
     /// Changes when the holder's share is planned to be released; whether it has one.

@@ -19,9 +19,11 @@ pub struct NodeView {
     pub foreign: ResourceList,
     /// Kept for Pods that others nominated for it; not in `allocated`.
     pub nominated: ResourceList,
+    /// Kept for members that started gangs lost; not in `allocated`.
+    pub kept: ResourceList,
     /// The most that is reserved at any one time.
     pub reserved: ResourceList,
-    /// Allocatable less what is allocated and nominated, never below 0.
+    /// Allocatable less what is allocated, nominated and kept, never below 0.
     pub free: ResourceList,
     /// What is held beyond allocatable; only resources where that is more than 0.
     pub deficit: ResourceList,
@@ -58,9 +60,10 @@ impl Inventory {
         let levels =
             self.levels.iter().filter_map(|key| Some((key.clone(), spec.labels.get(key)?.clone()))).collect();
         Some(NodeView {
-            allocated: held(|sums| sums.held - sums.nominated),
+            allocated: held(|sums| sums.held - sums.nominated - sums.kept),
             foreign: held(|sums| sums.foreign),
             nominated: held(|sums| sums.nominated),
+            kept: held(|sums| sums.kept),
             reserved: self.most_reserved(id, book),
             free: list(&|kind| {
                 spec.allocatable

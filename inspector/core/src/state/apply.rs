@@ -52,20 +52,25 @@ impl State {
         if let Some(old) = &old {
             self.unlink_pod(old);
         }
+        let node = self.node_of(&pod);
         let pod = Arc::new(pod);
         self.link_pod(&pod);
         self.unbindable.remove(&uid);
         self.pods.insert(uid.clone(), pod.clone());
         self.book(&pod);
         self.regroup.insert(uid.clone());
-        if let Some(job) = self.job_of_pod.get(&uid) {
-            self.dirty.insert(*job);
+        if let Some(job) = self.job_of_pod.get(&uid).copied() {
+            if pod.phase.ended() && old.is_some_and(|old| !old.phase.ended()) {
+                self.note_loss(job, &pod, node);
+            }
+            self.dirty.insert(job);
         }
     }
 
     fn pod_gone(&mut self, uid: &Text) {
         let Some(pod) = self.pods.remove(uid) else { return };
         self.unlink_pod(&pod);
+        let node = self.node_of(&pod);
         self.inventory.release(uid);
         self.assumed.remove(uid);
         self.told.remove(uid);
@@ -73,6 +78,9 @@ impl State {
         self.regroup.remove(uid);
         self.set_membership(uid, None);
         if let Some(job) = self.job_of_pod.remove(uid) {
+            if !pod.phase.ended() {
+                self.note_loss(job, &pod, node);
+            }
             self.leave(job, &pod);
         }
     }
@@ -202,12 +210,13 @@ impl State {
 }
 
 /// When a bound Pod is planned to give back what it holds: what was written into it at the binding, else its
-/// own time limit.
+/// own time limit; and no later than the end of its grace period once it is being deleted.
 pub(super) fn planned_release(pod: &PodSpec) -> Option<i64> {
-    match &pod.record {
+    let planned = match &pod.record {
         Some(record) => record.planned_end,
         None => pod.active_deadline.and_then(|limit| pod.scheduled_at.map(|at| at.saturating_add(limit))),
-    }
+    };
+    [planned, pod.deletes_at].into_iter().flatten().min()
 }
 
 /// Pods that come with the node: an empty cluster has them too.

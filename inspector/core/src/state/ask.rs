@@ -27,7 +27,7 @@ pub struct CancelPlan {
 /// Something that is off.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// `Overcommitted`, `PartlyBound`, `RejectedByKubelet`, `Preempted`, `Invariant`.
+    /// `Overcommitted`, `PartlyBound`, `RejectedByKubelet`, `LostMember`, `Preempted`, `Invariant`.
     pub class: &'static str,
     /// `node/NAME` or `NAMESPACE/KIND/NAME`.
     pub object: String,
@@ -120,6 +120,14 @@ impl State {
     /// The job a Pod is a member of.
     pub fn job_of_pod(&self, uid: &str) -> Option<&Job> {
         self.job_of_pod.get(uid).and_then(|id| self.job(*id))
+    }
+
+    /// The job that a holder in the inventory belongs to: a Pod's, or the one that a place is kept for.
+    pub fn job_of_holder(&self, holder: &str) -> Option<&Job> {
+        self.job_of_pod(holder).or_else(|| {
+            let (_, hold) = self.inventory.holding(holder)?;
+            self.job(JobId(hold.job?))
+        })
     }
 
     /// Why the job does not start now; `None` for jobs that are not waiting for nodes.
@@ -229,7 +237,15 @@ impl State {
                 );
                 findings.push(Finding { class: "PartlyBound", object: object.clone(), text });
             }
-            if let Some(reason) = &job.lost_to {
+            if job.given_up > 0 {
+                let text = format!(
+                    "{} of {wanted} members were lost and not replaced within {} s, so their places are no longer \
+                     kept: recreate the Pods, or cancel the job",
+                    job.given_up, self.settings.lost_member_deadline
+                );
+                findings.push(Finding { class: "LostMember", object: object.clone(), text });
+            }
+            if let Some(reason) = job.disruption() {
                 let text =
                     format!("members were taken by {reason}: use nodes of its own or a higher priority");
                 findings.push(Finding { class: "Preempted", object: object.clone(), text });

@@ -6,6 +6,7 @@ use crate::event::{BindOutcome, Effect};
 use crate::inventory::{Hold, HoldKind};
 use crate::matcher::gang::Placement;
 use crate::model::{AllocationRecord, PodSpec, Text};
+use crate::state::owed::Losses;
 use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State, members};
 
 /// A member that was sent to a node and was not seen there yet.
@@ -30,7 +31,7 @@ impl State {
             job.started_at = Some(now);
             job.planned_end = job.end_when_started_at(now);
             job.waits_for.clear();
-            job.lost_unfinished = false;
+            job.losses = Losses::default();
         }
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         self.send(&job, pods, placement);

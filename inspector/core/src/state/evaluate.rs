@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::model::{OwnerDetail, PodSpec, Text};
 use crate::state::grouping::{GroupKey, Membership, Size, watched};
 use crate::state::members::Roster;
+use crate::state::owed::Losses;
 use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State};
 
 impl State {
@@ -95,12 +96,10 @@ impl State {
     fn evaluate(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         let roster = self.roster(&job);
-        let none_left = roster.live == 0 && job.started_at.is_some();
-        let vacated = roster.members.bound == 0 && roster.in_flight == 0;
-        // Nobody runs any more and all are there again: that is the gang's start, whole or not at all.
-        let wanted = roster.members.wanted.unwrap_or(0) as usize;
-        let again = wanted > 0 && roster.waiting.len() >= wanted;
-        let started = none_left || !vacated || (roster.continuing && !again);
+        // A gang of which nobody is assigned any more starts again, whole or not at all.
+        let started = roster.assigned > 0 || roster.in_flight > 0 || !roster.on_lost_nodes.is_empty();
+        self.keep_places(id, &roster);
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
         let request = if started { None } else { Self::first_request(&roster).map(Arc::new) };
         let (state, reason) = self.decide(&job, &roster, started);
         let changed_request =
@@ -125,7 +124,7 @@ impl State {
         if started {
             job.checked = Some(graph);
         }
-        if !started {
+        if !started && state != JobState::Running {
             job.started_at = None;
         } else if job.started_at.is_none() {
             job.started_at = Some(now);
@@ -134,12 +133,10 @@ impl State {
             // What its owner still needs is nothing; what there was tells more.
             job.members.wanted = job.members.wanted.max(Some(job.members.ended));
         }
-        job.degraded = state == JobState::Running
-            && !vacated
-            && roster
-                .members
-                .wanted
-                .is_some_and(|wanted| roster.assigned + roster.in_flight + roster.succeeded < wanted);
+        job.degraded = state == JobState::Running && started && roster.missing() > 0;
+        if started && roster.missing() == 0 && roster.owed > 0 {
+            job.losses = Losses::default();
+        }
         self.settle(id, state, reason, changed_request);
         // One that stood before others, or was promised nodes, no longer does.
         self.pass.wanted |= was_queued && !started && !self.is_queued(id);
@@ -167,11 +164,12 @@ impl State {
             };
         }
         let owner_deleting = owner.is_some_and(|owner| owner.deleting);
-        if roster.deleting == roster.live || (owner_deleting && started) {
+        let members_go = roster.deleting > 0 && roster.waiting.is_empty() && !started;
+        if roster.deleting == roster.live || members_go || (owner_deleting && started) {
             let text = match &roster.disruption {
                 Some(why) => disrupted(why),
                 None => {
-                    format!("{} Pods are ending and hold what they hold until they are gone", roster.live)
+                    format!("{} Pods are ending and hold what they hold until they are gone", roster.deleting)
                 }
             };
             return (JobState::Releasing, reason(ReasonClass::Held, text));
@@ -187,7 +185,7 @@ impl State {
             };
             return (state, reason(*class, text.clone()));
         }
-        let wanted = roster.members.wanted.unwrap_or(u32::MAX);
+        let wanted = roster.start_size().unwrap_or(u32::MAX);
         if roster.members.seen < wanted {
             let seen = roster.members.seen;
             return (
@@ -215,16 +213,39 @@ impl State {
     /// No member is left that could run.
     fn without_members(job: &Job, roster: &Roster, owner_lives: bool) -> (JobState, Option<Reason>) {
         let reason = |text: String| Some(Reason { class: ReasonClass::Held, text, details: Vec::new() });
-        if owner_lives && job.object.as_ref().is_some_and(|object| &*object.kind != "Pod") {
-            let wanted = roster.members.wanted.unwrap_or(0);
-            let state = if job.started_at.is_some() { JobState::Running } else { JobState::Gathering };
-            let text = match roster.members.ended {
+        let alone = job.object.as_ref().is_some_and(|object| &*object.kind == "Pod");
+        let goes_on = owner_lives || (!roster.source.going && roster.creatable.is_some_and(|left| left > 0));
+        if goes_on && !alone {
+            if roster.source.suspended {
+                let text = "its Job is suspended: it holds nothing, and starts again when it is resumed";
+                return (JobState::Suspended, reason(text.to_owned()));
+            }
+            let wanted = roster.start_size().unwrap_or(0);
+            let ended = roster.members.ended;
+            // Between the last success and what its controller makes of it nothing has gone wrong.
+            let done = ended > 0 && roster.succeeded == ended && job.state == JobState::Running;
+            let state = if done { JobState::Running } else { JobState::Gathering };
+            let text = match ended {
                 0 => format!("0 of {wanted} members are there"),
-                ended => format!("its {ended} Pods have ended: its controller ends it, or makes new ones"),
+                ended => {
+                    format!(
+                        "its {ended} Pods have ended: waiting for the controller to finish or recreate them"
+                    )
+                }
             };
             return (state, Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() }));
         }
-        if let Some(why) = job.lost_to.as_ref().or(roster.disruption.as_ref()) {
+        // What happened last decides; of a Pod that an engine never saw alive the object tells.
+        let nothing_seen = job.losses == Losses::default();
+        let deleted = job.losses.deleted.or((nothing_seen && roster.deleted_ended).then_some(0));
+        let disruption = match &job.losses.disrupted {
+            Some((at, why)) => Some((*at, why)),
+            None => roster.disruption.as_ref().filter(|_| nothing_seen).map(|why| (0, why)),
+        };
+        if let Some((at, why)) = disruption
+            && job.cancelled_by.is_none()
+            && deleted.is_none_or(|deleted| deleted <= at)
+        {
             return (JobState::Failed, reason(disrupted(why)));
         }
         if let Some(why) = &roster.rejected {
@@ -233,7 +254,7 @@ impl State {
                 Some(Reason { class: ReasonClass::BindFailed, text: why.clone(), details: Vec::new() }),
             );
         }
-        if job.cancelled_by.is_some() || roster.members.ended == 0 || job.lost_unfinished {
+        if job.cancelled_by.is_some() || roster.members.ended == 0 || deleted.is_some() {
             return (
                 JobState::Cancelled,
                 reason(match &job.cancelled_by {
@@ -264,10 +285,8 @@ impl State {
                     format!("PodGroup {} is gone: its Pods run on, and nobody joins them", job.key.name);
                 return Some(Reason { class, text, details: Vec::new() });
             }
-            return job
-                .reason
-                .clone()
-                .filter(|reason| reason.class == ReasonClass::BindFailed && roster.in_flight > 0);
+            let failing = |reason: &Reason| reason.class == ReasonClass::BindFailed && roster.in_flight > 0;
+            return job.reason.clone().filter(failing).or_else(|| why_degraded(job, roster));
         }
         if let Some((class, text)) = &roster.problem {
             return Some(Reason { class: *class, text: text.clone(), details: Vec::new() });
@@ -329,11 +348,37 @@ impl State {
     }
 }
 
+/// What is missing of a started gang whose members are all assigned, and what is done about it.
+fn why_degraded(job: &Job, roster: &Roster) -> Option<Reason> {
+    let missing = roster.missing();
+    if missing == 0 {
+        return None;
+    }
+    let mut kept: Vec<&str> = job.lost.iter().filter_map(|lost| lost.kept_on.as_deref()).collect();
+    kept.sort_unstable();
+    kept.dedup();
+    let text = format!("{missing} of {} members missing", roster.owed);
+    let text = match (kept.as_slice(), job.lost.is_empty()) {
+        ([], false) => format!("{text}: no node has room for a replacement yet"),
+        ([], true) if roster.leaving_in_place > 0 => {
+            format!("{text}: waiting for the terminating Pods to be replaced")
+        }
+        ([], true) if job.given_up > 0 => format!("{text}: no replacement came in time, so no place is kept"),
+        ([], true) if roster.source.recreates => format!("{text}: no place is kept"),
+        ([], true) => format!("{text}: nothing recreates Pods without a controller, so no place is kept"),
+        ([node], _) => format!("{text}: room for the replacement is kept on {node}"),
+        ([node, ..], _) => {
+            format!("{text}: room for replacements is kept on {node} and {} more nodes", kept.len() - 1)
+        }
+    };
+    Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() })
+}
+
 /// A started gang lets members in one by one as soon as those assigned and waiting reach its minimum.
 pub(super) fn may_join(roster: &Roster) -> bool {
     let waiting = u32::try_from(roster.waiting.len()).unwrap_or(u32::MAX);
     let there = roster.assigned.saturating_add(roster.in_flight).saturating_add(waiting);
-    roster.members.wanted.is_some() && there >= roster.join_min
+    roster.members.wanted.is_some() && there >= roster.owed
 }
 
 fn disrupted(why: &str) -> String {

@@ -218,8 +218,9 @@ impl State {
     pub(super) fn owner_needs(&self, owner: &Text) -> Result<u32, String> {
         let Some(owner) = self.owners.get(owner) else { return Err("its owner is gone".to_owned()) };
         let count = match &owner.detail {
-            OwnerDetail::Job { parallelism, completions, succeeded, gang, .. } => {
-                let left = completions.map_or(i64::MAX, |all| all.saturating_sub(*succeeded).max(0));
+            OwnerDetail::Job { parallelism, completions, succeeded, failed_indexes, gang, .. } => {
+                let over = succeeded.saturating_add(*failed_indexes);
+                let left = completions.map_or(i64::MAX, |all| all.saturating_sub(over).max(0));
                 let wanted = gang.flatten().unwrap_or(*parallelism).min(*parallelism);
                 wanted.min(left)
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::model::{ObjectRef, Text};
 use crate::request::Request;
 use crate::resources::ResourceList;
+use crate::state::owed::{Losses, LostMember};
 
 /// Number of a job within one engine's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +47,8 @@ pub enum JobState {
     Unsatisfiable,
     Binding,
     Running,
+    /// Its owner is suspended: it holds nothing, and starts anew when it is resumed.
+    Suspended,
     /// All its Pods are terminating and still hold what they hold.
     Releasing,
     Completed,
@@ -63,6 +66,7 @@ impl JobState {
             Self::Unsatisfiable => "Unsatisfiable",
             Self::Binding => "Binding",
             Self::Running => "Running",
+            Self::Suspended => "Suspended",
             Self::Releasing => "Releasing",
             Self::Completed => "Completed",
             Self::Failed => "Failed",
@@ -77,7 +81,10 @@ impl JobState {
 
     /// Not started yet.
     pub fn waiting(self) -> bool {
-        matches!(self, Self::Gathering | Self::Pending | Self::Reserved | Self::Unsatisfiable)
+        matches!(
+            self,
+            Self::Gathering | Self::Pending | Self::Reserved | Self::Unsatisfiable | Self::Suspended
+        )
     }
 }
 
@@ -180,7 +187,7 @@ pub struct Job {
     pub duration: Option<i64>,
     pub state: JobState,
     pub state_since: i64,
-    /// A member was lost after the start and its place is kept.
+    /// Fewer members are assigned than it is owed.
     pub degraded: bool,
     pub members: Members,
     /// Uids of the Pods, ended ones included while their objects are there.
@@ -201,10 +208,13 @@ pub struct Job {
     pub killed_at: Option<i64>,
     /// Who asked for its end.
     pub cancelled_by: Option<Text>,
-    /// The last disruption that took a member (reason of its DisruptionTarget condition).
-    pub lost_to: Option<Text>,
-    /// A member was deleted before it had ended.
-    pub lost_unfinished: bool,
+    /// Members that it lost after its start and for which a place is kept; oldest first.
+    pub lost: Vec<LostMember>,
+    /// Of the members that are missing, those whose places were kept too long and given up.
+    pub given_up: u32,
+    /// Counts the places that were ever kept for it.
+    pub(super) places: u32,
+    pub(super) losses: Losses,
     /// The generation of the graph for which it was last found satisfiable or not.
     pub checked: Option<u64>,
     /// Oldest first; bounded.
@@ -214,6 +224,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// The disruption that took members since it was last whole (reason of their DisruptionTarget condition).
+    pub fn disruption(&self) -> Option<&Text> {
+        self.losses.disrupted.as_ref().map(|(_, reason)| reason)
+    }
+
     /// When it is planned to end if it starts at `start`: after its duration, or when its Kubernetes Job's own limit
     /// ends it. A limit that has run out already plans nothing: it is about to end the job.
     pub(super) fn end_when_started_at(&self, start: i64) -> Option<i64> {

@@ -10,6 +10,7 @@ use crate::inventory::Hold;
 use crate::model::{Marks, PodSpec, Text};
 use crate::resources::ResourceList;
 use crate::state::grouping::{GroupKey, Membership};
+use crate::state::owed::Losses;
 use crate::state::{
     HistoryEntry, Job, JobId, JobKey, JobState, Members, OrderKey, Reason, ReasonClass, State, marks,
 };
@@ -23,14 +24,14 @@ const MOMENT: i64 = 1;
 /// any state; an ended one never leaves.
 pub(super) fn may_follow(from: JobState, to: JobState) -> bool {
     use JobState::{
-        Binding, Cancelled, Completed, Failed, Gathering, Pending, Releasing, Reserved, Running,
+        Binding, Cancelled, Completed, Failed, Gathering, Pending, Releasing, Reserved, Running, Suspended,
         Unsatisfiable,
     };
     match from {
-        Gathering | Pending | Reserved | Unsatisfiable => true,
-        Binding => matches!(to, Running | Releasing | Completed | Failed | Cancelled | Pending | Gathering),
-        Running => matches!(to, Binding | Releasing | Completed | Failed | Cancelled | Gathering | Pending),
-        Releasing => matches!(to, Completed | Failed | Cancelled | Running | Gathering | Pending | Binding),
+        Gathering | Pending | Reserved | Unsatisfiable | Suspended => true,
+        Binding => !matches!(to, Reserved | Unsatisfiable),
+        Running => !matches!(to, Reserved | Unsatisfiable),
+        Releasing => !matches!(to, Reserved | Unsatisfiable),
         Completed | Failed | Cancelled => false,
     }
 }
@@ -67,8 +68,10 @@ impl State {
             warnings: Vec::new(),
             killed_at: None,
             cancelled_by: None,
-            lost_to: None,
-            lost_unfinished: false,
+            lost: Vec::new(),
+            given_up: 0,
+            places: 0,
+            losses: Losses::default(),
             checked: None,
             history: Vector::new(),
             labels: Marks::new(),
@@ -117,12 +120,6 @@ impl State {
             return;
         }
         job.pods.remove(&pod.uid);
-        if !pod.phase.ended() {
-            job.lost_unfinished = true;
-            if pod.disruption.is_some() {
-                job.lost_to.clone_from(&pod.disruption);
-            }
-        }
         self.dirty.insert(id);
     }
 
@@ -185,6 +182,7 @@ impl State {
             self.active.remove(&job.group);
         }
         self.incomplete.remove(&job.id);
+        self.drop_places(job.id);
         self.ended.insert((self.now, job.id));
     }
 

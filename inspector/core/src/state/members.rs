@@ -5,11 +5,22 @@ use std::sync::Arc;
 
 use crate::duration;
 use crate::inventory::natural_order;
-use crate::model::{Marks, OwnerDetail, PodSpec, Text};
+use crate::model::{Marks, OwnerDetail, OwnerSpec, PodSpec, Text};
 use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
-use crate::state::grouping::{Membership, Size};
+use crate::state::grouping::{Membership, Size, watched};
 use crate::state::{Job, Members, ReasonClass, State, marks};
+
+/// What members come from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Source {
+    /// Somebody makes members anew: a controller, or whoever made the PodGroup.
+    pub recreates: bool,
+    /// The owner or the PodGroup is being deleted, or gone.
+    pub going: bool,
+    /// The owner is suspended.
+    pub suspended: bool,
+}
 
 /// Everything that follows from the members as they are now.
 pub(super) struct Roster {
@@ -27,11 +38,20 @@ pub(super) struct Roster {
     pub live: u32,
     pub deleting: u32,
     pub succeeded: u32,
+    pub failed: u32,
     /// A controller goes on with members after others of its have run: retries and later completions.
     pub continuing: bool,
-    /// What has to be there, assigned or waiting, before a started gang lets more members in.
-    pub join_min: u32,
-    pub failed: u32,
+    /// How many members the controllers can still create, those that are there included; none where nobody knows.
+    pub creatable: Option<u32>,
+    /// How many members it is to have once it has started: its minimum, or what can still be created of it.
+    pub owed: u32,
+    /// Being deleted, and holding until then what its replacement will get.
+    pub leaving_in_place: u32,
+    /// Bound where its replacement can't go: to nodes that are gone, or being deleted from nodes that take no work.
+    pub displaced: Vec<Arc<PodSpec>>,
+    /// An assigned member, the first by name.
+    pub sibling: Option<Arc<PodSpec>>,
+    pub source: Source,
     /// What keeps the job from starting, whatever is free.
     pub problem: Option<(ReasonClass, String)>,
     pub duration: Option<i64>,
@@ -43,15 +63,35 @@ pub(super) struct Roster {
     /// When the job's own time limit, where it has one, ends it.
     pub killed_at: Option<i64>,
     pub disruption: Option<Text>,
+    /// A member was being deleted when it ended.
+    pub deleted_ended: bool,
     pub rejected: Option<String>,
 }
 
 impl Roster {
-    /// The members of whom a first start takes as many as fit; none where there are fewer than are wanted.
+    /// The members of whom a first start takes as many as fit; none where there are fewer than have to start together.
     pub(super) fn starters(&self) -> Option<&[Arc<PodSpec>]> {
-        let wanted = self.members.wanted? as usize;
-        let there = if wanted == 0 { 0 } else { self.waiting.len() };
-        self.waiting.get(..there.max(wanted))
+        let size = self.start_size()? as usize;
+        let there = if size == 0 { 0 } else { self.waiting.len() };
+        self.waiting.get(..there.max(size))
+    }
+
+    /// How many members have to start together: what is owed to a gang that goes on after some have ended.
+    pub(super) fn start_size(&self) -> Option<u32> {
+        let wanted = self.members.wanted?;
+        // One that comes after all that were wanted have ended well is on its own.
+        Some(if self.continuing { self.owed.max(1) } else { wanted })
+    }
+
+    /// Of the members that a started gang is owed, those that are neither assigned nor on their way.
+    pub(super) fn missing(&self) -> u32 {
+        self.owed.saturating_sub(self.assigned.saturating_add(self.in_flight))
+    }
+
+    /// Whether places are kept for the members that are missing.
+    pub(super) fn replaceable(&self) -> bool {
+        let Source { recreates, going, suspended } = self.source;
+        recreates && !going && !suspended && self.assigned.saturating_add(self.in_flight) > 0
     }
 }
 
@@ -72,9 +112,14 @@ impl State {
             live: 0,
             deleting: 0,
             succeeded: 0,
-            continuing: false,
-            join_min: u32::MAX,
             failed: 0,
+            continuing: false,
+            creatable: None,
+            owed: 0,
+            leaving_in_place: 0,
+            displaced: Vec::new(),
+            sibling: None,
+            source: Source::default(),
             problem: None,
             duration: None,
             priority: live().map(|pod| pod.priority).max().unwrap_or(job.priority),
@@ -83,6 +128,7 @@ impl State {
             level: None,
             killed_at: None,
             disruption: None,
+            deleted_ended: false,
             rejected: None,
         };
         for pod in &pods {
@@ -110,6 +156,7 @@ impl State {
         }
         if pod.phase.ended() {
             roster.members.ended += 1;
+            roster.deleted_ended |= pod.deleting && pod.disruption.is_none();
             if pod.phase == crate::model::Phase::Succeeded {
                 roster.succeeded += 1;
             } else {
@@ -137,8 +184,14 @@ impl State {
             roster.members.bound += 1;
             if self.ready && !self.inventory.has_node(node) {
                 roster.on_lost_nodes.push(node.clone());
+                roster.displaced.push(pod.clone());
+            } else if !pod.deleting {
+                roster.assigned += 1;
+                roster.sibling.get_or_insert_with(|| pod.clone());
+            } else if self.inventory.takes(node, &pod.constraint) {
+                roster.leaving_in_place += 1;
             } else {
-                roster.assigned += u32::from(!pod.deleting);
+                roster.displaced.push(pod.clone());
             }
             roster.members.running += u32::from(pod.phase == crate::model::Phase::Running);
         } else if self.assumed.contains_key(&pod.uid) {
@@ -215,23 +268,50 @@ impl State {
         }
     }
 
-    /// Whether the gang goes on after members ended, and how many it can still have: both follow from what the
-    /// API server holds, so that a restart says the same.
+    /// Whether the gang goes on after members ended, and what it is owed: both follow from what the API server holds,
+    /// so that a restart says the same.
     fn continuation(&self, job: &Job, pods: &[Arc<PodSpec>], roster: &mut Roster) {
-        let open = pods.iter().filter(|pod| !pod.phase.ended());
-        let live: BTreeSet<Option<&Text>> =
-            open.map(|pod| pod.controller.as_ref().map(|controller| &controller.uid)).collect();
-        let siblings = live.iter().flatten().filter_map(|uid| self.pods_of_owner.get(*uid)).flatten();
-        roster.continuing = siblings.filter_map(|uid| self.pods.get(uid)).any(|pod| {
-            let same = self.memberships.get(&pod.uid).is_some_and(|membership| membership.key == job.group);
-            same && pod.phase.ended() && pod.node.is_some()
-        });
-        let left = live.iter().try_fold(0_u32, |sum, controller| {
+        let mut controllers: BTreeSet<Option<&Text>> =
+            pods.iter().map(|pod| pod.controller.as_ref().map(|controller| &controller.uid)).collect();
+        if pods.is_empty() {
+            let owner = job.object.as_ref().filter(|object| self.owners.contains_key(&object.uid));
+            controllers.extend(owner.map(|object| Some(&object.uid)));
+        }
+        let ours = |pod: &&Arc<PodSpec>| {
+            self.memberships.get(&pod.uid).is_some_and(|membership| membership.key == job.group)
+        };
+        let siblings = controllers.iter().flatten().filter_map(|uid| self.pods_of_owner.get(*uid)).flatten();
+        let siblings = siblings.filter_map(|uid| self.pods.get(uid)).filter(ours);
+        let owners: Vec<&OwnerSpec> =
+            controllers.iter().flatten().filter_map(|uid| self.owners.get(*uid)).map(AsRef::as_ref).collect();
+        let progressed = |owner: &&OwnerSpec| matches!(owner.detail, OwnerDetail::Job { succeeded, failed_indexes, .. } if succeeded + failed_indexes > 0);
+        let alone = job.object.as_ref().is_some_and(|object| &*object.kind == "Pod");
+        roster.continuing = !alone
+            && (owners.iter().any(progressed)
+                || siblings.into_iter().any(|pod| pod.phase.ended() && pod.node.is_some()));
+        roster.creatable = controllers.iter().try_fold(0_u32, |sum, controller| {
             let left = self.owner_needs((*controller)?).ok()?;
             Some(sum.saturating_add(left))
         });
-        let wanted = roster.members.wanted.unwrap_or(u32::MAX);
-        roster.join_min = left.map_or(wanted, |left| left.min(wanted));
+        let bare_done = pods
+            .iter()
+            .filter(|pod| pod.controller.is_none() && pod.phase == crate::model::Phase::Succeeded)
+            .count();
+        let wanted = roster.members.wanted.unwrap_or(0);
+        let wanted = wanted.saturating_sub(u32::try_from(bare_done).unwrap_or(u32::MAX));
+        roster.owed = roster.creatable.map_or(wanted, |left| left.min(wanted));
+        let group = job.pods.iter().find_map(|pod| self.memberships.get(pod)?.group.as_ref());
+        let group = group.and_then(|uid| self.groups.get(uid));
+        roster.source.recreates = group.is_some() || controllers.iter().any(Option::is_some);
+        let orphan = |pod: &Arc<PodSpec>| {
+            let watched = pod.controller.as_ref().filter(|controller| watched(controller));
+            !pod.phase.ended() && watched.is_some_and(|controller| !self.owners.contains_key(&controller.uid))
+        };
+        roster.source.going = group.is_some_and(|group| group.deleting)
+            || owners.iter().any(|owner| owner.deleting)
+            || pods.iter().any(orphan);
+        roster.source.suspended =
+            owners.iter().any(|owner| matches!(owner.detail, OwnerDetail::Job { suspended: true, .. }));
     }
 
     /// Queue, priority, time limits and topology, from the Pods and the objects above them.
@@ -256,7 +336,7 @@ impl State {
             roster.level.clone_from(&group.topology);
             roster.created = group.created;
             roster.priority = group.priority.unwrap_or(roster.priority);
-            if group.deleting && job.started_at.is_none() {
+            if group.deleting {
                 let text = format!("PodGroup {} is being deleted: it starts nothing new", group.name);
                 roster.problem.get_or_insert((ReasonClass::GroupNotFound, text));
             }
@@ -304,10 +384,10 @@ impl State {
             return None;
         }
         let members = roster.starters()?;
-        let wanted = roster.members.wanted?;
+        let size = roster.start_size()?;
         Some(Request {
             shapes: shapes(members),
-            minimum: (members.len() > wanted as usize).then_some(wanted),
+            minimum: (members.len() > size as usize).then_some(size),
             level: roster.level.clone(),
             domain: None,
             duration: roster.duration,

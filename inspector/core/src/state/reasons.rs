@@ -31,7 +31,7 @@ impl Names for NamesFor<'_> {
     }
 
     fn holder(&self, key: &str) -> Option<String> {
-        if let Some(job) = self.state.job_of_pod(key) {
+        if let Some(job) = self.state.job_of_holder(key) {
             return self.show(job);
         }
         let pod = self.state.pod(key)?;

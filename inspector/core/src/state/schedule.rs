@@ -6,7 +6,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use crate::inventory::{Hold, natural_order};
-use crate::matcher::gang::{self, Placement};
+use crate::matcher::gang::{self, Placement, Slot};
 use crate::model::{PodSpec, Text};
 use crate::queue::{self, Carry, PassJob, PassResult, Refusal};
 use crate::request::Request;
@@ -85,7 +85,7 @@ impl State {
 
     /// Members of started jobs get nodes before any job that waits for its start.
     pub(super) fn complete_started(&mut self) {
-        if !self.pass_wanted() || self.incomplete.is_empty() {
+        if !self.pass_wanted() || (self.incomplete.is_empty() && self.owed.is_empty()) {
             return;
         }
         // What waiting jobs were promised must not keep them out; the pass that follows promises anew.
@@ -94,8 +94,7 @@ impl State {
             let Some(job) = self.jobs.get(&id).cloned() else { continue };
             let roster = self.roster(&job);
             let domain = roster.level.as_ref().and_then(|level| self.domain_of(&job, level));
-            let queue = self.settings.queues.iter().find(|queue| queue.name == job.queue);
-            let policy = queue.map(|queue| queue.node_policy).unwrap_or_default();
+            let policy = self.node_policy(&job);
             let request_for = |pods: &[Arc<PodSpec>], now: i64| Request {
                 shapes: members::shapes(pods),
                 // Whichever fits may come.
@@ -108,10 +107,21 @@ impl State {
             let mut failed = BTreeSet::new();
             for pod in &roster.waiting {
                 let request = request_for(std::slice::from_ref(pod), self.now);
+                if let Some(node) = request.shapes.first().and_then(|shape| self.take_place(id, shape)) {
+                    let slots = vec![Slot { shape: 0, node, count: 1 }];
+                    self.send(&job, std::slice::from_ref(pod), &Placement { slots, domain: None });
+                    continue;
+                }
                 // Members only take: what did not fit does not fit now either.
-                let fits = !failed.contains(&request);
-                let place = || gang::place_now(&self.inventory, &request, self.now, policy).ok();
-                if let Some(placement) = fits.then(place).flatten() {
+                let mut placement = None;
+                if !failed.contains(&request) {
+                    placement = gang::place_now(&self.inventory, &request, self.now, policy).ok();
+                    // It asks for something else than the member that was lost: what is kept is its own all the same.
+                    if placement.is_none() && self.open_places(id) {
+                        placement = gang::place_now(&self.inventory, &request, self.now, policy).ok();
+                    }
+                }
+                if let Some(placement) = placement {
                     self.send(&job, std::slice::from_ref(pod), &placement);
                 } else {
                     failed.insert(request);
@@ -132,10 +142,12 @@ impl State {
             self.dirty.insert(id);
         }
         self.evaluate_dirty();
+        self.secure_places();
+        self.evaluate_dirty();
     }
 
     /// The domain of a topology level that the job's bound members are in.
-    fn domain_of(&self, job: &Job, level: &Text) -> Option<Text> {
+    pub(super) fn domain_of(&self, job: &Job, level: &Text) -> Option<Text> {
         let node = job.pods.iter().find_map(|uid| {
             let assumed = self.assumed.get(uid).map(|assumed| assumed.node.clone());
             assumed.or_else(|| {
@@ -339,7 +351,8 @@ impl State {
     }
 
     pub(super) fn jobs_of<'a>(&self, pods: impl Iterator<Item = &'a Text>) -> Vec<JobId> {
-        let mut jobs: Vec<JobId> = pods.filter_map(|pod| self.job_of_pod.get(pod)).copied().collect();
+        let mut jobs: Vec<JobId> =
+            pods.filter_map(|holder| self.job_of_holder(holder)).map(|job| job.id).collect();
         jobs.sort_unstable();
         jobs.dedup();
         jobs.truncate(64);

@@ -41,6 +41,9 @@ pub fn job(job: &Job) -> Result<OwnerSpec, Unreadable> {
         parallelism: spec.and_then(|spec| spec.parallelism).map_or(1, i64::from),
         completions: spec.and_then(|spec| spec.completions).map(i64::from),
         succeeded: status.and_then(|status| status.succeeded).map_or(0, i64::from),
+        failed_indexes: indexes(
+            status.and_then(|status| status.failed_indexes.as_deref()).unwrap_or_default(),
+        ),
         active_deadline: spec.and_then(|spec| spec.active_deadline_seconds),
         start_time: seconds(status.and_then(|status| status.start_time.as_ref())),
         complete: holds("Complete").is_some(),
@@ -49,6 +52,17 @@ pub fn job(job: &Job) -> Result<OwnerSpec, Unreadable> {
         gang: policy.and_then(|policy| policy.gang.as_ref()).map(|gang| gang.min_count.map(i64::from)),
     };
     owner(&job.metadata, "batch/v1", "Job", detail)
+}
+
+/// How many indexes a list such as `1,3-5,7` names, as in `status.failedIndexes` of a Job; a part that can't be read
+/// counts as none.
+fn indexes(list: &str) -> i64 {
+    let count = |part: &str| -> Option<i64> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (i64, i64) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1).filter(|count| *count > 0)
+    };
+    list.split(',').filter_map(count).fold(0, i64::saturating_add)
 }
 
 /// A StatefulSet.
@@ -85,7 +99,7 @@ mod tests {
                 "fluxion.flux-framework.org/gang": "true", "kubectl.kubernetes.io/last-applied-configuration": "…"}},
             "spec": {"parallelism": 3, "completions": 6, "activeDeadlineSeconds": 60, "template": {},
                 "scheduling": {"schedulingPolicy": {"gang": {"minCount": 2}}}},
-            "status": {"succeeded": 1, "startTime": "2026-01-01T00:00:00Z", "conditions": [
+            "status": {"succeeded": 1, "failedIndexes": "0,2-3", "startTime": "2026-01-01T00:00:00Z", "conditions": [
                 {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]}
         }))
         .unwrap();
@@ -95,6 +109,7 @@ mod tests {
             parallelism: 3,
             completions: Some(6),
             succeeded: 1,
+            failed_indexes: 3,
             active_deadline: Some(60),
             start_time: Some(1_767_225_600),
             complete: false,

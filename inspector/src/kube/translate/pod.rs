@@ -23,6 +23,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
         scheduler_name: spec.scheduler_name.as_deref().unwrap_or("default-scheduler").into(),
         created: meta.created,
         deleting: meta.deleting,
+        deletes_at: meta.deletes_at,
         phase: phase(status.and_then(|status| status.phase.as_deref())),
         node: text(spec.node_name.as_deref()),
         nominated: text(status.and_then(|status| status.nominated_node_name.as_deref())),

@@ -107,6 +107,10 @@ impl Follow {
                 }
             }
             WatchEvent::Delete(object) => {
+                // Why it goes may stand only in its last state.
+                if let Ok(events) = translate(&object) {
+                    self.send(events);
+                }
                 let object = identity(&object);
                 known.gone(&object);
                 self.send(gone(&object));

@@ -65,7 +65,7 @@ impl Theme {
     pub(super) fn state(self, state: &str) -> Style {
         match state {
             "Running" | "Binding" => self.good(),
-            "Reserved" | "Gathering" | "Releasing" => self.warn(),
+            "Reserved" | "Gathering" | "Suspended" | "Releasing" => self.warn(),
             "Unsatisfiable" | "Failed" => self.bad(),
             "Completed" | "Cancelled" => self.dim(),
             _ => Style::new(),
