@@ -137,7 +137,7 @@ pub struct WhyNot {
     pub behind: Vec<u32>,
     /// Holders without a planned end, where no start can be planned.
     pub no_end: Vec<Arc<str>>,
-    /// Jobs with a reservation without an end, where no start can be planned.
+    /// Jobs that are about to hold, or are promised, something without an end, where no start can be planned.
     pub no_end_jobs: Vec<u32>,
 }
 

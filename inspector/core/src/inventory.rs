@@ -56,8 +56,6 @@ pub struct Inventory {
     columns: Columns,
     /// Node of each holder.
     holders: imbl::OrdMap<Arc<str>, NodeId>,
-    /// Planned ends that have a time, with whose they are.
-    ends: imbl::OrdSet<(i64, NodeId, Arc<str>)>,
     reservations: imbl::OrdMap<u32, Arc<Reservation>>,
     reserved: CowVec<Option<Arc<Reserved>>>,
     eligibility: eligibility::Sets,
@@ -66,7 +64,6 @@ pub struct Inventory {
     levels: Arc<Vec<Arc<str>>>,
     freed: u64,
     graph: u64,
-    outside: u64,
 }
 
 impl Inventory {
@@ -86,20 +83,9 @@ impl Inventory {
         self.graph
     }
 
-    /// Grows with every change that is not a placement of ours being held as planned: what the last pass computed
-    /// still stands while this number and all planned ends stand.
-    pub fn outside_generation(&self) -> u64 {
-        self.outside
-    }
-
     /// How many nodes exist.
     pub fn node_count(&self) -> usize {
         self.order.len()
-    }
-
-    /// The earliest planned end of a holder, if any has one (epoch seconds; may be in the past for an overrun).
-    pub fn next_end(&self) -> Option<i64> {
-        self.ends.get_min().map(|(until, ..)| *until)
     }
 
     pub(crate) fn order(&self) -> &[NodeId] {

@@ -27,7 +27,6 @@ impl Inventory {
         members.push((value.clone(), id));
         self.graph += 1;
         self.freed += 1;
-        self.outside += 1;
     }
 
     /// Labels that are shown as levels of each node.

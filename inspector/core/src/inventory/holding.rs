@@ -52,14 +52,11 @@ impl Inventory {
             if before == Some(id) && old.hold == hold {
                 return;
             }
-            // One of ours that is seen where it was put frees nothing and surprises nobody.
+            // One of ours that is seen where it was put frees nothing.
             let arrived = before == Some(id) && same_share(&old.hold, &hold);
             if !arrived {
                 self.freed += 1;
-                self.outside += 1;
             }
-        } else if hold.kind != HoldKind::Assumed {
-            self.outside += 1;
         }
         if let Some(at) = before {
             self.take_out(&holder, at);
@@ -74,9 +71,6 @@ impl Inventory {
             needs.sort_unstable_by_key(|(kind, _)| *kind);
             needs.into()
         };
-        if let Some(until) = hold.until {
-            self.ends.insert((until, id, holder.clone()));
-        }
         self.holders.insert(holder.clone(), id);
         let touched = needs.clone();
         if let Some(book) = self.book_mut(id) {
@@ -94,7 +88,6 @@ impl Inventory {
         self.take_out(holder, id);
         self.close_unless_used(id);
         self.freed += 1;
-        self.outside += 1;
         true
     }
 
@@ -155,9 +148,6 @@ impl Inventory {
     fn take_out(&mut self, holder: &str, id: NodeId) {
         self.holders.remove(holder);
         let Some(held) = self.book_mut(id).and_then(|book| book.remove(holder)) else { return };
-        if let Some(until) = held.hold.until {
-            self.ends.remove(&(until, id, Arc::from(holder)));
-        }
         self.refresh_all(id, &held.needs);
     }
 

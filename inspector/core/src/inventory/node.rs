@@ -96,6 +96,5 @@ impl Inventory {
         self.eligibility.update(id, facts.as_deref());
         self.graph += 1;
         self.freed += 1;
-        self.outside += 1;
     }
 }

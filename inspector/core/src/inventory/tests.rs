@@ -48,30 +48,60 @@ fn a_lost_device_is_a_deficit_and_never_frees() {
 fn holding_is_idempotent_and_moves() {
     let mut inventory = cluster(&[("a", "cpu=4"), ("b", "cpu=4")]);
     inventory.hold("p".into(), "a", hold("cpu=1", None));
-    let generations = (inventory.freed_generation(), inventory.outside_generation());
+    let freed = inventory.freed_generation();
     inventory.hold("p".into(), "a", hold("cpu=1", None));
-    assert_eq!(generations, (inventory.freed_generation(), inventory.outside_generation()));
+    assert_eq!(inventory.freed_generation(), freed);
     inventory.hold("p".into(), "b", hold("cpu=2", Some(50)));
     sound(&inventory);
     assert_eq!(inventory.node("a").unwrap().holders.len(), 0);
     assert_eq!(inventory.node("b").unwrap().allocated, list("cpu=2 pods=1"));
-    assert!(inventory.freed_generation() > generations.0);
+    assert!(inventory.freed_generation() > freed);
     assert!(inventory.retime("p", Some(70)));
-    assert_eq!(inventory.next_end(), Some(70));
+    assert_eq!(inventory.holding("p").unwrap().1.until, Some(70));
     assert!(!inventory.retime("q", None));
     sound(&inventory);
 }
 
 #[test]
-fn an_assumed_share_that_is_seen_bound_surprises_nobody() {
-    let mut inventory = cluster(&[("a", "cpu=4")]);
-    let outside = inventory.outside_generation();
+fn taking_frees_nothing_and_all_else_may() {
+    let mut inventory = cluster(&[("a", "cpu=4"), ("b", "cpu=4")]);
+    let freed = inventory.freed_generation();
     let assumed = Hold { kind: HoldKind::Assumed, ..hold("cpu=1", Some(9)) };
     inventory.hold("p".into(), "a", assumed.clone());
-    inventory.hold("p".into(), "a", Hold { kind: HoldKind::Bound, from: 3, ..assumed });
-    assert_eq!(inventory.outside_generation(), outside);
+    let bound = Hold { kind: HoldKind::Bound, from: 3, ..assumed };
+    inventory.hold("p".into(), "a", bound.clone());
     inventory.hold("q".into(), "a", hold("cpu=1", None));
-    assert!(inventory.outside_generation() > outside);
+    assert!(!inventory.release("r"));
+    inventory.remove_node("c");
+    inventory.set_node(node("a", "cpu=4"));
+    assert_eq!(inventory.freed_generation(), freed);
+    let smaller = Hold { needs: hold("cpu=0", None).needs, ..bound.clone() };
+    let ports = Hold { ports: Arc::new([tcp("", 80)]), ..bound.clone() };
+    let changes: [(&str, Hold); 6] = [
+        ("a", smaller),
+        ("a", bound.clone()),
+        ("a", ports),
+        ("a", Hold { until: Some(8), ..bound.clone() }),
+        ("a", Hold { permanent: true, until: Some(8), ..bound.clone() }),
+        ("b", Hold { permanent: true, until: Some(8), ..bound }),
+    ];
+    for (on, share) in changes {
+        let before = (inventory.freed_generation(), inventory.graph_generation());
+        inventory.hold("p".into(), on, share.clone());
+        let after = (inventory.freed_generation(), inventory.graph_generation());
+        assert_eq!(after, (before.0 + 1, before.1), "{share:?}");
+    }
+    let before = inventory.freed_generation();
+    assert!(inventory.retime("p", Some(8)));
+    assert_eq!(inventory.freed_generation(), before, "it had that end");
+    assert!(inventory.retime("p", None) && inventory.release("p"));
+    assert_eq!(inventory.freed_generation(), before + 2);
+    let graph = inventory.graph_generation();
+    inventory.set_node(node("c", "cpu=1"));
+    inventory.set_node(node("c", "cpu=2"));
+    inventory.join(&"rack".into(), &"r1".into(), "c");
+    inventory.remove_node("c");
+    assert_eq!((inventory.freed_generation(), inventory.graph_generation()), (before + 6, graph + 4));
 }
 
 #[test]

@@ -150,13 +150,6 @@ impl Inventory {
                     .push(format!("node {name}: the numbers of {} are out of date", self.columns.name(kind)));
             }
         }
-        let ends =
-            book.holds.iter().filter_map(|(holder, held)| Some((held.hold.until?, id, holder.clone())));
-        for end in ends {
-            if !self.ends.contains(&end) {
-                wrong.push(format!("node {name}: the planned end of {} is not known", end.2));
-            }
-        }
         wrong
     }
 }

@@ -76,7 +76,7 @@ pub struct Failure {
     pub behind: Vec<u32>,
     /// Holders without a planned end that stand in the way (at most 16), where no start can be planned.
     pub no_end: Vec<Arc<str>>,
-    /// Jobs with a reservation without an end that stands in the way (at most 16).
+    /// Jobs that are about to hold, or are promised, something without an end that stands in the way (at most 16).
     pub no_end_jobs: Vec<u32>,
 }
 

@@ -26,8 +26,8 @@ pub(super) struct Known {
     pub(super) no_estimate: Option<Failure>,
     /// It would not start even if nothing were promised to others.
     pub(super) busy: bool,
-    /// No start could be planned for it even if nothing were promised to others, and why.
-    pub(super) hopeless: Option<Failure>,
+    /// No start could be planned for it even if nothing were promised to others.
+    pub(super) hopeless: bool,
 }
 
 /// What is known, by request; valid for one state of what was freed.
@@ -45,12 +45,7 @@ impl Memory {
             *self = Self { freed, ..Self::default() };
         }
         for known in &mut self.known {
-            *known = Known {
-                busy: known.busy,
-                no_estimate: known.hopeless.clone(),
-                hopeless: known.hopeless.take(),
-                ..Known::default()
-            };
+            *known = Known { busy: known.busy, hopeless: known.hopeless, ..Known::default() };
         }
     }
 

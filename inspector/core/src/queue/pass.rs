@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::known::Memory;
 use super::{QueueConfig, QueuePolicy};
 use crate::inventory::{Hold, HoldKind, Inventory};
-use crate::matcher::gang::{Failure, Placement, Planned, Work, first_start, try_now};
+use crate::matcher::gang::{Failure, Placement, Plan, Planned, Work, first_start, in_the_way, try_now};
 use crate::request::Request;
 
 /// A job that waits.
@@ -36,7 +36,7 @@ pub enum Refusal {
     NoEstimate {
         /// Holders without a planned end that stand in the way.
         holders: Vec<Arc<str>>,
-        /// Jobs with a reservation without an end that stands in the way.
+        /// Jobs that are about to hold, or are promised, something without an end that stands in the way.
         jobs: Vec<u32>,
     },
 }
@@ -215,14 +215,17 @@ fn plan(
     if let Some(failure) = &known.no_estimate {
         return Err(failure.clone());
     }
-    let outcome = first_start(books, request, (now, known.not_before), config.node_policy, work);
+    let outcome = if known.hopeless {
+        // Who stands in the way may be others by now.
+        Err(in_the_way(&Plan::new(books, request, config.node_policy), now))
+    } else {
+        first_start(books, request, (now, known.not_before), config.node_policy, work)
+    };
     match &outcome {
         Ok(planned) => known.not_before = planned.start,
         Err(failure) => {
             known.no_estimate = Some(failure.clone());
-            if books.reservations().next().is_none() {
-                known.hopeless.clone_from(&known.no_estimate);
-            }
+            known.hopeless |= books.reservations().next().is_none();
         }
     }
     outcome

@@ -148,4 +148,6 @@ fn slices_decide_what_one_pass_decides() {
     }
 }
 
+mod incremental;
 mod random;
+mod work;

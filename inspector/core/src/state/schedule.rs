@@ -309,7 +309,9 @@ impl State {
             Refusal::Busy => self.busy(&job, explained, texts),
             Refusal::NoEstimate { holders, jobs } => {
                 waits_for = self.jobs_of(holders.iter());
-                waits_for.extend(jobs.into_iter().map(JobId));
+                let others = jobs.into_iter().map(JobId).filter(|job| !waits_for.contains(job));
+                let others: Vec<JobId> = others.collect();
+                waits_for.extend(others);
                 let mut reason = self.busy(&job, explained, texts);
                 let text = self.without_limit(&job, &waits_for);
                 reason.text = format!("{}; no estimate: {text}", reason.text);

@@ -5,7 +5,7 @@ use super::plan::Plan;
 use super::search::{Work, place};
 use super::sweep::Sweep;
 use super::{Failure, NodePolicy, Placement, Planned, try_now};
-use crate::inventory::Inventory;
+use crate::inventory::{HoldKind, Inventory};
 use crate::request::Request;
 
 /// Holders and jobs that are named as standing in the way, at most.
@@ -56,6 +56,14 @@ pub(super) fn promised_to(inventory: &Inventory, placement: &Placement) -> Vec<u
     jobs
 }
 
+impl Failure {
+    fn add_job(&mut self, job: u32) {
+        if self.no_end_jobs.len() < NAMED && !self.no_end_jobs.contains(&job) {
+            self.no_end_jobs.push(job);
+        }
+    }
+}
+
 /// Who has no planned end on nodes that would take more without them.
 pub(crate) fn in_the_way(plan: &Plan<'_>, now: i64) -> Failure {
     let inventory = plan.inventory;
@@ -74,14 +82,19 @@ pub(crate) fn in_the_way(plan: &Plan<'_>, now: i64) -> Failure {
         for (holder, held) in &book.holds {
             let hold = &held.hold;
             let uses = held.needs.iter().any(|(kind, _)| wants(*kind));
-            if hold.until.is_none() && !hold.permanent && uses && failure.no_end.len() < NAMED {
-                failure.no_end.push(holder.clone());
+            if hold.until.is_some() || hold.permanent || !uses {
+                continue;
+            }
+            // What starts in the same pass has no holder that anybody else knows.
+            match hold.job.filter(|_| hold.kind == HoldKind::Assumed) {
+                Some(job) => failure.add_job(job),
+                None if failure.no_end.len() < NAMED => failure.no_end.push(holder.clone()),
+                None => {}
             }
         }
         for reservation in inventory.reserved_on(id) {
-            let named = failure.no_end_jobs.contains(&reservation.job);
-            if reservation.end == i64::MAX && !named && failure.no_end_jobs.len() < NAMED {
-                failure.no_end_jobs.push(reservation.job);
+            if reservation.end == i64::MAX {
+                failure.add_job(reservation.job);
             }
         }
         if failure.no_end.len() == NAMED {
