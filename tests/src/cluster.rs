@@ -7,7 +7,7 @@ mod options;
 mod pki;
 mod ports;
 pub(crate) mod process;
-mod watchdog;
+pub(crate) mod watchdog;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

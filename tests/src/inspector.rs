@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use fluxion_api::client::{Client, Direct};
+use fluxion_api::client::Client;
 use fluxion_api::server_file::ServerFile;
-use fluxion_api::{FluxionJob, FluxionNode, JobRef};
+use fluxion_api::{FluxionJob, FluxionNode};
 use serde_json::{Value, json};
 
 use crate::apply::{Applier, documents};
@@ -15,12 +15,11 @@ use crate::cluster::process::Process;
 use crate::cluster::{Access, Cluster};
 use crate::plugin::Plugin;
 use crate::programs::{self, Program};
+use crate::server::Server;
 use crate::wait;
 
 /// How long it may take from the start until it is ready; after a kill it waits for its own old Lease.
 const STARTUP: Duration = Duration::from_mins(1);
-/// How long one answer may take.
-const ANSWER: Duration = Duration::from_secs(10);
 /// One that was killed and comes back goes on at once; long enough not to be lost on a busy machine.
 const LEASE_SECONDS: &str = "15";
 
@@ -185,37 +184,30 @@ impl Inspector {
         }
     }
 
+    /// Where it is reached now; a restart changes that.
+    pub fn server(&self) -> Server {
+        Server::new(&self.server, &self.token_file)
+    }
+
     /// A client of its API, as administrator.
     pub fn client(&self) -> Result<Client> {
-        Ok(Client::new(Direct::new(&self.server.url, Some(self.server.token.clone()), None)?, ANSWER))
+        self.server().client()
     }
 
     /// A job by its name as users write it, e.g. `job/lammps`.
     pub async fn job(&self, namespace: &str, job: &str) -> Result<FluxionJob> {
-        let name = object_name(job)?;
-        self.client()?
-            .object(Some(namespace), &name)
-            .await
-            .with_context(|| format!("asking for {namespace}/{job}"))
+        self.server().job(namespace, job).await
     }
 
     /// A node's books.
     pub async fn node(&self, name: &str) -> Result<FluxionNode> {
-        self.client()?.object(None, name).await.with_context(|| format!("asking for node {name}"))
+        self.server().node(name).await
     }
 
     /// The plugin, asking this inspector; what it deletes it deletes with the rights of `kubeconfig`.
     pub fn plugin(&self, kubeconfig: &Path) -> Result<Plugin> {
-        let program = programs::path(Program::Plugin)?;
-        Ok(Plugin::new(program, &self.server.url, &self.token_file, kubeconfig))
+        self.server().plugin(kubeconfig)
     }
-}
-
-/// `job/lammps` as the object is called: `job.lammps`.
-pub fn object_name(job: &str) -> Result<String> {
-    let parsed: JobRef = job.parse()?;
-    let kind = parsed.kind.with_context(|| format!("'{job}' names no kind"))?;
-    Ok(format!("{kind}.{}", parsed.name))
 }
 
 /// Applies the role of the chart and takes a token of its ServiceAccount.
@@ -310,13 +302,6 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn jobs_are_called_by_kind_and_name() {
-        assert_eq!(object_name("job/lammps").unwrap(), "job.lammps");
-        assert_eq!(object_name("team/podgroup/train").unwrap(), "podgroup.train");
-        assert!(object_name("lammps").is_err());
-    }
 
     #[test]
     fn the_account_is_found_among_the_objects() {

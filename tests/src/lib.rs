@@ -16,7 +16,9 @@ pub mod manifests;
 pub mod nodes;
 pub mod plugin;
 pub mod programs;
+pub mod server;
 pub mod stage;
+pub mod standalone;
 pub mod tools;
 pub mod wait;
 

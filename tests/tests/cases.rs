@@ -1,62 +1,78 @@
-//! Plays the cases that lie beside the project, where they do. Arguments name cases; without any, all are played.
+//! Plays the cases that lie beside the project on real control planes, where they do. Arguments name cases;
+//! without any, all are played.
 //!
 //! Not a test of the usual form: the table is to be seen whether it passes or not.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use fluxion_tests::cases::{self, Report, Verdict};
+use fluxion_tests::cases::{self, Case, Report, Verdict};
 use fluxion_tests::{Cluster, Options};
 
-/// Checks that are not counted when they fail: the case, how the check begins, and why.
-const EXCEPTIONS: [(&str, &str, &str); 2] = [
-    ("cancel-job-and-again", "cancel in step 4", "who would start next is not said by a dry run yet"),
-    (
-        "time-limits",
-        "job job/j-max",
-        "kube-controller-manager itself overflows on this limit: it fails the Job at once, before it has a Pod",
-    ),
-];
+/// Control planes side by side: cases mostly wait, so that two of them find a core each.
+const LANES: usize = 2;
 
 fn main() -> Result<ExitCode> {
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let folder = cases::folder();
-    if !folder.is_dir() {
-        println!("NO CASES at {}: 0 passed, 0 failed, all skipped", folder.display());
+    let (files, folders) = (cases::folder(), cases::folders());
+    let mut small = Vec::new();
+    let mut large = Vec::new();
+    for (path, name) in [(&files, "cases"), (&folders, "cases that are folders")] {
+        if !path.is_dir() {
+            println!("{}", cases::ignored(name, path));
+        }
+    }
+    if files.is_dir() {
+        small = cases::load(&files)?;
+    }
+    if folders.is_dir() {
+        large = cases::load_folders(&folders)?.into_iter().map(|folder| folder.case).collect();
+    }
+    small.retain(|case| cases::chosen(&case.name));
+    large.retain(|case| cases::chosen(&case.name));
+    let count = small.len() + large.len();
+    if count == 0 {
         return Ok(ExitCode::SUCCESS);
     }
-    let all = cases::load(&folder)?;
-    let chosen: Vec<_> = all
-        .iter()
-        .filter(|case| wanted.is_empty() || wanted.iter().any(|name| case.name.contains(name)))
-        .collect();
+    // The longest first, so that none is left alone at the end.
+    small.sort_by_key(|case| std::cmp::Reverse(case.seconds()));
+    let queue = Mutex::new(VecDeque::from(small));
+    let reports = Mutex::new(BTreeMap::new());
     let runtime = tokio::runtime::Runtime::new()?;
-    let report = runtime.block_on(async {
-        let cluster = Cluster::start(Options::default()).await?;
-        let mut report = Report::default();
-        for case in &chosen {
-            eprintln!("playing {}", case.name);
-            if let Err(error) = cases::play(&cluster, case, &mut report).await {
-                report.add(&case.name, "it can be played", Verdict::Failed(format!("{error:#}")));
-            }
-        }
-        anyhow::Ok(report)
+    runtime.block_on(async {
+        let lanes = (0..LANES.min(count)).map(|_| lane(Options::default(), &queue, &reports));
+        futures::future::try_join_all(lanes).await?;
+        // Those that need a kind of their own, or kubelets that end Pods at their deadline.
+        let queue = Mutex::new(VecDeque::from(large));
+        lane(Options::default().with_deadlines().with_pod_group_crd(), &queue, &reports).await
     })?;
-    let report = with_exceptions(report);
-    println!("{report} ({} cases)", chosen.len());
-    let (_, failed, _) = report.counts();
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let report = Report::joined(reports.into_inner().unwrap_or_else(PoisonError::into_inner));
+    println!("{report} ({count} cases)");
+    Ok(report.exit_code())
 }
 
-/// Failures that are known are shown as skipped, with the reason.
-fn with_exceptions(mut report: Report) -> Report {
-    for row in &mut report.rows {
-        let known =
-            EXCEPTIONS.iter().find(|(case, check, _)| row.case == *case && row.check.starts_with(check));
-        if let (Verdict::Failed(_), Some((_, _, why))) = (&row.verdict, known) {
-            row.verdict = Verdict::Skipped((*why).to_owned());
+/// Plays cases on a control plane of its own until none is left.
+async fn lane(
+    options: Options,
+    queue: &Mutex<VecDeque<Case>>,
+    reports: &Mutex<BTreeMap<String, Report>>,
+) -> Result<()> {
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let Some(mut case) = next() else { return Ok(()) };
+    let cluster = Cluster::start(options).await?;
+    loop {
+        eprintln!("playing {}", case.name);
+        let began = std::time::Instant::now();
+        let mut report = Report::default();
+        if let Err(error) = cases::play(&cluster, &case, &mut report).await {
+            report.add(&case.name, "it can be played", Verdict::Failed(format!("{error:#}")));
+        }
+        eprintln!("played {} in {} s", case.name, began.elapsed().as_secs());
+        reports.lock().unwrap_or_else(PoisonError::into_inner).insert(case.name.clone(), report);
+        match next() {
+            Some(another) => case = another,
+            None => return Ok(()),
         }
     }
-    report
 }

@@ -1,6 +1,7 @@
 //! Whether a check holds now; when not, what there is instead.
 
 mod cancels;
+mod impossible;
 mod jobs;
 mod nodes;
 mod pods;
@@ -15,17 +16,30 @@ use super::model::{Amounts, Check, plain};
 use super::quantity::nanos;
 use super::target::Target;
 use crate::apply::Applier;
-use crate::inspector::Inspector;
 use crate::plugin::{Plugin, Ran};
+use crate::server::Server;
+
+pub(super) use impossible::why as impossible;
 
 /// What checks look at.
 pub(super) struct World<'a> {
-    pub(super) client: &'a Client,
-    pub(super) applier: &'a Applier,
-    pub(super) inspector: &'a Inspector,
+    /// The API server's word; standalone mode has none.
+    pub(super) cluster: Option<&'a Applier>,
+    pub(super) server: Server,
     pub(super) plugin: &'a Plugin,
     /// What each cancelling step was answered.
     pub(super) cancels: &'a BTreeMap<usize, Ran>,
+}
+
+impl World<'_> {
+    fn cluster(&self) -> Result<&Applier> {
+        self.cluster.context("only a real control plane can tell")
+    }
+
+    /// A client of the API server.
+    fn client(&self) -> Result<&Client> {
+        Ok(self.cluster()?.client())
+    }
 }
 
 /// Looks once. `Err` says what is not as it should be.
@@ -36,6 +50,9 @@ pub(super) async fn holds(world: &World<'_>, check: &Check) -> Result<()> {
     }
     if let Some(object) = &check.object {
         return object_exists(world, object, check).await;
+    }
+    if let Some(object) = &check.event {
+        return reasons::event(world, object, check).await;
     }
     if let Some(wanted) = &check.queue_order {
         return jobs::order(world, wanted).await;
@@ -62,7 +79,7 @@ async fn object_exists(world: &World<'_>, object: &str, check: &Check) -> Result
     let Target::Object(kind, name) = Target::parse(object)? else {
         bail!("'{object}' names no single object")
     };
-    let found = world.applier.get(&kind, check.namespace(), &name).await?.is_some();
+    let found = world.cluster()?.get(&kind, check.namespace(), &name).await?.is_some();
     let wanted = check.exists.unwrap_or(true);
     if found == wanted {
         Ok(())

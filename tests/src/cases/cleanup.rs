@@ -13,10 +13,11 @@ use crate::apply::Applier;
 use crate::wait;
 
 /// Kinds whose objects go, owners before what they own.
-const KINDS: [(&str, &str, &str); 8] = [
+const KINDS: [(&str, &str, &str); 9] = [
     ("apps", "v1", "Deployment"),
     ("apps", "v1", "StatefulSet"),
     ("apps", "v1", "ReplicaSet"),
+    ("apps", "v1", "DaemonSet"),
     ("batch", "v1", "Job"),
     ("", "v1", "Pod"),
     ("scheduling.k8s.io", "v1beta1", "PodGroup"),
@@ -24,8 +25,20 @@ const KINDS: [(&str, &str, &str); 8] = [
     ("", "v1", "Node"),
 ];
 
-/// Deletes all nodes, all workloads and the priority classes that are not the system's.
-pub(super) async fn clean(applier: &Applier) -> Result<()> {
+/// Deletes what the case made (kind, namespace and name), all nodes, all workloads and the priority classes that
+/// are not the system's.
+pub(super) async fn clean(applier: &Applier, made: &[(GroupVersionKind, String, String)]) -> Result<()> {
+    // The last first, but what decides about requests before everything: it could forbid the rest.
+    let (admission, others): (Vec<_>, Vec<_>) =
+        made.iter().rev().partition(|(kind, ..)| kind.group == "admissionregistration.k8s.io");
+    for (kind, namespace, name) in admission.into_iter().chain(others) {
+        if of_itself(kind) {
+            continue;
+        }
+        if applier.get(kind, namespace, name).await?.is_some() {
+            applier.delete(kind, namespace, name).await?;
+        }
+    }
     for (group, version, kind) in KINDS {
         remove_all(applier, &GroupVersionKind::gvk(group, version, kind), |_| true).await?;
     }
@@ -40,6 +53,12 @@ pub(super) async fn clean(applier: &Applier) -> Result<()> {
         let _ = api.delete(&namespace.name_any(), &DeleteParams::default()).await;
     }
     Ok(())
+}
+
+/// Whether objects of the kind are deleted whoever made them, or need more than a request.
+fn of_itself(kind: &GroupVersionKind) -> bool {
+    kind.kind == "Namespace"
+        || KINDS.iter().any(|(group, _, name)| kind.group == *group && kind.kind == *name)
 }
 
 /// The label of namespaces that a case made.

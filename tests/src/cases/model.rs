@@ -19,6 +19,9 @@ pub struct Case {
     pub kind: String,
     /// Queue policy; `None` is the default.
     pub policy: Option<String>,
+    /// Keys of the inspector's configuration file.
+    #[serde(default)]
+    pub settings: BTreeMap<String, Value>,
     /// Applied first.
     pub objects: Vec<Value>,
     /// Done one after the other, each after the cluster has settled.
@@ -26,6 +29,15 @@ pub struct Case {
     pub steps: Vec<Step>,
     /// What must be true.
     pub expect: Vec<Check>,
+}
+
+impl Case {
+    /// The seconds that its steps wait.
+    pub fn seconds(&self) -> u64 {
+        let waits =
+            self.steps.iter().map(|step| if let Step::Wait { seconds } = step { *seconds } else { 0 });
+        waits.sum()
+    }
 }
 
 /// One step.
@@ -73,6 +85,8 @@ pub struct Check {
     pub because: Option<String>,
     /// Seconds in which it must become true.
     pub within_seconds: Option<u64>,
+    /// Seconds after the start at which it must be true; where nothing is done in steps.
+    pub at: Option<u64>,
 
     pub pod: Option<String>,
     pub pods: Option<String>,
@@ -87,7 +101,11 @@ pub struct Check {
     pub members: Option<String>,
     pub duration: Option<Value>,
     pub start: Option<String>,
+    /// `KIND/NAME+SECONDS`: its estimate is not before that job's planned start and so many seconds.
+    pub eta_after: Option<String>,
     pub request: Option<Amounts>,
+    /// The nodes it runs on, or ran on.
+    pub on: Option<Vec<String>>,
 
     pub node: Option<String>,
     pub sum_of: Option<Vec<String>>,
@@ -100,8 +118,8 @@ pub struct Check {
     pub exists: Option<bool>,
 
     pub reason_mentions: Option<Vec<Value>>,
-    /// An Event on the Pod must mention it, not its condition.
-    pub event: Option<Value>,
+    /// The object an Event of which must mention it; it may be gone by then.
+    pub event: Option<String>,
 
     /// The number of the step that cancelled.
     pub cancel: Option<usize>,
@@ -171,6 +189,7 @@ impl Check {
         say("queue-order", self.queue_order.as_ref().map(|names| names.join(", ")));
         say("cancel in step", self.cancel.map(|step| step.to_string()));
         say("object", self.object.clone());
+        say("event on", self.event.clone());
         say("namespace", self.namespace.clone());
         say("pod", self.pod.clone());
         say("pods", self.pods.clone());
@@ -185,6 +204,8 @@ impl Check {
         say("members", self.members.clone());
         say("duration", self.duration.as_ref().map(plain));
         say("start", self.start.clone());
+        say("estimate after", self.eta_after.clone());
+        say("on", self.on.as_ref().map(|nodes| nodes.join(" ")));
         for (word, amounts) in [
             ("request", &self.request),
             ("allocated", &self.allocated),
@@ -221,6 +242,7 @@ name: small
 about: what it is about
 source: nowhere
 kind: queue
+settings: {bindDeadline: 30s}
 objects: [{apiVersion: v1, kind: Node, metadata: {name: n1}}]
 steps:
 - {do: apply, repeat: 2, objects: [{apiVersion: v1, kind: Pod, metadata: {name: 'w-{i}'}}]}
@@ -229,6 +251,7 @@ steps:
 expect:
 - {pods: a=b, after: 1, bound: 2, distinct-nodes: 2, because: 'it fits'}
 - {job: job/a, state: [Pending, Reserved], reason-mentions: [cpu, '3']}
+- {event: pod/w-0, after: 1, reason-mentions: [refused]}
 - {never: 'a panic'}
 ";
 
@@ -237,7 +260,9 @@ expect:
         let case: Case = serde_saphyr::from_str(CASE).unwrap();
         assert!(matches!(case.steps[0], Step::Apply { repeat: Some(2), rejected: false, .. }));
         assert!(matches!(case.steps[1], Step::Cancel { dry_run: true, .. }));
+        assert_eq!(case.settings["bindDeadline"], "30s");
         assert_eq!(case.expect[0].title(), "pods a=b, bound 2 after 1");
+        assert_eq!(case.expect[2].title(), "event on pod/w-0, mentions refused after 1");
         assert!(case.expect[1].state.as_ref().unwrap().allows("Reserved"));
     }
 

@@ -6,15 +6,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::ListParams;
+use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::check::{World, holds};
+use super::check::{World, holds, impossible};
 use super::model::{Case, Check, Step};
 use super::report::{Report, Verdict};
 use super::target::Target;
-use super::{bind, cleanup, settle};
+use super::{bind, cleanup, daemons, settle};
 use crate::apply::Applier;
 use crate::cluster::Cluster;
 use crate::inspector::{Inspector, Settings};
@@ -26,18 +27,34 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// So long they must stay true.
 const STABLE: Duration = Duration::from_millis(700);
 const PAUSE: Duration = Duration::from_millis(250);
+/// What ends a Pod by itself.
+const RUN_TIME: &str = "fluxion.flux-framework.org/run-time";
 
 /// Plays the case on a cluster that holds nothing of another case, and leaves it empty again.
 pub async fn play(cluster: &Cluster, case: &Case, report: &mut Report) -> Result<()> {
     let applier = Applier::new(cluster.client().await?);
-    let settings = Settings::policy(case.policy.as_deref().unwrap_or("easy"));
+    let settings = Settings { config: Some(config(case)), ..Settings::default() };
     let mut inspector = Inspector::start(cluster, &format!("inspector-{}", case.name), &settings).await?;
-    let played = Player { cluster, case, applier: &applier, cancels: BTreeMap::new(), errors: Vec::new() }
-        .run(&mut inspector, report)
-        .await;
+    let mut player = Player {
+        cluster,
+        case,
+        applier: &applier,
+        cancels: BTreeMap::new(),
+        errors: Vec::new(),
+        made: Vec::new(),
+    };
+    let played = player.run(&mut inspector, report).await;
     let stopped = inspector.stop().await;
-    cleanup::clean(&applier).await.context("emptying the cluster")?;
+    cleanup::clean(&applier, &player.made).await.context("emptying the cluster")?;
     played.and(stopped)
+}
+
+/// The configuration file of the case: JSON is YAML.
+fn config(case: &Case) -> String {
+    let mut settings = case.settings.clone();
+    let policy = case.policy.as_deref().unwrap_or("easy");
+    settings.entry("queues".to_owned()).or_insert_with(|| json!([{ "name": "default", "policy": policy }]));
+    json!(settings).to_string()
 }
 
 struct Player<'a> {
@@ -47,10 +64,12 @@ struct Player<'a> {
     cancels: BTreeMap<usize, Ran>,
     /// Steps that could not be done.
     errors: Vec<String>,
+    /// What it created itself.
+    made: Vec<(GroupVersionKind, String, String)>,
 }
 
 impl Player<'_> {
-    async fn run(mut self, inspector: &mut Inspector, report: &mut Report) -> Result<()> {
+    async fn run(&mut self, inspector: &mut Inspector, report: &mut Report) -> Result<()> {
         self.apply(&self.case.objects).await.context("applying the objects")?;
         self.look(0, inspector, report).await?;
         for (index, step) in self.case.steps.iter().enumerate() {
@@ -153,15 +172,22 @@ impl Player<'_> {
     }
 
     /// Creates the objects in order; Pods come only when the nodes before them take Pods.
-    async fn apply(&self, objects: &[Value]) -> Result<()> {
+    async fn apply(&mut self, objects: &[Value]) -> Result<()> {
+        let (objects, daemons) = daemons::with_controllers(objects);
         let mut new_nodes = false;
-        for object in objects {
+        for object in &objects {
             let is_node = object["kind"] == "Node";
             if new_nodes && !is_node {
                 nodes::untainted(self.applier.client()).await?;
             }
             new_nodes = is_node;
-            self.applier.create(ready(object)).await?;
+            let made = self.applier.create(ready(object)).await?;
+            if let Some(kind) = made.types.as_ref().and_then(|types| GroupVersionKind::try_from(types).ok()) {
+                self.made.push((kind, made.namespace().unwrap_or_default(), made.name_any()));
+            }
+            if let Some(nodes) = daemons.of(object) {
+                daemons::bind(self.applier, object, nodes).await?;
+            }
             if object["kind"] == "Namespace" {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
                 self.cluster.namespace_usable(self.applier.client(), name).await?;
@@ -181,17 +207,13 @@ impl Player<'_> {
     }
 
     /// The objects that a step names.
-    async fn objects(
-        &self,
-        object: &str,
-        namespace: &str,
-    ) -> Result<Vec<(kube::core::GroupVersionKind, String)>> {
+    async fn objects(&self, object: &str, namespace: &str) -> Result<Vec<(GroupVersionKind, String)>> {
         match Target::parse(object)? {
             Target::Object(kind, name) => Ok(vec![(kind, name)]),
             Target::Pods(selector) => {
                 let pods: Api<Pod> = Api::namespaced(self.applier.client().clone(), namespace);
                 let found = pods.list(&ListParams::default().labels(&selector)).await?;
-                let kind = kube::core::GroupVersionKind::gvk("", "v1", "Pod");
+                let kind = GroupVersionKind::gvk("", "v1", "Pod");
                 let names = found.items.into_iter().filter_map(|pod| pod.metadata.name);
                 Ok(names.map(|name| (kind.clone(), name)).collect())
             }
@@ -217,27 +239,13 @@ impl Player<'_> {
         }
         let plugin = self.plugin(inspector)?;
         let world = World {
-            client: self.applier.client(),
-            applier: self.applier,
-            inspector,
+            cluster: Some(self.applier),
+            server: inspector.server(),
             plugin: &plugin,
             cancels: &self.cancels,
         };
         let longest = due.iter().filter_map(|check| check.within_seconds).max().map(Duration::from_secs);
-        let end = Instant::now() + longest.unwrap_or(PATIENCE);
-        let verdicts = loop {
-            let first = verdicts(&world, &due).await;
-            if first.iter().all(|verdict| *verdict == Verdict::Passed) {
-                tokio::time::sleep(STABLE).await;
-                let again = verdicts(&world, &due).await;
-                if again.iter().all(|verdict| *verdict == Verdict::Passed) || Instant::now() >= end {
-                    break again;
-                }
-            } else if Instant::now() >= end {
-                break first;
-            }
-            tokio::time::sleep(PAUSE).await;
-        };
+        let verdicts = until(&world, &due, longest.unwrap_or(PATIENCE)).await;
         for (check, verdict) in due.into_iter().zip(verdicts) {
             report.add(&self.case.name, check.title(), verdict);
         }
@@ -245,12 +253,38 @@ impl Player<'_> {
     }
 }
 
+/// Looks until the checks hold together and go on to hold, or the patience is over.
+pub(super) async fn until(world: &World<'_>, due: &[&Check], patience: Duration) -> Vec<Verdict> {
+    let end = Instant::now() + patience;
+    loop {
+        let first = verdicts(world, due).await;
+        if settled(&first) {
+            tokio::time::sleep(STABLE).await;
+            let again = verdicts(world, due).await;
+            if settled(&again) || Instant::now() >= end {
+                return again;
+            }
+        } else if Instant::now() >= end {
+            return first;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Whether waiting on can't change anything for the better.
+fn settled(verdicts: &[Verdict]) -> bool {
+    !verdicts.iter().any(|verdict| matches!(verdict, Verdict::Failed(_)))
+}
+
 async fn verdicts(world: &World<'_>, checks: &[&Check]) -> Vec<Verdict> {
     let mut all = Vec::new();
     for check in checks {
         all.push(match holds(world, check).await {
             Ok(()) => Verdict::Passed,
-            Err(error) => Verdict::Failed(format!("{error:#}")),
+            Err(error) => match impossible(world, check).await {
+                Ok(Some(why)) => Verdict::Impossible(why),
+                _ => Verdict::Failed(format!("{error:#}")),
+            },
         });
     }
     all
@@ -271,7 +305,8 @@ fn copy(object: &Value, i: u32) -> Value {
 }
 
 /// A node of a case is Ready unless it says otherwise, and has what it can allocate; a namespace is marked as a
-/// case's own.
+/// case's own; the run time of a Job is that of its Pods, which fake kubelets carry out, and one that its deadline
+/// cuts short is none.
 fn ready(object: &Value) -> Value {
     let mut object = object.clone();
     match object["kind"].as_str() {
@@ -283,10 +318,37 @@ fn ready(object: &Value) -> Value {
                 object["status"]["capacity"] = object["status"]["allocatable"].clone();
             }
         }
+        Some("Pod") => {
+            let run_time = object["metadata"]["annotations"][RUN_TIME].as_str().and_then(seconds);
+            if run_time > object["spec"]["activeDeadlineSeconds"].as_u64()
+                && object["spec"]["activeDeadlineSeconds"].is_u64()
+                && let Some(annotations) = object["metadata"]["annotations"].as_object_mut()
+            {
+                annotations.remove(RUN_TIME);
+            }
+        }
+        Some("Job") => {
+            let run_time = object["metadata"]["annotations"][RUN_TIME].clone();
+            if run_time.is_string() {
+                object["spec"]["template"]["metadata"]["annotations"][RUN_TIME] = run_time;
+            }
+        }
         Some("Namespace") => object["metadata"]["labels"][cleanup::MARK] = json!("yes"),
         _ => {}
     }
     object
+}
+
+/// `90s`, `5m`, `1h` in seconds.
+fn seconds(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let factor = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 #[cfg(test)]
@@ -310,5 +372,39 @@ mod tests {
         let down =
             json!({ "kind": "Node", "status": { "conditions": [{ "type": "Ready", "status": "False" }] } });
         assert_eq!(ready(&down)["status"]["conditions"][0]["status"], "False");
+    }
+
+    #[test]
+    fn the_run_time_of_a_job_is_that_of_its_pods() {
+        let job = json!({ "kind": "Job", "metadata": { "annotations": { RUN_TIME: "2s" } }, "spec": {} });
+        assert_eq!(ready(&job)["spec"]["template"]["metadata"]["annotations"][RUN_TIME], "2s");
+        let plain = json!({ "kind": "Job", "metadata": { "name": "a" } });
+        assert_eq!(ready(&plain)["spec"], Value::Null);
+    }
+
+    #[test]
+    fn a_run_time_beyond_the_deadline_is_none() {
+        let pod = |run_time: &str| {
+            ready(&json!({
+                "kind": "Pod", "metadata": { "annotations": { RUN_TIME: run_time } },
+                "spec": { "activeDeadlineSeconds": 60 }
+            }))
+        };
+        assert_eq!(pod("1h")["metadata"]["annotations"], json!({}));
+        assert_eq!(pod("30s")["metadata"]["annotations"][RUN_TIME], "30s");
+        let free = json!({ "kind": "Pod", "metadata": { "annotations": { RUN_TIME: "1h" } } });
+        assert_eq!(ready(&free), free);
+    }
+
+    #[test]
+    fn settings_stand_beside_the_queue_or_in_its_place() {
+        let case = |text: &str| -> Case {
+            let rest = "{name: a, about: a, source: a, kind: a, objects: [], expect: [], ";
+            serde_saphyr::from_str(&format!("{rest}{text}}}")).unwrap()
+        };
+        let both = config(&case("policy: fcfs, settings: {bindDeadline: 30s}"));
+        assert_eq!(both, r#"{"bindDeadline":"30s","queues":[{"name":"default","policy":"fcfs"}]}"#);
+        let own = config(&case("settings: {queues: [{name: default, queueDepth: 1}]}"));
+        assert_eq!(own, r#"{"queues":[{"name":"default","queueDepth":1}]}"#);
     }
 }

@@ -1,6 +1,8 @@
 //! What came of the checks, as rows and as a table.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::process::ExitCode;
 
 /// How a check ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,8 +11,8 @@ pub enum Verdict {
     Passed,
     /// It did not; what was there instead.
     Failed(String),
-    /// It was not looked at, and why.
-    Skipped(String),
+    /// It did not, and no scheduler could make it: what the API server itself says against it.
+    Impossible(String),
 }
 
 /// One check.
@@ -37,14 +39,24 @@ impl Report {
         self.rows.push(Row { case: case.to_owned(), check: check.into(), verdict });
     }
 
-    /// Passed, failed, skipped.
+    /// Those of several, in the order of their names.
+    pub fn joined(reports: BTreeMap<String, Self>) -> Self {
+        Self { rows: reports.into_values().flat_map(|report| report.rows).collect() }
+    }
+
+    /// How a program that shows it ends.
+    pub fn exit_code(&self) -> ExitCode {
+        if self.counts().1 == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
+    /// Passed, failed, impossible.
     pub fn counts(&self) -> (usize, usize, usize) {
         let count =
             |wanted: fn(&Verdict) -> bool| self.rows.iter().filter(|row| wanted(&row.verdict)).count();
         (
             count(|verdict| matches!(verdict, Verdict::Passed)),
             count(|verdict| matches!(verdict, Verdict::Failed(_))),
-            count(|verdict| matches!(verdict, Verdict::Skipped(_))),
+            count(|verdict| matches!(verdict, Verdict::Impossible(_))),
         )
     }
 }
@@ -54,17 +66,17 @@ impl fmt::Display for Report {
         let width = self.rows.iter().map(|row| row.case.len()).max().unwrap_or(0);
         for row in &self.rows {
             let (word, why) = match &row.verdict {
-                Verdict::Passed => ("ok     ", None),
-                Verdict::Failed(why) => ("FAILED ", Some(why)),
-                Verdict::Skipped(why) => ("skipped", Some(why)),
+                Verdict::Passed => ("ok      ", None),
+                Verdict::Failed(why) => ("FAILED  ", Some(why)),
+                Verdict::Impossible(why) => ("can't be", Some(why)),
             };
             writeln!(f, "{:width$}  {word}  {}", row.case, row.check)?;
             if let Some(why) = why {
-                writeln!(f, "{:width$}           {}", "", why.replace('\n', " "))?;
+                writeln!(f, "{:width$}            {}", "", why.replace('\n', " "))?;
             }
         }
-        let (passed, failed, skipped) = self.counts();
-        write!(f, "{passed} passed, {failed} failed, {skipped} skipped")
+        let (passed, failed, impossible) = self.counts();
+        write!(f, "{passed} passed, {failed} failed, {impossible} impossible by the API server's own state")
     }
 }
 
@@ -80,7 +92,7 @@ mod tests {
         let text = report.to_string();
         assert_eq!(
             text,
-            "a     ok       pod p, bound true\nlong  FAILED   job j\n               it is Pending\n1 passed, 1 failed, 0 skipped"
+            "a     ok        pod p, bound true\nlong  FAILED    job j\n                it is Pending\n1 passed, 1 failed, 0 impossible by the API server's own state"
         );
     }
 }

@@ -13,15 +13,22 @@ pub(super) enum Target {
 }
 
 /// Kinds that cases name; where a kind is written without a group, the first of that name is meant.
-const KINDS: [(&str, &str, &str); 12] = [
+const KINDS: [(&str, &str, &str); 19] = [
     ("", "v1", "Node"),
     ("", "v1", "Pod"),
     ("", "v1", "Namespace"),
     ("", "v1", "ConfigMap"),
     ("batch", "v1", "Job"),
+    ("batch", "v1", "CronJob"),
     ("apps", "v1", "Deployment"),
     ("apps", "v1", "StatefulSet"),
     ("apps", "v1", "ReplicaSet"),
+    ("apps", "v1", "DaemonSet"),
+    ("policy", "v1", "PodDisruptionBudget"),
+    ("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy"),
+    ("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding"),
+    ("admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicy"),
+    ("admissionregistration.k8s.io", "v1", "MutatingAdmissionPolicyBinding"),
     ("scheduling.k8s.io", "v1beta1", "PodGroup"),
     ("scheduling.x-k8s.io", "v1alpha1", "PodGroup"),
     ("scheduling.k8s.io", "v1", "PriorityClass"),
@@ -60,6 +67,8 @@ mod tests {
         assert_eq!(object("pod/a"), (String::new(), "Pod".into(), "a".into()));
         let group = "podgroup.scheduling.x-k8s.io/train";
         assert_eq!(object(group), ("scheduling.x-k8s.io".into(), "PodGroup".into(), "train".into()));
+        let policy = "validatingadmissionpolicybinding.admissionregistration.k8s.io/no";
+        assert_eq!(object(policy).1, "ValidatingAdmissionPolicyBinding");
         assert_eq!(Target::parse("pods:a=b").unwrap(), Target::Pods("a=b".into()));
         assert!(Target::parse("widget/a").is_err());
     }

@@ -1,5 +1,7 @@
 //! Checks of jobs, by the inspector's word.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail};
 use fluxion_api::FluxionJob;
 use fluxion_api::client::Selection;
@@ -17,13 +19,13 @@ const TOLERANCE_SECONDS: i64 = 1;
 
 /// One job.
 pub(super) async fn holds(world: &World<'_>, name: &str, check: &Check) -> Result<()> {
-    let job = world.inspector.job(check.namespace(), name).await?;
+    let job = world.server.job(check.namespace(), name).await?;
     let status = &job.status;
     let told = || reasons::of_status(&job);
     if let Some(wanted) = &check.state
-        && !wanted.allows(&status.state)
+        && !wanted.allows(state(&job))
     {
-        bail!("it is {} ({})", status.state, told());
+        bail!("it is {} ({})", state(&job), told());
     }
     if let Some(wanted) = &check.members {
         let found = members(&job);
@@ -41,6 +43,17 @@ pub(super) async fn holds(world: &World<'_>, name: &str, check: &Check) -> Resul
     if let Some(wanted) = &check.request {
         amounts("request", wanted, &status.request)?;
     }
+    if let Some(wanted) = &check.bound
+        && wanted.as_u64() != Some(u64::from(status.members.bound))
+    {
+        bail!("{} of its members are bound", status.members.bound);
+    }
+    if let Some(wanted) = &check.on {
+        on(&job, wanted)?;
+    }
+    if let Some(wanted) = &check.eta_after {
+        estimate(world, check.namespace(), &job, wanted).await?;
+    }
     if let Some(wanted) = &check.start {
         start(world, check.namespace(), &job, wanted).await?;
     }
@@ -54,14 +67,10 @@ pub(super) async fn holds(world: &World<'_>, name: &str, check: &Check) -> Resul
 /// How many jobs of a kind are in a state.
 pub(super) async fn count(world: &World<'_>, of: &JobsOf, check: &Check) -> Result<()> {
     let selection = Selection { namespace: Some(check.namespace().to_owned()), ..Selection::default() };
-    let jobs = world.inspector.client()?.list::<FluxionJob>(&selection).await?;
+    let jobs = world.server.client()?.list::<FluxionJob>(&selection).await?;
     let prefix = format!("{}.{}", of.kind.to_lowercase(), of.name_prefix);
-    let states: Vec<&str> = jobs
-        .items
-        .iter()
-        .filter(|job| job.metadata.name.starts_with(&prefix))
-        .map(|job| job.status.state.as_str())
-        .collect();
+    let states: Vec<&str> =
+        jobs.items.iter().filter(|job| job.metadata.name.starts_with(&prefix)).map(state).collect();
     let found =
         states.iter().filter(|state| check.state.as_ref().is_none_or(|wanted| wanted.allows(state))).count();
     let wanted = check.count.context("'jobs' needs 'count'")?;
@@ -70,7 +79,7 @@ pub(super) async fn count(world: &World<'_>, of: &JobsOf, check: &Check) -> Resu
 
 /// The jobs that wait, first first.
 pub(super) async fn order(world: &World<'_>, wanted: &[String]) -> Result<()> {
-    let jobs = world.inspector.client()?.list::<FluxionJob>(&Selection::default()).await?;
+    let jobs = world.server.client()?.list::<FluxionJob>(&Selection::default()).await?;
     let mut waiting: Vec<(u32, String)> = jobs
         .items
         .iter()
@@ -84,10 +93,47 @@ pub(super) async fn order(world: &World<'_>, wanted: &[String]) -> Result<()> {
     if found == wanted { Ok(()) } else { bail!("the order is {}", found.join(", ")) }
 }
 
-/// Seen of wanted before the start, bound of wanted after it.
+/// The state, with the mark on Running that a member is missing.
+fn state(job: &FluxionJob) -> &str {
+    if job.status.degraded && job.status.state == "Running" { "Degraded" } else { &job.status.state }
+}
+
+/// Whether these are its nodes.
+fn on(job: &FluxionJob, wanted: &[String]) -> Result<()> {
+    let allocation =
+        job.status.allocation.as_ref().context("it says of no node that it runs or ran there")?;
+    let found: BTreeSet<&str> = allocation.nodes.iter().map(|node| node.name.as_str()).collect();
+    let wanted: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
+    if found == wanted { Ok(()) } else { bail!("it is on {found:?}") }
+}
+
+/// Whether it is estimated to start, and not before another job's planned start and some seconds.
+async fn estimate(world: &World<'_>, namespace: &str, job: &FluxionJob, wanted: &str) -> Result<()> {
+    let (other, seconds) = wanted.rsplit_once('+').context("'eta-after' is JOB+SECONDS")?;
+    let seconds: i64 = seconds.parse().context("'eta-after' ends with seconds")?;
+    let other = world.server.job(namespace, other).await?;
+    let first = time(other.status.planned_start.as_deref().context("that job has no planned start")?)?;
+    let found = job.status.planned_start.as_deref();
+    let found = found.with_context(|| format!("it has no estimate ({})", reasons::of_status(job)))?;
+    let after = time(found)?.as_second() - first.as_second();
+    if after < seconds {
+        bail!("it is estimated {after} s after that job's planned start")
+    }
+    Ok(())
+}
+
+fn time(text: &str) -> Result<Timestamp> {
+    text.parse().with_context(|| format!("'{text}' is no time"))
+}
+
+/// Seen of wanted before the start, bound of wanted after it; at the end those that were.
 fn members(job: &FluxionJob) -> String {
     let members = &job.status.members;
-    let here = if BEFORE_START.contains(&job.status.state.as_str()) { members.seen } else { members.bound };
+    let here = match job.status.state.as_str() {
+        state if BEFORE_START.contains(&state) => members.seen,
+        _ if job.has_ended() => members.ended,
+        _ => members.bound,
+    };
     match members.wanted {
         Some(wanted) => format!("{here}/{wanted}"),
         None => format!("{here}/?"),
@@ -107,8 +153,7 @@ async fn start(world: &World<'_>, namespace: &str, job: &FluxionJob, wanted: &st
     }
     let expected = latest.context("no Pod is named")?.as_second() + seconds;
     let found = found.with_context(|| format!("it has no planned start ({})", reasons::of_status(job)))?;
-    let found: Timestamp = found.parse().with_context(|| format!("'{found}' is no time"))?;
-    let off = found.as_second() - expected;
+    let off = time(found)?.as_second() - expected;
     if off.abs() > TOLERANCE_SECONDS {
         bail!("it is planned to start {off} s after {wanted}");
     }
@@ -126,7 +171,7 @@ fn parse_start(text: &str) -> Option<(Vec<String>, i64)> {
 
 /// When the Pod was bound, by its condition.
 async fn bound_at(world: &World<'_>, namespace: &str, pod: &str) -> Result<Timestamp> {
-    let pods: Api<Pod> = Api::namespaced(world.client.clone(), namespace);
+    let pods: Api<Pod> = Api::namespaced(world.client()?.clone(), namespace);
     let found = pods.get(pod).await?;
     let conditions = found.status.and_then(|status| status.conditions).unwrap_or_default();
     let scheduled = conditions.into_iter().find(|one| one.type_ == "PodScheduled" && one.status == "True");
@@ -156,5 +201,8 @@ mod tests {
         job.status.state = "Running".to_owned();
         job.status.members.bound = 5;
         assert_eq!(members(&job), "5/5");
+        assert_eq!(state(&job), "Running");
+        job.status.degraded = true;
+        assert_eq!(state(&job), "Degraded");
     }
 }

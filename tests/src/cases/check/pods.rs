@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
+use fluxion_api::FluxionJob;
+use fluxion_api::client::Selection;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
@@ -13,29 +15,48 @@ use super::{World, reasons};
 
 /// One Pod.
 pub(super) async fn one(world: &World<'_>, name: &str, check: &Check) -> Result<()> {
-    let pods: Api<Pod> = Api::namespaced(world.client.clone(), check.namespace());
+    if world.cluster.is_none() {
+        return by_allocation(world, name, check).await;
+    }
+    let pods: Api<Pod> = Api::namespaced(world.client()?.clone(), check.namespace());
     let Some(pod) = pods.get_opt(name).await? else { bail!("there is no such Pod") };
-    let node = node(&pod);
-    match (&check.bound, node) {
-        (None, _) | (Some(Value::Bool(false)), None) | (Some(Value::Bool(true)), Some(_)) => {}
-        (Some(Value::String(wanted)), Some(node)) if wanted == node => {}
+    if !bound_as(check.bound.as_ref(), node(&pod))? {
+        bail!("it is not bound; {}", reasons::of_pod(world, &pod).await?);
+    }
+    match &check.reason_mentions {
+        Some(words) => reasons::mentions(&reasons::of_pod(world, &pod).await?, words),
+        None => Ok(()),
+    }
+}
+
+/// Whether it is bound as wanted; an error when it is bound where it should not be.
+fn bound_as(wanted: Option<&Value>, node: Option<&str>) -> Result<bool> {
+    match (wanted, node) {
+        (None, _) | (Some(Value::Bool(false)), None) | (Some(Value::Bool(true)), Some(_)) => Ok(true),
+        (Some(Value::String(wanted)), Some(node)) if wanted == node => Ok(true),
         (Some(_), Some(node)) => bail!("it is bound to {node}"),
-        (Some(_), None) => bail!("it is not bound; {}", reasons::of_pod(world, &pod).await?),
+        (Some(_), None) => Ok(false),
     }
-    if let Some(words) = &check.reason_mentions {
-        let text = if check.event.is_some() {
-            reasons::events(world, &pod).await?
-        } else {
-            reasons::of_pod(world, &pod).await?
-        };
-        reasons::mentions(&text, words)?;
+}
+
+/// The same by the inspector's word, where there is no other.
+async fn by_allocation(world: &World<'_>, name: &str, check: &Check) -> Result<()> {
+    let selection = Selection { namespace: Some(check.namespace().to_owned()), ..Selection::default() };
+    let jobs = world.server.client()?.list::<FluxionJob>(&selection).await?.items;
+    let nodes = jobs.iter().filter_map(|job| job.status.allocation.as_ref()).flat_map(|held| &held.nodes);
+    let node = nodes.into_iter().find(|node| node.pods.iter().any(|pod| pod == name));
+    if !bound_as(check.bound.as_ref(), node.map(|node| node.name.as_str()))? {
+        bail!("it is not bound");
     }
-    Ok(())
+    let Some(words) = &check.reason_mentions else { return Ok(()) };
+    let job = format!("pod/{name}");
+    let found = world.server.job(check.namespace(), &job).await?;
+    reasons::mentions(&reasons::of_job(world, check.namespace(), &job, &found).await?, words)
 }
 
 /// All Pods that the selector matches.
 pub(super) async fn matching(world: &World<'_>, selector: &str, check: &Check) -> Result<()> {
-    let pods: Api<Pod> = Api::namespaced(world.client.clone(), check.namespace());
+    let pods: Api<Pod> = Api::namespaced(world.client()?.clone(), check.namespace());
     let found = pods.list(&ListParams::default().labels(selector)).await?.items;
     if let Some(count) = check.count
         && found.len() != count

@@ -7,7 +7,8 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use serde_json::Value;
 
-use super::super::model::plain;
+use super::super::model::{Check, plain};
+use super::super::target::Target;
 use super::super::text;
 use super::World;
 
@@ -48,22 +49,45 @@ pub(super) async fn of_pod(world: &World<'_>, pod: &Pod) -> Result<String> {
     parts.push(events(world, pod).await?);
     let namespace = pod.namespace().unwrap_or_default();
     let job = format!("pod/{}", pod.name_any());
-    if let Ok(found) = world.inspector.job(&namespace, &job).await {
+    if let Ok(found) = world.server.job(&namespace, &job).await {
         parts.push(of_job(world, &namespace, &job, &found).await?);
     }
     Ok(parts.join("\n"))
 }
 
+/// Whether an Event on the object mentions the words, however long ago the object went.
+pub(super) async fn event(world: &World<'_>, object: &str, check: &Check) -> Result<()> {
+    let Target::Object(kind, name) = Target::parse(object)? else {
+        bail!("'{object}' names no single object")
+    };
+    let which = format!("involvedObject.kind={},involvedObject.name={name}", kind.kind);
+    let told = told(world, check.namespace(), &which).await?;
+    let words = check.reason_mentions.as_deref().unwrap_or_default();
+    if words.is_empty() {
+        bail!("'event' needs 'reason-mentions'");
+    }
+    let missed = told.iter().map(|one| mentions(one, words));
+    match missed.into_iter().find(Result::is_ok) {
+        Some(found) => found,
+        None => bail!("of {} Events on it none mentions all of this: {}", told.len(), told.join(" | ")),
+    }
+}
+
 /// The Events on a Pod.
-pub(super) async fn events(world: &World<'_>, pod: &Pod) -> Result<String> {
-    let events: Api<Event> = Api::namespaced(world.client.clone(), &pod.namespace().unwrap_or_default());
-    let uid = pod.uid().unwrap_or_default();
-    let list = events.list(&ListParams::default().fields(&format!("involvedObject.uid={uid}"))).await?;
+async fn events(world: &World<'_>, pod: &Pod) -> Result<String> {
+    let which = format!("involvedObject.uid={}", pod.uid().unwrap_or_default());
+    Ok(told(world, &pod.namespace().unwrap_or_default(), &which).await?.join("\n"))
+}
+
+/// Reason and message of the Events that a field selector picks.
+async fn told(world: &World<'_>, namespace: &str, which: &str) -> Result<Vec<String>> {
+    let events: Api<Event> = Api::namespaced(world.client()?.clone(), namespace);
+    let list = events.list(&ListParams::default().fields(which)).await?;
     let told = list
         .items
         .into_iter()
         .map(|event| format!("{}: {}", event.reason.unwrap_or_default(), event.message.unwrap_or_default()));
-    Ok(told.collect::<Vec<_>>().join("\n"))
+    Ok(told.collect())
 }
 
 /// Fails with the words that the text does not mention, and the text.
