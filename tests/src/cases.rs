@@ -9,6 +9,7 @@ mod check;
 mod cleanup;
 mod daemons;
 mod folder;
+mod invariants;
 pub mod model;
 mod play;
 mod quantity;

@@ -20,6 +20,7 @@ use crate::plugin::{Plugin, Ran};
 use crate::server::Server;
 
 pub(super) use impossible::why as impossible;
+pub(super) use pods::{ended, node as node_of};
 
 /// What checks look at.
 pub(super) struct World<'a> {

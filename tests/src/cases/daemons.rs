@@ -1,4 +1,4 @@
-//! Pods of DaemonSets, as a real control plane needs them: made by their controller.
+//! Pods of a `DaemonSet`, as a real control plane needs them: made by their controller.
 //!
 //! A case may write down the Pods alone, with a controller that is nowhere. The garbage collector would delete
 //! those; so the controller is made, and what it makes is bound to its nodes as kube-scheduler would.
@@ -16,7 +16,7 @@ use super::bind;
 use crate::apply::Applier;
 use crate::wait;
 
-/// Namespace and name of DaemonSets, and the nodes each must be on.
+/// Namespace and name of each `DaemonSet`, and the nodes it must be on.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Placed(BTreeMap<(String, String), Vec<String>>);
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt as _};
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::check::{World, holds, impossible};
+use super::invariants::Invariants;
 use super::model::{Case, Check, Step};
 use super::report::{Report, Verdict};
 use super::target::Target;
@@ -70,59 +71,28 @@ struct Player<'a> {
 
 impl Player<'_> {
     async fn run(&mut self, inspector: &mut Inspector, report: &mut Report) -> Result<()> {
+        let mut invariants = Invariants::start(self.applier.client()).await?;
         self.apply(&self.case.objects).await.context("applying the objects")?;
         self.look(0, inspector, report).await?;
+        invariants.look(self.applier.client(), inspector).await?;
         for (index, step) in self.case.steps.iter().enumerate() {
             let number = index + 1;
             if let Err(error) = self.step(number, step, inspector).await {
                 self.errors.push(format!("step {number}: {error:#}"));
             }
             self.look(number, inspector, report).await?;
+            invariants.look(self.applier.client(), inspector).await?;
         }
         for error in &self.errors {
             report.add(&self.case.name, "every step can be done", Verdict::Failed(error.clone()));
         }
-        let healthy = self.invariants(inspector).await;
+        let healthy = invariants.held(self.applier.client(), inspector).await;
         for check in self.case.expect.iter().filter(|check| check.never.is_some()) {
             let verdict = match &healthy {
                 Ok(()) => Verdict::Passed,
                 Err(error) => Verdict::Failed(format!("{error:#}")),
             };
             report.add(&self.case.name, check.title(), verdict);
-        }
-        Ok(())
-    }
-
-    /// What must never be, in any case: a panic, a Pod of another scheduler bound by us, an Event told again and
-    /// again, books that the audit finds wrong.
-    async fn invariants(&self, inspector: &mut Inspector) -> Result<()> {
-        inspector.healthy()?;
-        let findings = inspector.client()?.audit().await?.findings;
-        if !findings.is_empty() {
-            bail!("the audit finds {findings:?}");
-        }
-        let everywhere = ListParams::default();
-        let foreign =
-            Api::<Pod>::all(self.applier.client().clone()).list(&everywhere).await?.items.into_iter().find(
-                |pod| {
-                    let spec = pod.spec.as_ref();
-                    let ours = spec.and_then(|spec| spec.scheduler_name.as_deref()) == Some("fluxion");
-                    let recorded = pod
-                        .annotations()
-                        .keys()
-                        .any(|key| key.starts_with("fluxion.flux-framework.org/allocation"));
-                    !ours && recorded
-                },
-            );
-        if let Some(pod) = foreign {
-            bail!("{} is of another scheduler and was bound by us", pod.name_any());
-        }
-        for event in Api::<Event>::all(self.applier.client().clone()).list(&everywhere).await? {
-            let ours = event.reporting_component.as_deref().is_some_and(|who| who.contains("fluxion"));
-            let count = event.series.as_ref().and_then(|series| series.count).or(event.count).unwrap_or(1);
-            if ours && count > 20 {
-                bail!("told {count} times: {:?}", event.message);
-            }
         }
         Ok(())
     }

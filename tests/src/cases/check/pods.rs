@@ -90,12 +90,12 @@ pub(super) async fn matching(world: &World<'_>, selector: &str, check: &Check) -
 }
 
 /// The node it is bound to.
-pub(super) fn node(pod: &Pod) -> Option<&str> {
+pub(in super::super) fn node(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).filter(|name| !name.is_empty())
 }
 
 /// Whether it has ended, so that it holds nothing.
-pub(super) fn ended(pod: &Pod) -> bool {
+pub(in super::super) fn ended(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Succeeded" | "Failed"))
 }
