@@ -2,7 +2,7 @@
 
 mod world;
 
-use fluxion_core::model::PodSpec;
+use fluxion_core::model::{PodSpec, Unsupported};
 use fluxion_core::state::{JobState, ReasonClass};
 use world::World;
 
@@ -115,4 +115,25 @@ fn the_minimum_gets_a_planned_start() {
     assert_eq!(world.bound("m-"), 2);
     world.end_pod("also", fluxion_core::model::Phase::Succeeded);
     assert_eq!((world.bound("m-"), world.node_of("m-a")), (3, None));
+}
+
+#[test]
+fn a_member_that_can_not_be_bound_does_not_hold_the_others_back() {
+    let mut world = two_gpu_nodes();
+    world.pod_with("v-a", "cpu=1000", |pod| {
+        member("volumes")(pod);
+        pod.unsupported.push(Unsupported::UnboundVolume("scratch".into()));
+    });
+    world.pod_with("v-b", "cpu=1000", member("volumes"));
+    world.pod_with("v-c", "cpu=1000", member("volumes"));
+    world.group("volumes", Some(3), None);
+    let told = world.told("podgroup.volumes");
+    assert!(told.starts_with("UnsupportedConstraint") && told.contains("scratch"), "{told}");
+    assert_eq!((world.line("podgroup.volumes"), world.bound("v-")), ("Pending 3/3".to_owned(), 0));
+    world.group("volumes", Some(2), None);
+    assert_eq!((world.line("podgroup.volumes"), world.node_of("v-a")), ("Running 2/2".to_owned(), None));
+    let told = world.told("podgroup.volumes");
+    assert!(told.starts_with("UnsupportedConstraint") && told.contains("scratch"), "{told}");
+    world.change_pod("v-a", |pod| pod.unsupported.clear());
+    assert_eq!((world.bound("v-"), world.job("podgroup.volumes").reason.clone()), (3, None));
 }

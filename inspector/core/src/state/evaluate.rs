@@ -285,6 +285,9 @@ impl State {
                     format!("PodGroup {} is gone: its Pods run on, and nobody joins them", job.key.name);
                 return Some(Reason { class, text, details: Vec::new() });
             }
+            if let Some((class, text)) = &roster.set_aside {
+                return Some(Reason { class: *class, text: text.clone(), details: Vec::new() });
+            }
             let failing = |reason: &Reason| reason.class == ReasonClass::BindFailed && roster.in_flight > 0;
             return job.reason.clone().filter(failing).or_else(|| why_degraded(job, roster));
         }

@@ -54,6 +54,8 @@ pub(super) struct Roster {
     pub source: Source,
     /// What keeps the job from starting, whatever is free.
     pub problem: Option<(ReasonClass, String)>,
+    /// What keeps a member from starting that the others can do without.
+    pub set_aside: Option<(ReasonClass, String)>,
     pub duration: Option<i64>,
     pub priority: i32,
     pub queue: Text,
@@ -121,6 +123,7 @@ impl State {
             sibling: None,
             source: Source::default(),
             problem: None,
+            set_aside: None,
             duration: None,
             priority: live().map(|pod| pod.priority).max().unwrap_or(job.priority),
             queue: self.settings.queues.first().map_or_else(|| "default".into(), |queue| queue.name.clone()),
@@ -260,11 +263,8 @@ impl State {
                 ),
             ));
         }
-        for pod in &roster.waiting {
-            if roster.problem.is_some() {
-                break;
-            }
-            roster.problem = pod_problem(pod);
+        if roster.problem.is_none() {
+            set_aside(roster);
         }
     }
 
@@ -393,6 +393,20 @@ impl State {
             duration: roster.duration,
         })
     }
+}
+
+/// Members that we can't bind do not wait with the others where enough are left without them.
+fn set_aside(roster: &mut Roster) {
+    let problems: Vec<_> = roster.waiting.iter().map(|pod| pod_problem(pod)).collect();
+    let fit = problems.iter().filter(|problem| problem.is_none()).count();
+    let there = u32::try_from(fit).unwrap_or(u32::MAX).saturating_add(roster.assigned + roster.in_flight);
+    let enough = roster.members.wanted.is_some_and(|wanted| there >= wanted);
+    if enough {
+        let mut kept = problems.iter().map(Option::is_none);
+        roster.waiting.retain(|_| kept.next().unwrap_or(true));
+    }
+    let first = problems.into_iter().flatten().next();
+    *(if enough { &mut roster.set_aside } else { &mut roster.problem }) = first;
 }
 
 /// Why this Pod can't be bound by us, whatever is free.

@@ -1,5 +1,7 @@
 //! Random tiny clusters against searches that try everything.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::super::*;
@@ -109,32 +111,28 @@ fn node_takes(scene: &Scene, id: u32, now: i64, start: i64, counts: &[u32]) -> b
     })
 }
 
-fn spread(scene: &Scene, nodes: &[u32], at: usize, now: i64, start: i64, left: &mut Vec<u32>) -> bool {
-    if left.iter().all(|count| *count == 0) {
-        return true;
-    }
-    let Some(id) = nodes.get(at) else { return false };
-    let mut counts = vec![0; left.len()];
-    loop {
-        if node_takes(scene, *id, now, start, &counts) {
-            for (left, count) in left.iter_mut().zip(&counts) {
-                *left -= count;
-            }
-            let done = spread(scene, nodes, at + 1, now, start, left);
-            for (left, count) in left.iter_mut().zip(&counts) {
-                *left += count;
-            }
-            if done {
-                return true;
-            }
-        }
-        let Some(digit) = (0..counts.len()).find(|digit| counts[*digit] < left[*digit]) else { return false };
-        counts[digit] += 1;
-        counts[..digit].fill(0);
-    }
+/// Every choice of slots that these nodes take together.
+fn reachable(scene: &Scene, nodes: &[u32], now: i64, start: i64) -> BTreeSet<Vec<u32>> {
+    let none: Vec<u32> = vec![0; scene.request.shapes.len()];
+    let most: Vec<u32> = scene.request.shapes.iter().map(|shape| shape.count).collect();
+    nodes.iter().fold(BTreeSet::from([none]), |before, id| {
+        let takes: Vec<_> =
+            up_to(&most).into_iter().filter(|counts| node_takes(scene, *id, now, start, counts)).collect();
+        let sum = |a: &[u32], b: &[u32]| -> Vec<u32> { a.iter().zip(b).map(|(a, b)| a + b).collect() };
+        let sums = before.iter().flat_map(|counts| takes.iter().map(move |more| sum(counts, more)));
+        sums.filter(|counts| counts.iter().zip(&most).all(|(count, most)| count <= most)).collect()
+    })
 }
 
-/// The best choice of slots that fits.
+/// Every choice of at most so many slots of each shape.
+fn up_to(most: &[u32]) -> Vec<Vec<u32>> {
+    most.iter().fold(vec![vec![]], |all: Vec<Vec<u32>>, most| {
+        let longer = |counts: Vec<u32>| (0..=*most).map(move |n| [counts.as_slice(), &[n]].concat());
+        all.into_iter().flat_map(longer).collect()
+    })
+}
+
+/// The best choice of slots that fits: the most slots, and of as many those of earlier shapes.
 fn possible(scene: &Scene, now: i64, start: i64) -> Option<Vec<u32>> {
     let lists: Vec<Vec<u32>> = match &scene.request.level {
         Some(level) => {
@@ -142,24 +140,11 @@ fn possible(scene: &Scene, now: i64, start: i64) -> Option<Vec<u32>> {
         }
         None => vec![scene.inventory.order().to_vec()],
     };
-    let fits = |counts: &Vec<u32>| {
-        lists.iter().any(|nodes| spread(scene, nodes, 0, now, start, &mut counts.clone()))
-    };
-    choices(&scene.request).into_iter().find(fits)
-}
-
-/// Slots of each shape that may start together, the best first: the most slots, and of as many those of earlier shapes.
-fn choices(request: &Request) -> Vec<Vec<u32>> {
-    let wanted: Vec<u32> = request.shapes.iter().map(|shape| shape.count).collect();
-    let Some(minimum) = request.minimum else { return vec![wanted] };
-    let mut all: Vec<Vec<u32>> = vec![vec![]];
-    for most in wanted {
-        let longer = |counts: &Vec<u32>| (0..=most).map(|n| [counts.as_slice(), &[n]].concat()).collect();
-        all = all.iter().flat_map(|counts| -> Vec<Vec<u32>> { longer(counts) }).collect();
-    }
-    all.retain(|counts| counts.iter().sum::<u32>() >= minimum.min(u32::try_from(request.slots()).unwrap()));
-    all.sort_by_key(|counts| std::cmp::Reverse((counts.iter().sum::<u32>(), counts.clone())));
-    all
+    let all = scene.request.slots();
+    let needed = scene.request.needed().min(all);
+    let slots = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
+    let choices = lists.iter().flat_map(|nodes| reachable(scene, nodes, now, start));
+    choices.filter(|counts| slots(counts) >= needed).max_by_key(|counts| (slots(counts), counts.clone()))
 }
 
 /// The placement has the best choice of slots, each once, in one domain, and fits node by node.
