@@ -42,6 +42,7 @@ struct File {
     queues: Option<Vec<Queue>>,
     scheduler_names: Option<Vec<String>>,
     topology_keys: Option<Vec<String>>,
+    startup_taints: Option<Vec<String>>,
     bind_deadline: Option<Seconds>,
     lost_member_deadline: Option<SecondsOrZero>,
     limits: Option<Limits>,
@@ -172,6 +173,10 @@ fn settings(file: &str, read: File) -> Result<Settings, ConfigError> {
         settings.topology_keys =
             names("topologyKeys", &list).map_err(|message| value(file, "topologyKeys", message))?;
     }
+    if let Some(list) = read.startup_taints {
+        settings.startup_taints =
+            names("startupTaints", &list).map_err(|message| value(file, "startupTaints", message))?;
+    }
     if let Some(deadline) = read.bind_deadline {
         settings.bind_deadline = deadline.0;
     }
@@ -250,7 +255,7 @@ fn is_label(name: &str) -> bool {
 
 /// Names that stand in labels and specs: at least one, none empty, none twice.
 fn names(what: &str, list: &[String]) -> Result<Vec<Arc<str>>, String> {
-    if list.is_empty() && what != "topologyKeys" {
+    if list.is_empty() && what == "schedulerNames" {
         return Err("want at least one name".to_owned());
     }
     let mut names: Vec<Arc<str>> = Vec::new();

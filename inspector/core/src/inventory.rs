@@ -62,6 +62,7 @@ pub struct Inventory {
     domains: domains::Cache,
     memberships: domains::Memberships,
     levels: Arc<Vec<Arc<str>>>,
+    startup_taints: Arc<[Arc<str>]>,
     freed: u64,
     graph: u64,
 }
@@ -70,6 +71,12 @@ impl Inventory {
     /// No nodes, no holders.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Beginnings of keys of taints that pass by themselves, besides those that are known to; for nodes that are set
+    /// from now on.
+    pub fn set_startup_taints(&mut self, keys: impl IntoIterator<Item = Arc<str>>) {
+        self.startup_taints = keys.into_iter().collect();
     }
 
     /// Grows whenever something was freed or planned otherwise, or a node changed: what did not fit may fit now.

@@ -45,6 +45,9 @@ pub struct Settings {
     pub scheduler_names: Vec<Text>,
     /// Topology keys that are always levels of the graph.
     pub topology_keys: Vec<Text>,
+    /// Beginnings of keys of taints that controllers remove when a node has started up, besides those that are known
+    /// to do so.
+    pub startup_taints: Vec<Text>,
     /// Seconds after which a gang that is bound only in part is given up (default 300).
     pub bind_deadline: i64,
     /// Seconds that the place of a member which a started gang lost is kept (default 600); 0 keeps none.
@@ -65,6 +68,7 @@ impl Default for Settings {
             queues: vec![QueueConfig::default()],
             scheduler_names: vec!["fluxion".into()],
             topology_keys: Vec::new(),
+            startup_taints: Vec::new(),
             bind_deadline: 300,
             lost_member_deadline: 600,
             keep_ended: 3600,
@@ -141,6 +145,7 @@ impl State {
     pub fn new(settings: Settings) -> Self {
         let mut inventory = Inventory::new();
         inventory.set_levels(settings.topology_keys.iter().cloned());
+        inventory.set_startup_taints(settings.startup_taints.iter().cloned());
         Self {
             settings: Arc::new(settings),
             inventory,

@@ -524,7 +524,8 @@ fn gated_members_are_not_seen_yet_and_said() {
         in_group("g", "2")(pod);
         pod.gates = vec!["wait".into()];
     });
-    assert!(world.told("group.g").contains("1 are gated"), "{}", world.told("group.g"));
+    let told = world.told("group.g");
+    assert!(told.contains("1 of 2 members are there, 1 wait for the scheduling gate wait"), "{told}");
     world.change_pod("g-1", |pod| pod.gates.clear());
     assert_eq!(world.line("group.g"), "Running 2/2");
 }
@@ -631,4 +632,35 @@ fn a_job_has_the_labels_that_all_its_members_share() {
     world.delete_pod("mpi-1");
     world.delete_pod("mpi-0");
     assert_eq!(labels(&world), ["app", index, "tier"], "an ended job keeps what it had");
+}
+
+#[test]
+fn a_job_that_is_invalid_as_it_is_written_can_never_run_and_is_looked_at_again_when_it_is_mended() {
+    let mut world = two_nodes();
+    world.pod_with("p", "cpu=1000", |pod| {
+        pod.annotations.insert("fluxion.flux-framework.org/duration".into(), "soon".into());
+    });
+    assert_eq!(world.line("pod.p"), "Unsatisfiable 1/1");
+    assert!(world.told("pod.p").starts_with("InvalidRequest"), "{}", world.told("pod.p"));
+    world.change_pod("p", |pod| {
+        pod.annotations.insert("fluxion.flux-framework.org/duration".into(), "10s".into());
+    });
+    assert_eq!(world.line("pod.p"), "Running 1/1");
+}
+
+#[test]
+fn a_job_for_nodes_that_still_start_up_waits() {
+    let mut world = World::default();
+    world.node_with("n1", "cpu=4000", |node| {
+        node.taints = vec![fluxion_core::constraint::Taint {
+            key: "karpenter.sh/unregistered".into(),
+            value: "".into(),
+            effect: fluxion_core::constraint::Effect::NoExecute,
+        }];
+    });
+    world.pod("p", "cpu=1000");
+    assert_eq!(world.line("pod.p"), "Pending 1/1");
+    assert!(world.told("pod.p").contains("karpenter.sh/unregistered"), "{}", world.told("pod.p"));
+    world.node("n1", "cpu=4000");
+    assert_eq!(world.line("pod.p"), "Running 1/1");
 }

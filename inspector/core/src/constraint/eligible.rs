@@ -11,8 +11,14 @@ use super::{Effect, Expression, NodeConstraint, Operator, Taint, Term, Toleratio
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// Taints that Kubernetes itself sets and takes away again.
-const PASSING: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
+/// Beginnings of keys of taints that Kubernetes and well-known controllers set and remove again: conditions of the node,
+/// and what stands only until it has started up.
+const PASSING: [&str; 4] = [
+    "node.kubernetes.io/",
+    "node.cloudprovider.kubernetes.io/",
+    "karpenter.sh/unregistered",
+    "readiness.k8s.io/",
+];
 
 /// What eligibility needs to know of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +35,8 @@ pub struct NodeFacts {
     pub ready: bool,
     /// It has a deletion timestamp.
     pub deleting: bool,
+    /// Beginnings of keys of further taints that pass by themselves.
+    pub startup_taints: Arc<[Arc<str>]>,
 }
 
 /// Why a node is left out.
@@ -45,6 +53,8 @@ pub enum Exclusion {
     Affinity,
     /// A taint that is not tolerated.
     Tainted(Taint),
+    /// The same, where whoever set the taint removes it by itself.
+    TaintedForNow(Taint),
     /// Condition Ready is not True.
     NotReady,
     /// The node is cordoned.
@@ -56,9 +66,8 @@ impl Exclusion {
     /// take is waiting, not impossible.
     pub fn is_temporary(&self) -> bool {
         match self {
-            Self::NotReady | Self::Cordoned => true,
-            Self::Tainted(taint) => PASSING.iter().any(|prefix| taint.key.starts_with(prefix)),
-            Self::Deleting | Self::Selector { .. } | Self::Affinity => false,
+            Self::NotReady | Self::Cordoned | Self::TaintedForNow(_) => true,
+            Self::Tainted(_) | Self::Deleting | Self::Selector { .. } | Self::Affinity => false,
         }
     }
 }
@@ -69,7 +78,7 @@ impl fmt::Display for Exclusion {
             Self::Deleting => f.write_str("being deleted"),
             Self::Selector { key } => write!(f, "excluded by node selector {key}"),
             Self::Affinity => f.write_str("excluded by node affinity"),
-            Self::Tainted(taint) => write!(f, "tainted {taint}"),
+            Self::Tainted(taint) | Self::TaintedForNow(taint) => write!(f, "tainted {taint}"),
             Self::NotReady => f.write_str("not ready"),
             Self::Cordoned => f.write_str("cordoned"),
         }
@@ -133,9 +142,16 @@ fn states<'a>(tolerations: &'a [Toleration], node: &'a NodeFacts) -> impl Iterat
         .map(|taint| match taint.key.as_ref() {
             NOT_READY | UNREACHABLE => Exclusion::NotReady,
             UNSCHEDULABLE => Exclusion::Cordoned,
+            key if passes(key, node) => Exclusion::TaintedForNow(taint.clone()),
             _ => Exclusion::Tainted(taint.clone()),
         });
     not_ready.into_iter().chain(cordoned).chain(tainted)
+}
+
+/// Whether a taint with this key is removed by whoever set it.
+fn passes(key: &str, node: &NodeFacts) -> bool {
+    PASSING.iter().any(|prefix| key.starts_with(prefix))
+        || node.startup_taints.iter().any(|prefix| key.starts_with(&**prefix))
 }
 
 fn tolerates(toleration: &Toleration, key: &str, value: &str, effect: Effect) -> bool {

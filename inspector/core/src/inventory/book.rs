@@ -84,9 +84,14 @@ impl Book {
     }
 
     /// Puts the node's description in; `kinds` are the ids of its capacity and allocatable.
-    pub(super) fn describe(&mut self, spec: Option<Arc<NodeSpec>>, offers: Vec<(KindId, Offer)>) {
+    pub(super) fn describe(
+        &mut self,
+        spec: Option<Arc<NodeSpec>>,
+        offers: Vec<(KindId, Offer)>,
+        startup_taints: &Arc<[Arc<str>]>,
+    ) {
         self.timeline.take();
-        self.facts = spec.as_ref().map_or_else(Arc::default, |spec| Arc::new(spec.facts()));
+        self.facts = spec.as_ref().map_or_else(Arc::default, |spec| Arc::new(spec.facts(startup_taints)));
         self.spec = spec;
         self.offers = offers;
         self.offers.sort_unstable_by_key(|(kind, _)| *kind);

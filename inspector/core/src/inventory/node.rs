@@ -33,7 +33,7 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
-    pub(super) fn facts(&self) -> NodeFacts {
+    pub(super) fn facts(&self, startup_taints: &Arc<[Arc<str>]>) -> NodeFacts {
         NodeFacts {
             name: self.name.clone(),
             labels: self.labels.clone(),
@@ -41,6 +41,7 @@ impl NodeSpec {
             unschedulable: self.unschedulable,
             ready: self.ready,
             deleting: self.deleting,
+            startup_taints: startup_taints.clone(),
         }
     }
 }
@@ -85,9 +86,10 @@ impl Inventory {
     }
 
     fn redescribe(&mut self, id: u32, spec: Option<Arc<NodeSpec>>, offers: Vec<(KindId, Offer)>) {
+        let startup_taints = self.startup_taints.clone();
         let Some(book) = self.book_mut(id) else { return };
         let mut kinds = book.kinds();
-        book.describe(spec, offers);
+        book.describe(spec, offers, &startup_taints);
         kinds.extend(book.kinds());
         for kind in kinds {
             self.refresh(id, kind);

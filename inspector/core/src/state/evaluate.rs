@@ -1,12 +1,13 @@
 //! From members to a job's state: everything that can be said without looking for nodes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::model::{OwnerDetail, PodSpec, Text};
 use crate::state::grouping::{GroupKey, Membership, Size, watched};
 use crate::state::members::Roster;
 use crate::state::owed::Losses;
-use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State};
+use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State, marks};
 
 impl State {
     /// Puts Pods whose marks, group or owner changed into the right job.
@@ -181,6 +182,7 @@ impl State {
         if let Some((class, text)) = &roster.problem {
             let state = match class {
                 ReasonClass::GroupNotFound | ReasonClass::SizesDisagree => JobState::Gathering,
+                ReasonClass::InvalidRequest => JobState::Unsatisfiable,
                 _ => JobState::Pending,
             };
             return (state, reason(*class, text.clone()));
@@ -194,8 +196,9 @@ impl State {
                     reason(
                         ReasonClass::Gated,
                         format!(
-                            "{seen} of {wanted} members are there, and {} are gated",
-                            roster.members.gated
+                            "{seen} of {wanted} members are there, {} wait for the scheduling gate{}",
+                            roster.members.gated,
+                            gates(&roster.gates)
                         ),
                     )
                 } else {
@@ -203,9 +206,11 @@ impl State {
                 },
             );
         }
+        // What was wrong with the request itself was said of another one than this.
+        let invalid = job.reason.as_ref().is_some_and(|reason| reason.class == ReasonClass::InvalidRequest);
         match job.state {
-            JobState::Reserved | JobState::Unsatisfiable => (job.state, job.reason.clone()),
-            JobState::Pending => (JobState::Pending, job.reason.clone()),
+            JobState::Reserved | JobState::Unsatisfiable if !invalid => (job.state, job.reason.clone()),
+            JobState::Pending if !invalid => (JobState::Pending, job.reason.clone()),
             _ => (JobState::Pending, reason(ReasonClass::QueueOrder, "waits for its turn".to_owned())),
         }
     }
@@ -349,6 +354,18 @@ impl State {
             self.incomplete.remove(&id);
         }
     }
+}
+
+/// ` a`, `s a, b and 3 more`.
+fn gates(names: &BTreeSet<Text>) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| marks::shorten(name)).collect();
+    let plural = if names.len() == 1 { "" } else { "s" };
+    let more = match names.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{plural} {}{more}", shown.join(", "))
 }
 
 /// What is missing of a started gang whose members are all assigned, and what is done about it.

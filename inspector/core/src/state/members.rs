@@ -34,6 +34,8 @@ pub(super) struct Roster {
     pub assigned: u32,
     /// For each member that is bound to a node that is gone: the node.
     pub on_lost_nodes: Vec<Text>,
+    /// The scheduling gates of its members.
+    pub gates: BTreeSet<Text>,
     /// There and not ended, whatever else.
     pub live: u32,
     pub deleting: u32,
@@ -111,6 +113,7 @@ impl State {
             in_flight: 0,
             assigned: 0,
             on_lost_nodes: Vec::new(),
+            gates: BTreeSet::new(),
             live: 0,
             deleting: 0,
             succeeded: 0,
@@ -180,6 +183,7 @@ impl State {
         }
         if !pod.gates.is_empty() {
             roster.members.gated += 1;
+            roster.gates.extend(pod.gates.iter().cloned());
             return;
         }
         roster.members.seen += u32::from(!pod.deleting);

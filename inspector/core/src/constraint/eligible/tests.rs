@@ -139,7 +139,8 @@ fn readiness_and_cordons_pass_and_are_tolerated_as_taints_are() {
         Err(Exclusion::Selector { key: "pool".into() }),
         "what stays comes before what passes"
     );
-    let pressure = Exclusion::Tainted(taint("node.kubernetes.io/disk-pressure", "", Effect::NoSchedule));
+    let pressure =
+        Exclusion::TaintedForNow(taint("node.kubernetes.io/disk-pressure", "", Effect::NoSchedule));
     assert!(pressure.is_temporary());
 }
 
@@ -155,4 +156,23 @@ fn ports_clash_by_address_protocol_and_number() {
     assert!(!any.clashes(&port(Protocol::Tcp, "", 8081)));
     assert_eq!(one.to_string(), "10.1.1.1:8080/TCP");
     assert_eq!(any.to_string(), "8080/TCP");
+}
+
+#[test]
+fn taints_that_controllers_remove_after_start_up_pass() {
+    let mut n = node("n", &[]);
+    n.startup_taints = ["example.com/agent-".into()].into();
+    for (key, passes) in [
+        ("node.cloudprovider.kubernetes.io/uninitialized", true),
+        ("karpenter.sh/unregistered", true),
+        ("readiness.k8s.io/network", true),
+        ("example.com/agent-not-ready", true),
+        ("example.com/dedicated", false),
+        ("nvidia.com/gpu", false),
+    ] {
+        n.taints = vec![taint(key, "", Effect::NoExecute)];
+        let exclusion = eligible(&NodeConstraint::default(), &n).unwrap_err();
+        assert_eq!(exclusion.is_temporary(), passes, "{key}");
+        assert!(exclusion.to_string().contains(key), "{exclusion}");
+    }
 }
