@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fluxion_core::matcher::gang::NodePolicy;
-use fluxion_core::queue::{QueueConfig, QueuePolicy};
+use fluxion_core::queue::{OnPartialBind, QueueConfig, QueuePolicy};
 use fluxion_core::state::Settings;
 use serde::Deserialize;
 
@@ -45,6 +45,7 @@ struct File {
     startup_taints: Option<Vec<String>>,
     bind_deadline: Option<Seconds>,
     lost_member_deadline: Option<SecondsOrZero>,
+    on_partial_bind: Option<PartialBind>,
     limits: Option<Limits>,
 }
 
@@ -60,6 +61,7 @@ struct Queue {
     default_duration: Option<Seconds>,
     #[serde(default)]
     node_policy: Nodes,
+    on_partial_bind: Option<PartialBind>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -79,6 +81,22 @@ enum Nodes {
     Low,
     High,
     First,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PartialBind {
+    Hold,
+    Release,
+}
+
+impl From<PartialBind> for OnPartialBind {
+    fn from(partial: PartialBind) -> Self {
+        match partial {
+            PartialBind::Hold => Self::Hold,
+            PartialBind::Release => Self::Release,
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -183,6 +201,7 @@ fn settings(file: &str, read: File) -> Result<Settings, ConfigError> {
     if let Some(deadline) = read.lost_member_deadline {
         settings.lost_member_deadline = deadline.0;
     }
+    settings.on_partial_bind = read.on_partial_bind.map(Into::into);
     let limits = read.limits.unwrap_or_default();
     if let Some(keep) = limits.keep_ended {
         settings.keep_ended = keep.0;
@@ -241,6 +260,7 @@ fn queue_config(queue: Queue) -> Result<QueueConfig, (&'static str, String)> {
             Nodes::High => NodePolicy::High,
             Nodes::First => NodePolicy::First,
         },
+        on_partial_bind: queue.on_partial_bind.map(Into::into),
     })
 }
 

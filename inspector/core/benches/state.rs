@@ -65,6 +65,7 @@ fn pod(name: &str, needs: ResourceList, limit: Option<i64>) -> PodSpec {
         unscheduled: None,
         disruption: None,
         status_reason: None,
+        problems: Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 
 mod eligible;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -120,6 +120,9 @@ pub struct NodeConstraint {
     pub affinity: Option<Vec<Term>>,
     /// What the Pod tolerates.
     pub tolerations: Vec<Toleration>,
+    /// Nodes that refused bindings lately, by name: they are left out for a while. Nothing a user asks for, and so in
+    /// no jobspec.
+    pub avoided: BTreeSet<Arc<str>>,
 }
 
 /// The transport of a host port.

@@ -36,6 +36,9 @@ pub enum Event {
     Tick,
 }
 
+/// Reason of the `DisruptionTarget` condition of a Pod that is let go because its gang was bound only in part.
+pub const LET_GO: &str = "FluxionGangReleased";
+
 /// How the API server answered a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BindOutcome {
@@ -71,6 +74,11 @@ pub enum Effect {
         reason: &'static str,
         message: String,
     },
+    /// The status of a scheduling.x-k8s.io PodGroup.
+    GroupStatus {
+        group: ObjectRef,
+        status: GroupStatus,
+    },
     /// A Kubernetes Event.
     Note {
         regarding: ObjectRef,
@@ -79,14 +87,32 @@ pub enum Effect {
         action: &'static str,
         note: String,
     },
-    /// Delete the object, with its uid as precondition: a member of a gang that has to gather again, or what
-    /// a cancelled job is made of.
+    /// Mark the Pod as let go ([`LET_GO`]) and evict it, so that its gang can gather again.
+    Evict {
+        pod: ObjectRef,
+        why: String,
+    },
+    /// Delete the object, with its uid as precondition: what a cancelled job is made of.
     Delete {
         object: ObjectRef,
         why: String,
     },
     /// A transition, for the journal.
     Journal(JournalEntry),
+}
+
+/// How far a PodGroup is, in the words of scheduler-plugins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupStatus {
+    /// `Pending` (members are missing), `Scheduling`, `Scheduled`, `Running`, `Finished`, `Failed`.
+    pub phase: &'static str,
+    /// Members on nodes.
+    pub scheduled: u32,
+    pub running: u32,
+    pub succeeded: u32,
+    pub failed: u32,
+    /// `NAMESPACE/NAME` of what made the members.
+    pub occupied_by: Option<String>,
 }
 
 /// One transition of one job.
@@ -106,8 +132,11 @@ impl Effect {
         match self {
             Self::Bind { pod, .. } => format!("bind/{}", pod.uid),
             Self::Unscheduled { pod, .. } => format!("unscheduled/{}", pod.uid),
-            Self::GroupScheduled { group, .. } => format!("group/{}", group.uid),
+            Self::GroupScheduled { group, .. } | Self::GroupStatus { group, .. } => {
+                format!("group/{}", group.uid)
+            }
             Self::Note { regarding, reason, note, .. } => format!("note/{}/{reason}/{note}", regarding.uid),
+            Self::Evict { pod, .. } => format!("evict/{}", pod.uid),
             Self::Delete { object, .. } => format!("delete/{}", object.uid),
             Self::Journal(entry) => format!("journal/{}/{}/{}", entry.uid, entry.time, entry.state),
         }

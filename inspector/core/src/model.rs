@@ -126,6 +126,8 @@ pub struct PodSpec {
     pub disruption: Option<Text>,
     /// `status.reason`, e.g. `OutOfcpu`, `Evicted`, `DeadlineExceeded`.
     pub status_reason: Option<Text>,
+    /// What of it could not be understood, and what that is taken for.
+    pub problems: Vec<Text>,
 }
 
 /// Which API a PodGroup is of.
@@ -157,6 +159,8 @@ pub struct GroupSpec {
     pub controller: Option<ControllerRef>,
     /// Its condition says that it was scheduled: the gang has started before.
     pub scheduled: bool,
+    /// `spec.scheduleTimeoutSeconds` of scheduling.x-k8s.io: how long members may hold nodes while others have none.
+    pub schedule_timeout: Option<i64>,
 }
 
 /// What is special about a kind of owner.

@@ -8,7 +8,7 @@ mod config;
 mod known;
 mod pass;
 
-pub use config::{QueueConfig, QueuePolicy};
+pub use config::{OnPartialBind, QueueConfig, QueuePolicy};
 pub use known::Memory;
 pub use pass::{Carry, PassJob, PassResult, Refusal, pass};
 

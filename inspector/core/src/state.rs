@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use crate::event::{Effect, Event};
+use crate::event::{Effect, Event, GroupStatus};
 use crate::inventory::Inventory;
 use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, Text};
-use crate::queue::QueueConfig;
+use crate::queue::{OnPartialBind, QueueConfig};
 use crate::state::binding::Assumed;
 use crate::state::grouping::{GroupKey, Membership};
 use crate::state::schedule::PassState;
@@ -26,9 +26,12 @@ mod lifecycle;
 pub mod marks;
 mod members;
 mod owed;
+mod partial;
 mod reasons;
+mod refusals;
 mod schedule;
 mod tell;
+mod tell_group;
 
 pub use ask::{CancelPlan, Finding};
 pub use job::{HistoryEntry, Job, JobId, JobKey, JobState, Members, Reason, ReasonClass, Reservation};
@@ -52,6 +55,8 @@ pub struct Settings {
     pub bind_deadline: i64,
     /// Seconds that the place of a member which a started gang lost is kept (default 600); 0 keeps none.
     pub lost_member_deadline: i64,
+    /// What then becomes of it; none: Pods with a controller are released, others held.
+    pub on_partial_bind: Option<OnPartialBind>,
     /// Seconds that ended jobs are kept (default 3600).
     pub keep_ended: i64,
     /// At most this many ended jobs are kept (default 10,000).
@@ -71,6 +76,7 @@ impl Default for Settings {
             startup_taints: Vec::new(),
             bind_deadline: 300,
             lost_member_deadline: 600,
+            on_partial_bind: None,
             keep_ended: 3600,
             keep_ended_max: 10_000,
             unschedulable_max: 100,
@@ -120,15 +126,25 @@ pub struct State {
     assumed: OrdMap<Text, Assumed>,
     /// Pods that the API server says can't be bound any more; until the watch says the same.
     unbindable: OrdSet<Text>,
+    /// Nodes to which bindings were refused.
+    refusals: refusals::Refusals,
+    /// Bound Pods that were let go, and when that is asked for again.
+    let_go: OrdMap<Text, i64>,
     /// What a Pod's condition was last made to say.
     told: OrdMap<Text, tell::Told>,
+    /// What a job's Pods are to be told.
+    saying: OrdMap<JobId, tell::Saying>,
     /// What a PodGroup's condition was last made to say.
     told_groups: OrdMap<Text, (bool, &'static str)>,
+    /// What a scheduling.x-k8s.io PodGroup's status was last made to say.
+    told_status: OrdMap<Text, GroupStatus>,
     /// When a job has to be looked at again.
     timers: OrdSet<(i64, JobId)>,
     pass: PassState,
     next_job: u32,
     ready: bool,
+    /// When it became so.
+    synced_at: i64,
     /// Whether everything that there is was delivered once, whoever leads.
     whole: bool,
     now: i64,
@@ -168,12 +184,17 @@ impl State {
             owed: OrdSet::new(),
             assumed: OrdMap::new(),
             unbindable: OrdSet::new(),
+            refusals: refusals::Refusals::default(),
+            let_go: OrdMap::new(),
             told: OrdMap::new(),
+            saying: OrdMap::new(),
             told_groups: OrdMap::new(),
+            told_status: OrdMap::new(),
             timers: OrdSet::new(),
             pass: PassState::default(),
             next_job: 0,
             ready: false,
+            synced_at: 0,
             whole: false,
             now: 0,
             regroup: BTreeSet::new(),
@@ -196,6 +217,7 @@ impl State {
             // Before that, what was delivered first would look like all of a gang, or like nobody's Pod; and a job
             // that is taken for ended takes in nobody any more.
             self.regroup_pods();
+            self.forget_refusals();
             self.run_timers();
             self.evaluate_dirty();
         }

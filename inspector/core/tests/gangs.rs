@@ -400,11 +400,9 @@ fn a_gang_that_can_not_be_bound_in_time_is_released_when_its_pods_come_back() {
         world.pod_with(&format!("j-{index}"), "cpu=1000", |pod| pod.controller = Some(controller.clone()));
     }
     world.pass(310);
-    let deleted = world
-        .effects
-        .iter()
-        .any(|effect| matches!(effect, Effect::Delete { object, .. } if &*object.name == "j-0"));
-    assert!(deleted, "{:?}", world.told("job.j"));
+    let evicted =
+        world.effects.iter().any(|effect| matches!(effect, Effect::Evict { pod, .. } if &*pod.name == "j-0"));
+    assert!(evicted, "{:?}", world.told("job.j"));
 }
 
 #[test]

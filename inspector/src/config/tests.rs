@@ -11,9 +11,9 @@ fn the_example_is_the_defaults() {
 
 #[test]
 fn what_is_set_wins_over_the_defaults() {
-    let text = "queues:\n- {name: gpu, policy: hybrid, reservationDepth: 4, defaultDuration: 1h30m, nodePolicy: high}\n\
+    let text = "queues:\n- {name: gpu, policy: hybrid, reservationDepth: 4, defaultDuration: 1h30m, nodePolicy: high, onPartialBind: hold}\n\
                 - {name: rest, policy: fcfs, queueDepth: 5, defaultDuration: 90}\n\
-                schedulerNames: [fluxion, fluence]\ntopologyKeys: [rack]\nbindDeadline: 10s\nlimits: {groupSizeMax: 7}\n";
+                schedulerNames: [fluxion, fluence]\ntopologyKeys: [rack]\nbindDeadline: 10s\nonPartialBind: release\nlimits: {groupSizeMax: 7}\n";
     let settings = parse("c", text).unwrap();
     let gpu = &settings.queues[0];
     assert_eq!((&*gpu.name, gpu.policy, gpu.reservation_depth), ("gpu", QueuePolicy::Hybrid, 4));
@@ -21,6 +21,8 @@ fn what_is_set_wins_over_the_defaults() {
     assert_eq!((settings.queues[1].default_duration, settings.queues[1].queue_depth), (Some(90), 5));
     assert_eq!((settings.bind_deadline, settings.group_size_max), (10, 7));
     assert_eq!(settings.scheduler_names.len(), 2);
+    let partial = (gpu.on_partial_bind, settings.queues[1].on_partial_bind, settings.on_partial_bind);
+    assert_eq!(partial, (Some(OnPartialBind::Hold), None, Some(OnPartialBind::Release)));
     let flags = load(None, &["mine".to_owned()]).unwrap();
     assert_eq!(flags.scheduler_names, [Arc::from("mine")]);
 }

@@ -153,6 +153,7 @@ fn pod(namespace: &str, name: &str) -> PodSpec {
         unscheduled: None,
         disruption: None,
         status_reason: None,
+        problems: Vec::new(),
     }
 }
 

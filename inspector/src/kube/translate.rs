@@ -2,7 +2,7 @@
 //!
 //! Nothing is decided in here, and nothing fails because a field is odd: what can't be understood is either said
 //! in the result (a request that is no quantity) or read as the most careful meaning (an unknown operator matches
-//! nothing). Only an object without a name or uid is refused.
+//! nothing) and named among the object's `problems`. Only an object without a name or uid is refused.
 
 use std::collections::BTreeMap;
 
@@ -61,6 +61,11 @@ fn controller(owners: Option<&[OwnerReference]>) -> Option<ControllerRef> {
         name: owner.name.as_str().into(),
         uid: owner.uid.as_str().into(),
     })
+}
+
+/// So much of a text that somebody else wrote as a message can hold.
+fn short(text: &str) -> String {
+    if text.chars().count() <= 64 { text.to_owned() } else { text.chars().take(63).chain(['…']).collect() }
 }
 
 /// Whole epoch seconds.

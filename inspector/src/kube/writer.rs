@@ -19,6 +19,7 @@ mod api;
 mod bind;
 mod condition;
 mod delete;
+mod evict;
 mod group;
 mod lanes;
 mod note;
@@ -95,9 +96,15 @@ impl Shared {
 
     /// A binding that was not tried: the engine asks for it again when we lead again.
     fn not_leading(&self, effect: Effect) {
-        if let Effect::Bind { pod, .. } = effect {
-            let outcome = BindOutcome::Transient("another inspector leads".into());
-            self.engine.send(Event::Bound { pod: pod.uid, outcome });
+        match effect {
+            Effect::Bind { pod, .. } => {
+                let outcome = BindOutcome::Transient("another inspector leads".into());
+                self.engine.send(Event::Bound { pod: pod.uid, outcome });
+            }
+            Effect::Note { .. } => {
+                self.metrics.events_dropped.inc();
+            }
+            _ => {}
         }
     }
 
@@ -124,8 +131,15 @@ impl Shared {
             Effect::GroupScheduled { group, scheduled, reason, message } => {
                 ("group", group::scheduled(&self.client, &group, scheduled, reason, &message).await)
             }
+            Effect::GroupStatus { group, status } => {
+                ("group", group::status(&self.client, &group, &status).await)
+            }
             Effect::Note { regarding, warning, reason, action, note } => {
                 ("event", self.notes.write(&self.client, &regarding, warning, reason, action, &note).await)
+            }
+            Effect::Evict { pod, why } => {
+                tracing::info!(namespace = %pod.namespace, name = %pod.name, why, "evicting");
+                ("evict", evict::pod(&self.client, &pod, &why).await)
             }
             Effect::Delete { object, why } => {
                 tracing::info!(namespace = %object.namespace, kind = %object.kind, name = %object.name, why, "deleting");

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fluxion_core::event::BindOutcome;
+use fluxion_core::event::{BindOutcome, GroupStatus, LET_GO};
 use fluxion_core::model::{AllocationRecord, ObjectRef};
 use k8s_openapi::api::core::v1::Pod;
 
@@ -127,11 +127,29 @@ impl Cluster {
         });
     }
 
+    /// Marks a Pod as disrupted and deletes it, as the API server does with an eviction.
+    pub fn evict(&mut self, pod: &ObjectRef, why: &str, now: i64) {
+        self.store.update(&pod.uid, |object| {
+            let Object::Pod(pod) = object else { return };
+            let status = pod.status.get_or_insert_default();
+            kubelet::set_condition(status, "DisruptionTarget", true, Some((LET_GO, why)), now);
+        });
+        self.store.delete(&pod.uid, now);
+    }
+
     /// Writes on a PodGroup whether its gang was scheduled.
     pub fn group_scheduled(&mut self, group: &ObjectRef, scheduled: bool, why: (&str, &str), now: i64) {
         self.store.update(&group.uid, |object| {
             let Object::PodGroup(group) = object else { return };
             super::feed::set_group_scheduled(group, scheduled, why, now);
+        });
+    }
+
+    /// Writes the status of a PodGroup of scheduling.x-k8s.io.
+    pub fn group_status(&mut self, group: &ObjectRef, status: &GroupStatus, now: i64) {
+        self.store.update(&group.uid, |object| {
+            let Object::PodGroup(group) = object else { return };
+            super::feed::set_group_status(group, status, now);
         });
     }
 

@@ -1,6 +1,6 @@
 //! Between the objects and the engine: what it is told about a change.
 
-use fluxion_core::event::Event;
+use fluxion_core::event::{Event, GroupStatus};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
@@ -64,14 +64,30 @@ fn gone(object: &Object) -> Option<Event> {
     })
 }
 
-/// Writes a PodGroup's status: a condition on the native one, a phase on the other.
-pub fn set_group_scheduled(group: &mut DynamicObject, scheduled: bool, why: (&str, &str), now: i64) {
+/// Writes the status of a PodGroup of scheduling.x-k8s.io.
+pub fn set_group_status(group: &mut DynamicObject, status: &GroupStatus, now: i64) {
     if !group.data.is_object() {
         return;
     }
-    if !is_native(group) {
-        let phase = if scheduled { "Scheduled" } else { "Pending" };
-        group.data["status"]["phase"] = Value::from(phase);
+    let mut new = json!({"phase": status.phase, "scheduled": status.scheduled, "running": status.running,
+        "succeeded": status.succeeded, "failed": status.failed});
+    if let Some(owner) = &status.occupied_by {
+        new["occupiedBy"] = json!(owner);
+    }
+    let started = match &group.data["status"]["scheduleStartTime"] {
+        Value::Null if status.phase == "Pending" => Value::Null,
+        Value::Null => time(now).and_then(|time| serde_json::to_value(time).ok()).unwrap_or_default(),
+        known => known.clone(),
+    };
+    if !started.is_null() {
+        new["scheduleStartTime"] = started;
+    }
+    group.data["status"] = new;
+}
+
+/// Writes the condition of a native PodGroup.
+pub fn set_group_scheduled(group: &mut DynamicObject, scheduled: bool, why: (&str, &str), now: i64) {
+    if !group.data.is_object() {
         return;
     }
     let status = if scheduled { "True" } else { "False" };

@@ -298,13 +298,19 @@ impl Server {
                 Effect::GroupScheduled { group, scheduled, reason, message } => {
                     self.cluster.group_scheduled(&group, scheduled, (reason, &message), now);
                 }
+                Effect::GroupStatus { group, status } => self.cluster.group_status(&group, &status, now),
                 Effect::Note { regarding, warning, reason, note, .. } => {
                     let object = format!("{} {}/{}", regarding.kind, regarding.namespace, regarding.name);
-                    if warning {
+                    // That Pods wait is what a queue is for.
+                    if warning && reason != "FailedScheduling" {
                         tracing::warn!(object, reason, "{note}");
                     } else {
                         tracing::info!(object, reason, "{note}");
                     }
+                }
+                Effect::Evict { pod, why } => {
+                    tracing::info!(pod = %pod.name, namespace = %pod.namespace, why, "evicted");
+                    self.cluster.evict(&pod, &why, now);
                 }
                 Effect::Delete { object, why } => {
                     tracing::info!(object = %object.name, namespace = %object.namespace, why, "deleted");

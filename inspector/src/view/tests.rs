@@ -48,6 +48,7 @@ fn pod(namespace: &str, name: &str, node: Option<&str>) -> Event {
         unscheduled: None,
         disruption: None,
         status_reason: None,
+        problems: Vec::new(),
     }))
 }
 

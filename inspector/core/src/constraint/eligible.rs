@@ -59,6 +59,8 @@ pub enum Exclusion {
     NotReady,
     /// The node is cordoned.
     Cordoned,
+    /// The API server refused bindings to the node lately.
+    RefusedBinding,
 }
 
 impl Exclusion {
@@ -66,7 +68,7 @@ impl Exclusion {
     /// take is waiting, not impossible.
     pub fn is_temporary(&self) -> bool {
         match self {
-            Self::NotReady | Self::Cordoned | Self::TaintedForNow(_) => true,
+            Self::NotReady | Self::Cordoned | Self::TaintedForNow(_) | Self::RefusedBinding => true,
             Self::Tainted(_) | Self::Deleting | Self::Selector { .. } | Self::Affinity => false,
         }
     }
@@ -81,6 +83,7 @@ impl fmt::Display for Exclusion {
             Self::Tainted(taint) | Self::TaintedForNow(taint) => write!(f, "tainted {taint}"),
             Self::NotReady => f.write_str("not ready"),
             Self::Cordoned => f.write_str("cordoned"),
+            Self::RefusedBinding => f.write_str("refused a binding lately"),
         }
     }
 }
@@ -101,7 +104,7 @@ pub fn eligible(constraint: &NodeConstraint, node: &NodeFacts) -> Result<(), Exc
     {
         return Err(Exclusion::Affinity);
     }
-    let mut passing = None;
+    let mut passing = constraint.avoided.contains(&node.name).then_some(Exclusion::RefusedBinding);
     for exclusion in states(&constraint.tolerations, node) {
         if !exclusion.is_temporary() {
             return Err(exclusion);

@@ -30,6 +30,8 @@ pub struct NodeSpec {
     pub capacity: ResourceList,
     /// What Pods can have of it now.
     pub allocatable: ResourceList,
+    /// What of it could not be understood, and what that is taken for.
+    pub problems: Vec<Arc<str>>,
 }
 
 impl NodeSpec {

@@ -18,6 +18,15 @@ pub enum QueuePolicy {
     Hybrid,
 }
 
+/// What becomes of a gang of which only a part could be bound when the bind deadline is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnPartialBind {
+    /// It stands as it is, and the audit says so.
+    Hold,
+    /// Every member is let go, so that the whole gathers again.
+    Release,
+}
+
 /// A named queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
@@ -36,6 +45,8 @@ pub struct QueueConfig {
     pub default_duration: Option<i64>,
     /// Which of the nodes that fit are taken.
     pub node_policy: NodePolicy,
+    /// What becomes of half-bound gangs; none: what is set for all queues.
+    pub on_partial_bind: Option<OnPartialBind>,
 }
 
 impl Default for QueueConfig {
@@ -48,6 +59,7 @@ impl Default for QueueConfig {
             max_reservation_depth: 100_000,
             default_duration: None,
             node_policy: NodePolicy::Low,
+            on_partial_bind: None,
         }
     }
 }

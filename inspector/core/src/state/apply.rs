@@ -31,6 +31,11 @@ impl State {
             Event::Owner(owner) => self.owner_changed(*owner),
             Event::OwnerGone(uid) => self.owner_gone(&uid),
             Event::Synced => {
+                if !self.ready {
+                    self.synced_at = self.now;
+                    // What fell due while another one led.
+                    self.timers.extend(self.assumed.values().map(|assumed| (self.now, assumed.job)));
+                }
                 (self.ready, self.whole) = (true, true);
                 // Only now is a node that wasn't heard of one that is gone.
                 self.dirty.extend(self.active.values());
@@ -83,11 +88,13 @@ impl State {
             }
             self.leave(job, &pod);
         }
+        self.let_go.remove(uid);
     }
 
     /// Enters what the Pod holds into the inventory.
     fn book(&mut self, pod: &Arc<PodSpec>) {
         if pod.phase.ended() {
+            self.seen_bound(pod);
             self.assumed.remove(&pod.uid);
             self.inventory.release(&pod.uid);
             return;
@@ -103,9 +110,7 @@ impl State {
                 return;
             }
         };
-        if pod.node.is_some() {
-            self.assumed.remove(&pod.uid);
-        }
+        self.seen_bound(pod);
         let hold = Hold {
             needs: members::needs(pod),
             ports: pod.ports.clone(),
@@ -153,6 +158,7 @@ impl State {
     fn group_gone(&mut self, uid: &Text) {
         let Some(group) = self.groups.remove(uid) else { return };
         self.told_groups.remove(uid);
+        self.told_status.remove(uid);
         let key = (group.api, group.namespace.clone(), group.name.clone());
         if self.group_names.get(&key) == Some(uid) {
             self.group_names.remove(&key);

@@ -27,7 +27,8 @@ pub struct CancelPlan {
 /// Something that is off.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// `Overcommitted`, `PartlyBound`, `RejectedByKubelet`, `LostMember`, `Preempted`, `Invariant`.
+    /// `Overcommitted`, `PartlyBound`, `BindingRefused`, `RefusesBindings`, `RejectedByKubelet`, `LostMember`,
+    /// `Preempted`, `NotUnderstood`, `Invariant`.
     pub class: &'static str,
     /// `node/NAME` or `NAMESPACE/KIND/NAME`.
     pub object: String,
@@ -223,6 +224,14 @@ impl State {
                 });
             }
         }
+        findings.extend(self.refusing_nodes());
+        for node in self.inventory.nodes().filter(|node| !node.spec.problems.is_empty()) {
+            findings.extend(node.spec.problems.iter().map(|problem| Finding {
+                class: "NotUnderstood",
+                object: format!("node/{}", node.spec.name),
+                text: problem.to_string(),
+            }));
+        }
         for job in self.jobs.values() {
             let object = format!("{}/{}", job.key.namespace, job.key.display());
             let wanted = job.members.wanted.unwrap_or(0);
@@ -230,11 +239,15 @@ impl State {
                 job.started_at.is_some_and(|at| at.saturating_add(self.settings.bind_deadline) <= self.now);
             let there = job.members.bound.saturating_add(job.members.ended);
             if matches!(job.state, JobState::Running | JobState::Binding) && there < wanted && late {
-                let text = format!(
-                    "{} of {wanted} members are bound and the rest did not come: cancel the job, or make the missing \
-                     Pods again",
-                    job.members.bound
-                );
+                let why = match &job.binds.why {
+                    Some(why) => {
+                        format!("the rest could not be bound ({why}): cancel the job, or let them be bound")
+                    }
+                    None => {
+                        "the rest did not come: cancel the job, or make the missing Pods again".to_owned()
+                    }
+                };
+                let text = format!("{} of {wanted} members are bound and {why}", job.members.bound);
                 findings.push(Finding { class: "PartlyBound", object: object.clone(), text });
             }
             if job.given_up > 0 {
@@ -245,6 +258,16 @@ impl State {
                 );
                 findings.push(Finding { class: "LostMember", object: object.clone(), text });
             }
+            findings.extend(self.not_understood(job).into_iter().map(|text| Finding {
+                class: "NotUnderstood",
+                object: object.clone(),
+                text,
+            }));
+            findings.extend(self.refused_bindings(job).map(|text| Finding {
+                class: "BindingRefused",
+                object: object.clone(),
+                text,
+            }));
             if let Some(reason) = job.disruption() {
                 let text =
                     format!("members were taken by {reason}: use nodes of its own or a higher priority");

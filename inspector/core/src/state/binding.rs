@@ -1,22 +1,68 @@
-//! Sending members to their nodes, and what becomes of the bindings.
+//! Sending members to their nodes, and what the API server answers. What becomes of a gang that is bound only in
+//! part is decided in `partial`.
 
 use std::sync::Arc;
 
 use crate::event::{BindOutcome, Effect};
 use crate::inventory::{Hold, HoldKind};
-use crate::matcher::gang::Placement;
+use crate::matcher::gang::{self, Placement};
 use crate::model::{AllocationRecord, PodSpec, Text};
+use crate::request::Request;
 use crate::state::owed::Losses;
-use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State, members};
+use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State, marks, members};
+
+/// A binding that failed is tried again after 1, 2, 4 … seconds, at most so many …
+const RETRY_MAX: i64 = 32;
+/// … for so many tries; one that is refused again and again is then tried less and less often, …
+const TRIES: u32 = 12;
+/// … but once in so many seconds.
+const RETRY_MAX_LATE: i64 = 600;
+/// A transient failure is told to the Pod from this one on; a refusal at once.
+const TOLD_FROM: u32 = 3;
+
+/// Characters of an answer that are passed on.
+const ANSWER_MAX: usize = 300;
 
 /// A member that was sent to a node and was not seen there yet.
 #[derive(Clone, Debug)]
 pub(super) struct Assumed {
     pub node: Text,
     pub job: JobId,
-    attempts: u32,
+    /// Bindings that failed so far, to whichever node.
+    pub failures: u32,
+    /// How the last one failed.
+    pub failure: Option<Failure>,
     retry_at: Option<i64>,
     record: AllocationRecord,
+    /// When it was sent first.
+    since: i64,
+    /// The API server has said that it is bound.
+    done: bool,
+}
+
+/// An answer to a binding.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub text: String,
+    /// For good, not for the moment.
+    pub refused: bool,
+}
+
+impl Assumed {
+    pub(super) fn since(&self) -> i64 {
+        self.since
+    }
+
+    /// How often it was tried without success, if it is refused for good.
+    pub(super) fn refusals(&self) -> u32 {
+        if self.failure.as_ref().is_some_and(|failure| failure.refused) { self.failures } else { 0 }
+    }
+
+    /// What the Pod's user is to know about its binding.
+    pub(super) fn worth_telling(&self) -> Option<&str> {
+        let failure = self.failure.as_ref()?;
+        (failure.refused || self.failures >= TOLD_FROM).then_some(failure.text.as_str())
+    }
 }
 
 impl State {
@@ -32,11 +78,12 @@ impl State {
             job.planned_end = job.end_when_started_at(now);
             job.waits_for.clear();
             job.losses = Losses::default();
+            job.binds.size = roster.start_size();
         }
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         self.send(&job, pods, placement);
         self.settle(id, JobState::Binding, None, false);
-        self.timers.insert((now.saturating_add(self.settings.bind_deadline), id));
+        self.timers.insert((now.saturating_add(self.bind_deadline(&job)), id));
         self.dirty.insert(id);
     }
 
@@ -61,7 +108,7 @@ impl State {
                 job: job.key.object_name().into(),
                 start: job.started_at.unwrap_or(self.now),
                 planned_end: job.planned_end,
-                size: job.members.wanted.unwrap_or(1),
+                size: job.binds.size.or(job.members.wanted).unwrap_or(1),
             };
             let hold = Hold {
                 needs,
@@ -76,9 +123,12 @@ impl State {
             let assumed = Assumed {
                 node: node.clone(),
                 job: job.id,
-                attempts: 0,
+                failures: 0,
+                failure: None,
                 retry_at: None,
                 record: record.clone(),
+                since: self.now,
+                done: false,
             };
             self.assumed.insert(pod.uid.clone(), assumed);
             self.effects.push(Effect::Bind { pod: pod.object(), node, record });
@@ -90,13 +140,12 @@ impl State {
         self.dirty.insert(assumed.job);
         let Some(pod) = self.pods.get(uid).cloned() else { return };
         match outcome {
-            BindOutcome::Done => self.effects.push(Effect::Note {
-                regarding: pod.object(),
-                warning: false,
-                reason: "Scheduled",
-                action: "Binding",
-                note: format!("Successfully assigned {}/{} to {}", pod.namespace, pod.name, assumed.node),
-            }),
+            BindOutcome::Done => {
+                if !assumed.done {
+                    self.bound_to(&pod, &assumed.node);
+                    self.assumed.insert(uid.clone(), Assumed { done: true, retry_at: None, ..assumed });
+                }
+            }
             BindOutcome::Gone(_) => {
                 self.assumed.remove(uid);
                 self.inventory.release(uid);
@@ -116,40 +165,77 @@ impl State {
                 self.inventory.hold(uid.clone(), &node, hold);
                 self.assumed.insert(uid.clone(), Assumed { node, retry_at: None, ..assumed });
             }
-            BindOutcome::Transient(text) | BindOutcome::Refused(text) => {
-                let wait = 1_i64 << assumed.attempts.min(5);
-                let retry_at = self.now.saturating_add(wait);
-                let attempts = assumed.attempts.saturating_add(1);
-                let job = assumed.job;
-                self.timers.insert((retry_at, job));
-                self.assumed.insert(uid.clone(), Assumed { attempts, retry_at: Some(retry_at), ..assumed });
-                if let Some(job) = self.job_mut(job) {
-                    let text = format!("binding Pod {} failed: {text}", pod.name);
-                    job.reason = Some(Reason { class: ReasonClass::BindFailed, text, details: Vec::new() });
-                }
-            }
+            BindOutcome::Transient(text) => self.bind_failed(&pod, assumed, &text, false),
+            BindOutcome::Refused(text) => self.bind_failed(&pod, assumed, &text, true),
         }
     }
 
-    /// Sends again what failed to bind, and gives up what took too long.
+    /// The Pod was seen on a node. Whether the API server's answer or the watch says so first is chance; the Event
+    /// is written once in either case.
+    pub(super) fn seen_bound(&mut self, pod: &PodSpec) {
+        let Some(node) = &pod.node else { return };
+        let Some(assumed) = self.assumed.remove(&pod.uid) else { return };
+        if !assumed.done && assumed.node == *node {
+            self.bound_to(pod, node);
+        }
+    }
+
+    fn bound_to(&mut self, pod: &PodSpec, node: &Text) {
+        self.node_takes(&pod.namespace, node);
+        self.effects.push(Effect::Note {
+            regarding: pod.object(),
+            warning: false,
+            reason: "Scheduled",
+            action: "Binding",
+            note: format!("Successfully assigned {}/{} to {node}", pod.namespace, pod.name),
+        });
+    }
+
+    fn bind_failed(&mut self, pod: &PodSpec, assumed: Assumed, answer: &str, refused: bool) {
+        let id = assumed.job;
+        let failures = assumed.failures.saturating_add(1);
+        let late = if refused { assumed.failures.saturating_sub(TRIES) } else { 0 };
+        let wait = (1_i64 << assumed.failures.min(30)).min(RETRY_MAX) << late.min(10);
+        let retry_at = self.now.saturating_add(wait.min(RETRY_MAX_LATE));
+        self.timers.insert((retry_at, id));
+        if refused {
+            self.node_refused(&pod.namespace, &assumed.node, id);
+        }
+        let answer = marks::shorten_to(answer, ANSWER_MAX);
+        let text = format!("binding Pod {} to {} failed: {answer}", pod.name, assumed.node);
+        let failure = Some(Failure { text: text.clone(), refused });
+        let assumed = Assumed { failures, failure, retry_at: Some(retry_at), ..assumed };
+        self.assumed.insert(pod.uid.clone(), assumed);
+        if let Some(job) = self.job_mut(id) {
+            job.binds.why = Some(text.clone());
+            job.reason = Some(Reason { class: ReasonClass::BindFailed, text, details: Vec::new() });
+        }
+    }
+
+    /// Sends again what failed to bind: what was refused to another node, where there is one.
     pub(super) fn retry_binds(&mut self, job: &Job) {
-        let mine: Vec<(Text, Assumed)> = job
+        let due: Vec<(Text, Assumed)> = job
             .pods
             .iter()
             .filter_map(|uid| self.assumed.get(uid).map(|assumed| (uid.clone(), assumed.clone())))
+            .filter(|(_, assumed)| assumed.retry_at.is_some_and(|at| at <= self.now))
             .collect();
-        if mine.is_empty() {
-            return;
-        }
-        let deadline = job.state_since.saturating_add(self.settings.bind_deadline);
-        if job.state == JobState::Binding && deadline <= self.now {
-            self.give_up(job, &mine);
-            return;
-        }
-        for (uid, assumed) in mine {
-            if assumed.retry_at.is_some_and(|at| at <= self.now)
-                && let Some(pod) = self.pods.get(&uid)
-            {
+        for (uid, assumed) in due {
+            let Some(pod) = self.pods.get(&uid).cloned() else { continue };
+            let refused = assumed.failure.as_ref().is_some_and(|failure| failure.refused);
+            let other = if refused { self.another_node(job, &pod, &assumed.node) } else { None };
+            if let Some(placement) = other {
+                self.inventory.release(&uid);
+                self.inventory.clear_reservations();
+                self.send(job, std::slice::from_ref(&pod), &placement);
+                if let Some(sent) = self.assumed.get_mut(&uid) {
+                    let kept = (assumed.failures, assumed.failure, assumed.since);
+                    (sent.failures, sent.failure, sent.since) = kept;
+                }
+                // What was promised to others is promised anew.
+                self.pass.wanted = true;
+            } else {
+                // Its place is kept: without it the gang could not become whole.
                 let (node, record) = (assumed.node.clone(), assumed.record.clone());
                 self.effects.push(Effect::Bind { pod: pod.object(), node, record });
                 self.assumed.insert(uid, Assumed { retry_at: None, ..assumed });
@@ -157,42 +243,27 @@ impl State {
         }
     }
 
-    /// The bind deadline is over. Nothing bound: the job waits again. Some bound: Pods with a controller are
-    /// deleted so that the gang gathers anew; bare Pods would be lost for good, so they stay and are a finding.
-    fn give_up(&mut self, job: &Job, in_flight: &[(Text, Assumed)]) {
-        for (uid, _) in in_flight {
-            self.assumed.remove(uid);
-            self.inventory.release(uid);
-        }
-        let bound: Vec<Arc<PodSpec>> = job
-            .pods
-            .iter()
-            .filter_map(|uid| self.pods.get(uid))
-            .filter(|pod| pod.node.is_some() && !pod.phase.ended() && !pod.deleting)
-            .cloned()
-            .collect();
-        if bound.is_empty() {
-            if let Some(job) = self.job_mut(job.id) {
-                job.started_at = None;
-                job.planned_end = None;
-            }
-        } else if bound.iter().all(|pod| pod.controller.is_some()) {
-            let why = format!(
-                "only {} of {} members could be bound within {} s: deleted so that the gang can gather again",
-                bound.len(),
-                job.members.wanted.unwrap_or(0),
-                self.settings.bind_deadline
-            );
-            for pod in bound {
-                self.effects.push(Effect::Note {
-                    regarding: pod.object(),
-                    warning: true,
-                    reason: "GangReleased",
-                    action: "Releasing",
-                    note: why.clone(),
-                });
-                self.effects.push(Effect::Delete { object: pod.object(), why: why.clone() });
-            }
-        }
+    /// Where a member fits whose binding was refused, apart from nodes that refuse.
+    fn another_node(&self, job: &Job, pod: &Arc<PodSpec>, refused: &Text) -> Option<Placement> {
+        let roster = self.roster(job);
+        let mut job = job.clone();
+        job.pods.remove(&pod.uid);
+        let job = &job;
+        let domain = roster.level.as_ref().and_then(|level| self.domain_of(job, level));
+        let queue = self.settings.queues.iter().find(|queue| queue.name == job.queue);
+        let mut avoided = self.avoided(job);
+        avoided.insert(refused.clone());
+        let request = Request {
+            shapes: members::avoiding(members::shapes(std::slice::from_ref(pod)), &avoided),
+            minimum: None,
+            level: roster.level,
+            domain,
+            duration: job.planned_end.map(|end| end.saturating_sub(self.now).max(1)),
+        };
+        let mut books = self.inventory.clone();
+        books.clear_reservations();
+        books.release(&pod.uid);
+        let policy = queue.map(|queue| queue.node_policy).unwrap_or_default();
+        gang::place_now(&books, &request, self.now, policy).ok()
     }
 }

@@ -101,7 +101,8 @@ impl State {
         let started = roster.assigned > 0 || roster.in_flight > 0 || !roster.on_lost_nodes.is_empty();
         self.keep_places(id, &roster);
         let Some(job) = self.jobs.get(&id).cloned() else { return };
-        let request = if started { None } else { Self::first_request(&roster).map(Arc::new) };
+        let waits = !started && !job.binds.paused(self.now);
+        let request = if waits { self.first_request(&job, &roster).map(Arc::new) } else { None };
         let (state, reason) = self.decide(&job, &roster, started);
         let changed_request =
             request != job.request || roster.queue != job.queue || roster.priority != job.priority;
@@ -125,10 +126,10 @@ impl State {
         if started {
             job.checked = Some(graph);
         }
-        if !started && state != JobState::Running {
+        if started {
+            job.started_at = job.started_at.or(Some(now));
+        } else if state.waiting() {
             job.started_at = None;
-        } else if job.started_at.is_none() {
-            job.started_at = Some(now);
         }
         if state == JobState::Completed {
             // What its owner still needs is nothing; what there was tells more.
@@ -144,6 +145,11 @@ impl State {
         self.note_start_times(id);
         if started {
             self.find_incomplete(id, &roster);
+            if self.ready {
+                self.check_partial(id);
+            }
+        } else {
+            self.incomplete.remove(&id);
         }
     }
 
@@ -205,6 +211,10 @@ impl State {
                     reason(ReasonClass::Gathering, format!("{seen} of {wanted} members are there"))
                 },
             );
+        }
+        if let Some(why) = job.binds.why.as_ref().filter(|_| job.binds.paused(self.now)) {
+            let text = format!("{why}; tried again after a pause");
+            return (JobState::Pending, reason(ReasonClass::BindFailed, text));
         }
         // What was wrong with the request itself was said of another one than this.
         let invalid = job.reason.as_ref().is_some_and(|reason| reason.class == ReasonClass::InvalidRequest);
@@ -325,7 +335,7 @@ impl State {
         } else {
             None
         };
-        let mut warnings = Vec::new();
+        let mut warnings = self.not_understood(&job);
         let start = job.reservation.as_ref().map_or(self.now, |reservation| reservation.start);
         let wanted_end = job.duration.map(|seconds| start.saturating_add(seconds));
         if let Some(killed) =

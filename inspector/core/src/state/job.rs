@@ -6,6 +6,7 @@ use crate::model::{ObjectRef, Text};
 use crate::request::Request;
 use crate::resources::ResourceList;
 use crate::state::owed::{Losses, LostMember};
+use crate::state::partial::Binds;
 
 /// Number of a job within one engine's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -215,6 +216,7 @@ pub struct Job {
     /// Counts the places that were ever kept for it.
     pub(super) places: u32,
     pub(super) losses: Losses,
+    pub(super) binds: Binds,
     /// The generation of the graph for which it was last found satisfiable or not.
     pub checked: Option<u64>,
     /// Oldest first; bounded.

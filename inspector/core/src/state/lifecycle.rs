@@ -11,6 +11,7 @@ use crate::model::{Marks, PodSpec, Text};
 use crate::resources::ResourceList;
 use crate::state::grouping::{GroupKey, Membership};
 use crate::state::owed::Losses;
+use crate::state::partial::Binds;
 use crate::state::{
     HistoryEntry, Job, JobId, JobKey, JobState, Members, OrderKey, Reason, ReasonClass, State, marks,
 };
@@ -72,6 +73,7 @@ impl State {
             given_up: 0,
             places: 0,
             losses: Losses::default(),
+            binds: Binds::default(),
             checked: None,
             history: Vector::new(),
             labels: Marks::new(),
@@ -183,6 +185,7 @@ impl State {
         }
         self.incomplete.remove(&job.id);
         self.drop_places(job.id);
+        self.saying.remove(&job.id);
         self.ended.insert((self.now, job.id));
     }
 
@@ -255,8 +258,9 @@ impl State {
             }
             self.timers.remove(&(at, id));
             self.dirty.insert(id);
-            if let Some(job) = self.jobs.get(&id).cloned() {
+            if let Some(job) = self.jobs.get(&id).cloned().filter(|_| self.ready) {
                 self.retry_binds(&job);
+                self.check_partial(id);
             }
         }
     }

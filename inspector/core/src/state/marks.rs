@@ -72,7 +72,15 @@ pub fn size(key: &str, text: &str, max: u32) -> Result<u32, String> {
 
 /// At most 64 characters of a text that somebody else wrote.
 pub fn shorten(text: &str) -> String {
-    if text.chars().count() <= 64 { text.to_owned() } else { text.chars().take(63).chain(['…']).collect() }
+    shorten_to(text, 64)
+}
+
+/// At most so many characters of it.
+pub fn shorten_to(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::constraint::NodeConstraint;
 use crate::duration;
 use crate::inventory::natural_order;
 use crate::model::{Marks, OwnerDetail, OwnerSpec, PodSpec, Text};
@@ -10,6 +11,9 @@ use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
 use crate::state::grouping::{Membership, Size, watched};
 use crate::state::{Job, Members, ReasonClass, State, marks};
+
+/// Problems of one job's Pods that are listed.
+const PROBLEMS_MAX: usize = 10;
 
 /// What members come from.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,7 +161,8 @@ impl State {
     }
 
     fn count(&self, roster: &mut Roster, pod: &Arc<PodSpec>) {
-        if let Some(reason) = &pod.disruption {
+        let let_go = self.let_go.contains_key(&pod.uid);
+        if let Some(reason) = pod.disruption.as_ref().filter(|_| !let_go) {
             roster.disruption = Some(reason.clone());
         }
         if pod.phase.ended() {
@@ -175,11 +180,14 @@ impl State {
             return;
         }
         roster.live += 1;
-        roster.deleting += u32::from(pod.deleting);
+        roster.deleting += u32::from(pod.deleting || let_go);
         if let Ok(needs) = &pod.needs
             && let Ok(sum) = roster.holds.checked_add(needs)
         {
             roster.holds = sum;
+        }
+        if let_go {
+            return;
         }
         if !pod.gates.is_empty() {
             roster.members.gated += 1;
@@ -292,7 +300,9 @@ impl State {
         let alone = job.object.as_ref().is_some_and(|object| &*object.kind == "Pod");
         roster.continuing = !alone
             && (owners.iter().any(progressed)
-                || siblings.into_iter().any(|pod| pod.phase.ended() && pod.node.is_some()));
+                || siblings
+                    .into_iter()
+                    .any(|pod| pod.phase.ended() && pod.node.is_some() && !job.binds.gave_up(pod)));
         roster.creatable = controllers.iter().try_fold(0_u32, |sum, controller| {
             let left = self.owner_needs((*controller)?).ok()?;
             Some(sum.saturating_add(left))
@@ -382,15 +392,38 @@ impl State {
         }
     }
 
+    /// What of the members could not be understood: each problem once, with whom it concerns.
+    pub(super) fn not_understood(&self, job: &Job) -> Vec<String> {
+        let pods = job.pods.iter().filter_map(|uid| self.pods.get(uid));
+        let odd = pods.filter(|pod| !pod.problems.is_empty() && !pod.phase.ended() && self.is_ours(pod));
+        let mut found: BTreeMap<&Text, (&Text, usize)> = BTreeMap::new();
+        for (pod, problem) in odd.flat_map(|pod| pod.problems.iter().map(move |problem| (pod, problem))) {
+            found.entry(problem).or_insert((&pod.name, 0)).1 += 1;
+        }
+        let more = found.len().saturating_sub(PROBLEMS_MAX);
+        let mut listed: Vec<String> = found
+            .into_iter()
+            .take(PROBLEMS_MAX)
+            .map(|(problem, (name, count))| match count {
+                1 => format!("Pod {name}: {problem}"),
+                count => format!("Pod {name} and {} more: {problem}", count - 1),
+            })
+            .collect();
+        if more > 0 {
+            listed.push(format!("{more} more problems of this kind"));
+        }
+        listed
+    }
+
     /// What the matcher is asked for the first start: all waiting members, of whom as many as are wanted will do.
-    pub(super) fn first_request(roster: &Roster) -> Option<Request> {
+    pub(super) fn first_request(&self, job: &Job, roster: &Roster) -> Option<Request> {
         if roster.problem.is_some() {
             return None;
         }
         let members = roster.starters()?;
         let size = roster.start_size()?;
         Some(Request {
-            shapes: shapes(members),
+            shapes: avoiding(shapes(members), &self.avoided(job)),
             minimum: (members.len() > size as usize).then_some(size),
             level: roster.level.clone(),
             domain: None,
@@ -445,6 +478,17 @@ pub(super) fn needs(pod: &PodSpec) -> Arc<ResourceList> {
         Ok(needs) => needs.clone(),
         Err(_) => Arc::new([("pods".into(), 1)].into_iter().collect()),
     }
+}
+
+/// The same shapes, but on none of these nodes.
+pub(super) fn avoiding(mut shapes: Vec<Shape>, nodes: &BTreeSet<Text>) -> Vec<Shape> {
+    if !nodes.is_empty() {
+        for shape in &mut shapes {
+            let constraint = NodeConstraint { avoided: nodes.clone(), ..(*shape.constraint).clone() };
+            shape.constraint = Arc::new(constraint);
+        }
+    }
+    shapes
 }
 
 /// Members that ask for the same become one shape; shapes and their members keep the order of names.

@@ -11,7 +11,7 @@ use crate::inventory::{Hold, HoldKind};
 use crate::matcher::gang::{self, NodePolicy};
 use crate::model::{PodSpec, Text};
 use crate::request::{Request, Shape};
-use crate::state::members::{Roster, shapes};
+use crate::state::members::{Roster, avoiding, shapes};
 use crate::state::{Job, JobId, State};
 
 /// A member that a started gang lost, and the place that is kept for its replacement.
@@ -67,7 +67,9 @@ impl State {
     /// A member that had not ended before has ended, or is gone; `node` is where it was, or was sent to.
     pub(super) fn note_loss(&mut self, id: JobId, pod: &PodSpec, node: Option<Text>) {
         let (now, deadline) = (self.now, self.settings.lost_member_deadline);
-        let Some(job) = self.job_mut(id).filter(|job| !job.state.ended()) else { return };
+        // We let it go ourselves: that says nothing about how its gang ends.
+        let let_go = self.let_go.contains_key(&pod.uid);
+        let Some(job) = self.job_mut(id).filter(|job| !job.state.ended() && !let_go) else { return };
         job.losses.note(now, pod);
         if job.started_at.is_none() || node.is_none() {
             return;
@@ -247,7 +249,8 @@ impl State {
         let level = self.roster(job).level;
         let domain = level.as_ref().and_then(|level| self.domain_of(job, level));
         let duration = job.planned_end.map(|end| end.saturating_sub(self.now).max(1));
-        let request = Request { shapes: vec![shape.clone()], minimum: None, level, domain, duration };
+        let shapes = avoiding(vec![shape.clone()], &self.avoided(job));
+        let request = Request { shapes, minimum: None, level, domain, duration };
         let placement = gang::place_now(&self.inventory, &request, self.now, self.node_policy(job)).ok()?;
         placement.slots.first().map(|slot| slot.node.clone())
     }

@@ -75,7 +75,8 @@ impl State {
     pub fn next_wake(&self) -> Option<i64> {
         let timer = self.timers.get_min().map(|(at, _)| *at);
         let ended = self.ended.get_min().map(|(at, _)| at.saturating_add(self.settings.keep_ended));
-        [timer, ended, self.pass.due.filter(|_| self.ready)].into_iter().flatten().min()
+        let due = self.pass.due.filter(|_| self.ready);
+        [timer, ended, due, self.next_refusal_over()].into_iter().flatten().min()
     }
 
     /// What the queue's last complete pass did.
@@ -95,8 +96,9 @@ impl State {
             let roster = self.roster(&job);
             let domain = roster.level.as_ref().and_then(|level| self.domain_of(&job, level));
             let policy = self.node_policy(&job);
+            let avoided = self.avoided(&job);
             let request_for = |pods: &[Arc<PodSpec>], now: i64| Request {
-                shapes: members::shapes(pods),
+                shapes: members::avoiding(members::shapes(pods), &avoided),
                 // Whichever fits may come.
                 minimum: (pods.len() > 1).then_some(1),
                 level: roster.level.clone(),
@@ -107,7 +109,8 @@ impl State {
             let mut failed = BTreeSet::new();
             for pod in &roster.waiting {
                 let request = request_for(std::slice::from_ref(pod), self.now);
-                if let Some(node) = request.shapes.first().and_then(|shape| self.take_place(id, shape)) {
+                let shapes = members::shapes(std::slice::from_ref(pod));
+                if let Some(node) = shapes.first().and_then(|shape| self.take_place(id, shape)) {
                     let slots = vec![Slot { shape: 0, node, count: 1 }];
                     self.send(&job, std::slice::from_ref(pod), &Placement { slots, domain: None });
                     continue;

@@ -1,20 +1,38 @@
-//! What the cluster is told: conditions on Pods and PodGroups, Events. Written when a class of reason or the
-//! size wanted changes, never when only a time or a count in it does.
-
-use std::sync::Arc;
+//! What the cluster is told of a job: conditions on its Pods, and Events. Written when a class of reason or the
+//! size wanted changes, never when only a time or a count in it does; and never to and fro.
 
 use crate::event::Effect;
-use crate::model::{GroupApi, PodSpec, Text};
-use crate::state::{Job, JobId, JobState, ReasonClass, State};
+use crate::model::{ObjectRef, PodSpec};
+use crate::state::{Job, JobId, ReasonClass, State};
 
 /// Seconds a group may gather before its Pods' conditions say so.
 const GATHERING_QUIET: i64 = 5;
+/// Seconds that a class must have lasted before it replaces another one for which a Pod waits, and at least so long
+/// between two writes: a plan that changes with each pass would else be told with each pass.
+const LASTING: i64 = 30;
 
-/// What a Pod's PodScheduled condition was last made to say.
+/// What a Pod's PodScheduled condition says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+struct Said {
+    condition: &'static str,
     class: ReasonClass,
     wanted: Option<u32>,
+}
+
+/// What a Pod's condition was last made to say.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    said: Said,
+    at: i64,
+}
+
+/// What a job's Pods are to be told.
+#[derive(Clone, Debug)]
+pub(super) struct Saying {
+    said: Said,
+    since: i64,
+    /// Its owner and PodGroup know.
+    announced: bool,
 }
 
 impl State {
@@ -23,56 +41,111 @@ impl State {
         let changed: Vec<JobId> = std::mem::take(&mut self.changed).into_iter().collect();
         for id in changed {
             let Some(job) = self.jobs.get(&id).cloned() else { continue };
-            if job.state.ended() {
-                continue;
+            if !job.state.ended() {
+                self.tell_pods(&job);
             }
-            self.tell_pods(&job);
             self.tell_group(&job);
         }
     }
 
     fn tell_pods(&mut self, job: &Job) {
-        let Some(reason) = &job.reason else { return };
+        let Some(reason) = job.reason.as_ref().filter(|reason| reason.class != ReasonClass::Held) else {
+            self.saying.remove(&job.id);
+            return;
+        };
         let early = job.state_since.saturating_add(GATHERING_QUIET);
-        if reason.class == ReasonClass::Gathering && early > self.now {
+        if gathers(reason.class) && early > self.now {
             self.timers.insert((early, job.id));
             return;
         }
-        if matches!(reason.class, ReasonClass::Gated | ReasonClass::Held) {
-            return;
-        }
-        let told = Told { class: told_class(reason.class), wanted: job.members.wanted };
-        let condition = self.condition(job, reason.class);
-        let mut first = true;
+        let said = Said {
+            condition: self.condition(job, reason.class),
+            class: told_class(reason.class),
+            wanted: job.members.wanted,
+        };
+        let saying = match self.saying.get(&job.id) {
+            Some(saying) if saying.said == said => saying.clone(),
+            _ => Saying { said, since: self.now, announced: false },
+        };
+        self.saying.insert(job.id, saying.clone());
+        let mut wake = None;
+        let mut news = false;
         for uid in &job.pods {
             let Some(pod) = self.pods.get(uid).cloned() else { continue };
-            if !waits(&pod)
-                || self.assumed.contains_key(uid)
-                || self.told.get(uid) == Some(&told)
-                || !self.is_ours(&pod)
-            {
+            if !waits(&pod) || !self.is_ours(&pod) {
                 continue;
             }
-            let news = self.told.insert(uid.clone(), told.clone()).is_some()
-                || pod.unscheduled.as_ref().is_none_or(|(reason, _)| **reason != *condition);
-            if !news {
-                continue;
-            }
-            self.effects.push(Effect::Unscheduled {
-                pod: pod.object(),
-                reason: condition,
-                message: reason.text.clone(),
-            });
-            if std::mem::take(&mut first) && worth_an_event(reason.class) {
-                self.effects.push(Effect::Note {
-                    regarding: pod.object(),
-                    warning: true,
-                    reason: reason.class.as_str(),
-                    action: "Scheduling",
-                    note: reason.text.clone(),
-                });
+            let (said, message) = match self.assumed.get(uid) {
+                None => (saying.said.clone(), reason.text.clone()),
+                Some(assumed) => match assumed.worth_telling() {
+                    Some(text) => (bind_failed(job), text.to_owned()),
+                    None => continue,
+                },
+            };
+            match self.due(&pod, &said, saying.since) {
+                None => {}
+                Some(at) if at > self.now => wake = Some(wake.map_or(at, |wake: i64| wake.min(at))),
+                Some(_) => {
+                    news = true;
+                    self.tell_pod(&pod, said, message);
+                }
             }
         }
+        self.timers.extend(wake.map(|at| (at, job.id)));
+        if news && !saying.announced && worth_announcing(reason.class) {
+            self.announce(job, &reason.text);
+            self.saying.insert(job.id, Saying { announced: true, ..saying });
+        }
+    }
+
+    /// When the Pod is to be told; `None`: it says so already.
+    fn due(&mut self, pod: &PodSpec, said: &Said, since: i64) -> Option<i64> {
+        let lasting = since.saturating_add(LASTING);
+        let Some(told) = self.told.get(&pod.uid) else {
+            // What stands there after a restart was written by us, or is nobody's word on scheduling.
+            return match pod.unscheduled.as_ref().map(|(reason, _)| &**reason) {
+                Some(reason) if reason == said.condition => {
+                    self.told.insert(pod.uid.clone(), Told { said: said.clone(), at: self.now });
+                    None
+                }
+                Some(reason) if reason == "Unschedulable" || reason.starts_with("Fluxion") => Some(lasting),
+                _ => Some(self.now),
+            };
+        };
+        if told.said == *said {
+            return None;
+        }
+        // A gang that has gathered does not go back and forth, and a binding that failed is no wait for a turn.
+        let at_once = gathers(told.said.class) || said.class == ReasonClass::BindFailed;
+        Some(if at_once { self.now } else { lasting.max(told.at.saturating_add(LASTING)) })
+    }
+
+    fn tell_pod(&mut self, pod: &PodSpec, said: Said, message: String) {
+        let (reason, class) = (said.condition, said.class);
+        self.told.insert(pod.uid.clone(), Told { said, at: self.now });
+        self.effects.push(Effect::Unscheduled { pod: pod.object(), reason, message: message.clone() });
+        let action = if class == ReasonClass::BindFailed { "Binding" } else { "Scheduling" };
+        self.failed_scheduling(pod.object(), action, message);
+    }
+
+    /// Tells those above the Pods that somebody has to do something.
+    fn announce(&mut self, job: &Job, text: &str) {
+        let group = self.group_of(job).map(|group| group.object());
+        let owner =
+            job.object.clone().filter(|object| &*object.kind != "Pod" && Some(object) != group.as_ref());
+        for object in owner.into_iter().chain(group) {
+            self.failed_scheduling(object, "Scheduling", text.to_owned());
+        }
+    }
+
+    fn failed_scheduling(&mut self, regarding: ObjectRef, action: &'static str, note: String) {
+        self.effects.push(Effect::Note {
+            regarding,
+            warning: true,
+            reason: "FailedScheduling",
+            action,
+            note,
+        });
     }
 
     /// The condition's reason. `Unschedulable` is what makes cluster autoscalers add nodes, so it is said only
@@ -90,57 +163,32 @@ impl State {
                 if before || !job.state.waiting() { "Unschedulable" } else { "FluxionQueued" }
             }
             ReasonClass::QueueOrder => "FluxionQueued",
-            ReasonClass::Gathering => "FluxionGathering",
+            // Gated members are not there yet: the others gather.
+            ReasonClass::Gathering | ReasonClass::Gated => "FluxionGathering",
             ReasonClass::GroupNotFound => "FluxionGroupNotFound",
             ReasonClass::SizesDisagree => "FluxionSizesDisagree",
             ReasonClass::InvalidRequest => "FluxionInvalidRequest",
             ReasonClass::UnsupportedConstraint => "FluxionUnsupportedConstraint",
-            ReasonClass::BindFailed => "FluxionBindFailed",
-            ReasonClass::Gated | ReasonClass::Held => "FluxionHeld",
+            ReasonClass::BindFailed => BIND_FAILED,
+            ReasonClass::Held => "FluxionHeld",
         }
     }
+}
 
-    fn tell_group(&mut self, job: &Job) {
-        let Some(group) = self.group_of(job) else { return };
-        let wanted = job.members.wanted.unwrap_or(u32::MAX);
-        let object = group.object();
-        if job.state == JobState::Running && job.members.bound >= wanted && !group.scheduled {
-            let message = format!("{} of {wanted} members are bound", job.members.bound);
-            self.group_told(object, true, "Scheduled", message);
-        } else if group.api == GroupApi::Native && !group.scheduled {
-            let Some(reason) = &job.reason else { return };
-            if matches!(reason.class, ReasonClass::Busy | ReasonClass::Reserved | ReasonClass::Unsatisfiable)
-            {
-                self.group_told(object, false, "Unschedulable", reason.text.clone());
-            }
-        }
-    }
+const BIND_FAILED: &str = "FluxionBindFailed";
 
-    fn group_told(
-        &mut self,
-        group: crate::model::ObjectRef,
-        scheduled: bool,
-        reason: &'static str,
-        message: String,
-    ) {
-        let told = (scheduled, reason);
-        if self.told_groups.get(&group.uid) == Some(&told) {
-            return;
-        }
-        self.told_groups.insert(group.uid.clone(), told);
-        self.effects.push(Effect::GroupScheduled { group, scheduled, reason, message });
-    }
-
-    /// The PodGroup object of a job.
-    pub(super) fn group_of(&self, job: &Job) -> Option<Arc<crate::model::GroupSpec>> {
-        let uid: &Text = job.pods.iter().find_map(|pod| self.memberships.get(pod)?.group.as_ref())?;
-        self.groups.get(uid).cloned()
-    }
+fn bind_failed(job: &Job) -> Said {
+    Said { condition: BIND_FAILED, class: ReasonClass::BindFailed, wanted: job.members.wanted }
 }
 
 /// A Pod whose condition is ours to write.
 fn waits(pod: &PodSpec) -> bool {
     pod.node.is_none() && pod.gates.is_empty() && !pod.deleting && !pod.phase.ended()
+}
+
+/// Not all is there yet.
+fn gathers(class: ReasonClass) -> bool {
+    matches!(class, ReasonClass::Gathering | ReasonClass::Gated | ReasonClass::GroupNotFound)
 }
 
 /// Classes that differ only in how the plan stands at the moment count as one.
@@ -152,7 +200,7 @@ fn told_class(class: ReasonClass) -> ReasonClass {
 }
 
 /// Reasons that somebody has to do something about.
-fn worth_an_event(class: ReasonClass) -> bool {
+fn worth_announcing(class: ReasonClass) -> bool {
     matches!(
         class,
         ReasonClass::InvalidRequest

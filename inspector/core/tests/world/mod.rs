@@ -136,6 +136,7 @@ impl World {
             deleting: false,
             capacity: list.clone(),
             allocatable: list,
+            problems: Vec::new(),
         };
         change(&mut spec);
         self.nodes.insert(name.into(), spec.clone());
@@ -180,6 +181,7 @@ impl World {
             unscheduled: None,
             disruption: None,
             status_reason: None,
+            problems: Vec::new(),
         };
         change(&mut pod);
         self.pods.insert(pod.uid.clone(), pod.clone());
@@ -219,6 +221,7 @@ impl World {
             annotations: Marks::new(),
             controller: None,
             scheduled: false,
+            schedule_timeout: None,
         };
         self.groups.insert(group.uid.clone(), group.clone());
         self.step(vec![Event::Group(Box::new(group))]);

@@ -10,7 +10,9 @@ use k8s_openapi::api::core::v1::{
     Container, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration as ApiToleration,
 };
 
-pub(super) fn node_constraint(spec: &PodSpec) -> NodeConstraint {
+use super::short;
+
+pub(super) fn node_constraint(spec: &PodSpec, problems: &mut Vec<Text>) -> NodeConstraint {
     let required = spec
         .affinity
         .as_ref()
@@ -18,28 +20,33 @@ pub(super) fn node_constraint(spec: &PodSpec) -> NodeConstraint {
         .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
     NodeConstraint {
         selector: selector(spec.node_selector.as_ref()),
-        affinity: required.map(terms),
-        tolerations: spec.tolerations.iter().flatten().filter_map(toleration).collect(),
+        affinity: required.map(|selector| known_terms(selector, problems)),
+        tolerations: spec.tolerations.iter().flatten().filter_map(|one| toleration(one, problems)).collect(),
+        ..NodeConstraint::default()
     }
 }
 
 /// Alternatives, of which one must match.
 pub(in crate::kube) fn terms(selector: &NodeSelector) -> Vec<Term> {
-    selector.node_selector_terms.iter().map(term).collect()
+    known_terms(selector, &mut Vec::new())
+}
+
+fn known_terms(selector: &NodeSelector, problems: &mut Vec<Text>) -> Vec<Term> {
+    selector.node_selector_terms.iter().map(|one| term(one, problems)).collect()
 }
 
 fn selector(map: Option<&BTreeMap<String, String>>) -> BTreeMap<Text, Text> {
     map.into_iter().flatten().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
-fn term(term: &NodeSelectorTerm) -> Term {
+fn term(term: &NodeSelectorTerm, problems: &mut Vec<Text>) -> Term {
     Term {
-        labels: term.match_expressions.iter().flatten().map(expression).collect(),
-        fields: term.match_fields.iter().flatten().map(expression).collect(),
+        labels: term.match_expressions.iter().flatten().map(|one| expression(one, problems)).collect(),
+        fields: term.match_fields.iter().flatten().map(|one| expression(one, problems)).collect(),
     }
 }
 
-fn expression(requirement: &NodeSelectorRequirement) -> Expression {
+fn expression(requirement: &NodeSelectorRequirement, problems: &mut Vec<Text>) -> Expression {
     let operator = match requirement.operator.as_str() {
         "In" => Some(Operator::In),
         "NotIn" => Some(Operator::NotIn),
@@ -51,25 +58,42 @@ fn expression(requirement: &NodeSelectorRequirement) -> Expression {
     };
     let values = requirement.values.iter().flatten().map(|value| value.as_str().into()).collect();
     let key = requirement.key.as_str().into();
-    match operator {
-        Some(operator) => Expression { key, operator, values },
-        // One of no values: what is not understood matches no node.
-        None => Expression { key, operator: Operator::In, values: Vec::new() },
+    if let Some(operator) = operator {
+        return Expression { key, operator, values };
     }
+    let (key_shown, operator) = (short(&requirement.key), short(&requirement.operator));
+    problems.push(
+        format!("node affinity on {key_shown} has the unknown operator '{operator}': it matches no node")
+            .into(),
+    );
+    // One of no values: what is not understood matches no node.
+    Expression { key, operator: Operator::In, values: Vec::new() }
 }
 
 /// `None` for one that is not understood: it then tolerates nothing.
-fn toleration(toleration: &ApiToleration) -> Option<Toleration> {
+fn toleration(toleration: &ApiToleration, problems: &mut Vec<Text>) -> Option<Toleration> {
     let operator = match toleration.operator.as_deref() {
-        None | Some("" | "Equal") => TolerationOperator::Equal,
-        Some("Exists") => TolerationOperator::Exists,
-        Some(_) => return None,
+        None | Some("" | "Equal") => Some(TolerationOperator::Equal),
+        Some("Exists") => Some(TolerationOperator::Exists),
+        Some(_) => None,
     };
     let effect = match toleration.effect.as_deref() {
-        None | Some("") => None,
-        Some(effect) => Some(taint_effect(effect)?),
+        None | Some("") => Some(None),
+        Some(effect) => taint_effect(effect).map(Some),
     };
     let key = toleration.key.as_deref().filter(|key| !key.is_empty()).map(Text::from);
+    let (Some(operator), Some(effect)) = (operator, effect) else {
+        let of = key.as_deref().map_or_else(|| "every taint".to_owned(), short);
+        let (what, value) = match operator {
+            None => ("operator", toleration.operator.as_deref()),
+            Some(_) => ("effect", toleration.effect.as_deref()),
+        };
+        let value = short(value.unwrap_or_default());
+        problems.push(
+            format!("toleration of {of} has the unknown {what} '{value}': it tolerates nothing").into(),
+        );
+        return None;
+    };
     Some(Toleration { key, operator, value: toleration.value.as_deref().unwrap_or_default().into(), effect })
 }
 
@@ -84,7 +108,7 @@ pub(super) fn taint_effect(effect: &str) -> Option<Effect> {
 
 /// Ports on the node's own addresses, of the containers that run side by side. With the node's network every port
 /// is one.
-pub(super) fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
+pub(super) fn host_ports(spec: &PodSpec, problems: &mut Vec<Text>) -> Vec<HostPort> {
     let on_host = spec.host_network == Some(true);
     let sidecars = spec
         .init_containers
@@ -95,22 +119,32 @@ pub(super) fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
         .containers
         .iter()
         .chain(sidecars)
-        .flat_map(|container| container_ports(container, on_host))
+        .flat_map(|container| container_ports(container, on_host, problems))
         .collect();
     ports.sort();
     ports.dedup();
     ports
 }
 
-fn container_ports(container: &Container, on_host: bool) -> impl Iterator<Item = HostPort> {
-    container.ports.iter().flatten().filter_map(move |port| {
-        let number = port.host_port.filter(|port| *port != 0).or(on_host.then_some(port.container_port))?;
+fn container_ports(container: &Container, on_host: bool, problems: &mut Vec<Text>) -> Vec<HostPort> {
+    let mut found = Vec::new();
+    for port in container.ports.iter().flatten() {
+        let wanted = port.host_port.filter(|port| *port != 0).or(on_host.then_some(port.container_port));
+        let Some(number) = wanted else { continue };
         let protocol = match port.protocol.as_deref() {
-            Some("UDP") => Protocol::Udp,
-            Some("SCTP") => Protocol::Sctp,
-            _ => Protocol::Tcp,
+            None | Some("" | "TCP") => Some(Protocol::Tcp),
+            Some("UDP") => Some(Protocol::Udp),
+            Some("SCTP") => Some(Protocol::Sctp),
+            Some(_) => None,
         };
-        let ip = port.host_ip.as_deref().unwrap_or_default().into();
-        Some(HostPort { protocol, ip, port: u16::try_from(number).ok().filter(|port| *port != 0)? })
-    })
+        let number_fits = u16::try_from(number).ok().filter(|port| *port != 0);
+        if let (Some(protocol), Some(port_number)) = (protocol, number_fits) {
+            let ip = port.host_ip.as_deref().unwrap_or_default().into();
+            found.push(HostPort { protocol, ip, port: port_number });
+        } else {
+            let protocol = short(port.protocol.as_deref().unwrap_or("TCP"));
+            problems.push(format!("host port {number}/{protocol} is not known: it is not kept free").into());
+        }
+    }
+    found
 }

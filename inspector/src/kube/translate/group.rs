@@ -32,6 +32,7 @@ pub fn native(group: &PodGroup) -> Result<GroupSpec, Unreadable> {
         annotations: annotations(group.metadata.annotations.as_ref()),
         controller: meta.controller,
         scheduled: conditions.any(|c| c.type_ == INITIALLY_SCHEDULED && c.status == "True"),
+        schedule_timeout: None,
     })
 }
 
@@ -57,6 +58,9 @@ pub fn sigs(group: &DynamicObject) -> Result<GroupSpec, Unreadable> {
         annotations: annotations(group.metadata.annotations.as_ref()),
         controller: meta.controller,
         scheduled: at("/status/phase").and_then(Value::as_str).is_some_and(|phase| started.contains(&phase)),
+        schedule_timeout: at("/spec/scheduleTimeoutSeconds")
+            .and_then(Value::as_i64)
+            .filter(|seconds| *seconds > 0),
     })
 }
 

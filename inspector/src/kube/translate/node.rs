@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use fluxion_core::constraint::Taint;
 use fluxion_core::inventory::NodeSpec;
+use fluxion_core::model::Text;
 use fluxion_core::quantity::Amount;
 use fluxion_core::resources::ResourceList;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{self as core, Node};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::affinity::taint_effect;
-use super::{Meta, Unreadable, labels};
+use super::{Meta, Unreadable, labels, short};
 
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
@@ -19,39 +20,69 @@ const NANOS_PER_MILLI: i128 = 1_000_000;
 pub fn translate(node: &Node) -> Result<NodeSpec, Unreadable> {
     let meta = Meta::read(&node.metadata)?;
     let (spec, status) = (node.spec.as_ref(), node.status.as_ref());
-    let taints = spec.and_then(|spec| spec.taints.as_ref()).into_iter().flatten();
     let ready = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
+    let mut problems = Vec::new();
+    let capacity = status.and_then(|status| status.capacity.as_ref());
+    let allocatable = status.and_then(|status| status.allocatable.as_ref());
     Ok(NodeSpec {
         name: meta.name,
         uid: meta.uid,
         labels: labels(node.metadata.labels.as_ref()),
-        taints: taints
-            .filter_map(|taint| {
-                Some(Taint {
-                    key: taint.key.as_str().into(),
-                    value: taint.value.as_deref().unwrap_or_default().into(),
-                    effect: taint_effect(&taint.effect)?,
-                })
-            })
-            .collect(),
+        taints: taints(spec.and_then(|spec| spec.taints.as_deref()).unwrap_or_default(), &mut problems),
         unschedulable: spec.and_then(|spec| spec.unschedulable) == Some(true),
         ready: ready.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True"),
         deleting: meta.deleting,
-        capacity: offered(status.and_then(|status| status.capacity.as_ref())),
-        allocatable: offered(
-            status.and_then(|status| status.allocatable.as_ref().or(status.capacity.as_ref())),
-        ),
+        capacity: offered("capacity", capacity, &mut problems),
+        allocatable: match allocatable {
+            Some(list) => offered("allocatable", Some(list), &mut problems),
+            None => offered("capacity", capacity, &mut Vec::new()),
+        },
+        problems,
     })
 }
 
+/// Taints whose effect is known; what another one does, nobody can say.
+fn taints(taints: &[core::Taint], problems: &mut Vec<Text>) -> Vec<Taint> {
+    let mut known = Vec::with_capacity(taints.len());
+    for taint in taints {
+        match taint_effect(&taint.effect) {
+            Some(effect) => known.push(Taint {
+                key: taint.key.as_str().into(),
+                value: taint.value.as_deref().unwrap_or_default().into(),
+                effect,
+            }),
+            None => problems.push(
+                format!(
+                    "taint {} has the unknown effect '{}': it is ignored",
+                    short(&taint.key),
+                    short(&taint.effect)
+                )
+                .into(),
+            ),
+        }
+    }
+    known
+}
+
 /// What a node offers, rounded down. What is no quantity, negative or beyond counting is offered as nothing.
-fn offered(list: Option<&BTreeMap<String, Quantity>>) -> ResourceList {
-    let whole = |(resource, quantity): (&String, &Quantity)| {
-        let nanos = quantity.0.parse::<Amount>().map_or(0, Amount::nanos);
+fn offered(what: &str, list: Option<&BTreeMap<String, Quantity>>, problems: &mut Vec<Text>) -> ResourceList {
+    let mut whole = |(resource, quantity): (&String, &Quantity)| {
         let unit = if resource == "cpu" { NANOS_PER_MILLI } else { NANOS_PER_UNIT };
-        (resource.as_str().into(), u64::try_from(nanos.div_euclid(unit)).unwrap_or(0))
+        let amount = quantity.0.parse::<Amount>().ok();
+        let amount = amount.and_then(|amount| u64::try_from(amount.nanos().div_euclid(unit)).ok());
+        if amount.is_none() {
+            problems.push(
+                format!(
+                    "status.{what} of {} is '{}', which can't be counted: it is taken as 0",
+                    short(resource),
+                    short(&quantity.0)
+                )
+                .into(),
+            );
+        }
+        (resource.as_str().into(), amount.unwrap_or(0))
     };
-    list.into_iter().flatten().map(whole).collect()
+    list.into_iter().flatten().map(&mut whole).collect()
 }
 
 #[cfg(test)]
@@ -76,6 +107,11 @@ mod tests {
         assert_eq!(spec.capacity.to_string(), "cpu 4, memory 3731881984, pods 110");
         assert_eq!(spec.allocatable.to_string(), "cpu 3920m, memory 1073741824, nvidia.com/gpu 0, x/y 0");
         assert_eq!((spec.ready, spec.unschedulable, spec.taints.len()), (true, true, 1));
+        let said = [("odd", "'Whatever'"), ("nvidia.com/gpu", "'rubbish'"), ("x/y", "'-1'")];
+        assert_eq!(spec.problems.len(), said.len(), "{:?}", spec.problems);
+        for ((what, value), problem) in said.iter().zip(&spec.problems) {
+            assert!(problem.contains(what) && problem.contains(value), "{problem}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
     let status = pod.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let scheduled = condition(conditions, "PodScheduled");
+    let mut problems = Vec::new();
     Ok(PodSpec {
         uid: meta.uid,
         namespace: meta.namespace,
@@ -29,8 +30,8 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
         nominated: text(status.and_then(|status| status.nominated_node_name.as_deref())),
         gates: spec.scheduling_gates.iter().flatten().map(|gate| gate.name.as_str().into()).collect(),
         needs: requests::needs(spec, status).map(Arc::new),
-        constraint: Arc::new(affinity::node_constraint(spec)),
-        ports: affinity::host_ports(spec).into(),
+        constraint: Arc::new(affinity::node_constraint(spec, &mut problems)),
+        ports: affinity::host_ports(spec, &mut problems).into(),
         unsupported: unsupported(spec),
         priority: spec.priority.unwrap_or(0),
         labels: labels(pod.metadata.labels.as_ref()),
@@ -41,7 +42,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
         scheduled_at: scheduled
             .filter(|condition| condition.status == "True")
             .and_then(|condition| seconds(condition.last_transition_time.as_ref())),
-        record: record(pod),
+        record: record(pod, &mut problems),
         unscheduled: scheduled.filter(|condition| condition.status == "False").map(|condition| {
             let part = |part: &Option<String>| part.as_deref().unwrap_or_default().into();
             (part(&condition.reason), part(&condition.message))
@@ -50,6 +51,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
             .filter(|condition| condition.status == "True")
             .map(|condition| condition.reason.as_deref().unwrap_or_default().into()),
         status_reason: text(status.and_then(|status| status.reason.as_deref())),
+        problems,
     })
 }
 
@@ -86,8 +88,17 @@ fn phase(phase: Option<&str>) -> Phase {
 }
 
 /// What we wrote with the binding; a record that someone else spoilt is none.
-fn record(pod: &Pod) -> Option<AllocationRecord> {
-    serde_json::from_str(pod.metadata.annotations.as_ref()?.get(ALLOCATION)?).ok()
+fn record(pod: &Pod, problems: &mut Vec<Text>) -> Option<AllocationRecord> {
+    let text = pod.metadata.annotations.as_ref()?.get(ALLOCATION)?;
+    match serde_json::from_str(text) {
+        Ok(record) => Some(record),
+        Err(error) => {
+            let instead = "start and planned end follow from its conditions and limits instead";
+            problems
+                .push(format!("annotation {ALLOCATION} is no allocation record ({error}): {instead}").into());
+            None
+        }
+    }
 }
 
 fn unsupported(spec: &core::PodSpec) -> Vec<Unsupported> {

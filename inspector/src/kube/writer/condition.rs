@@ -1,9 +1,9 @@
-//! PodScheduled=False and why.
+//! Conditions of Pods: why they are not scheduled, and that they are about to be evicted.
 
 use fluxion_core::model::ObjectRef;
 use fluxion_text::clean;
 use kube::Client;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::api::{Write, WriteError};
 use super::bind;
@@ -20,9 +20,24 @@ pub(super) async fn unscheduled(
     let mut condition =
         json!({"type": "PodScheduled", "status": "False", "reason": reason, "message": clean(message)});
     if !was_false {
-        condition["lastTransitionTime"] =
-            json!(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        condition["lastTransitionTime"] = json!(now());
     }
+    write(client, pod, &condition).await
+}
+
+/// Says that the Pod is about to be evicted and why, for Jobs whose podFailurePolicy asks.
+pub(super) async fn disrupted(
+    client: &Client,
+    pod: &ObjectRef,
+    reason: &str,
+    message: &str,
+) -> Result<(), WriteError> {
+    let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message,
+        "lastTransitionTime": now()});
+    write(client, pod, &condition).await
+}
+
+async fn write(client: &Client, pod: &ObjectRef, condition: &Value) -> Result<(), WriteError> {
     let patch = json!({"metadata": {"uid": &*pod.uid}, "status": {"conditions": [condition]}});
     let path = format!("{}/status", bind::path(pod));
     match Write::patch(path, "application/strategic-merge-patch+json", &patch).send(client).await {
@@ -30,4 +45,8 @@ pub(super) async fn unscheduled(
         Err(WriteError::Refused(why)) if why.contains("metadata.uid") => Err(WriteError::Gone),
         Err(error) => Err(error),
     }
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,5 +1,6 @@
 //! What a PodGroup's status says about its gang.
 
+use fluxion_core::event::GroupStatus;
 use fluxion_core::model::ObjectRef;
 use kube::Client;
 use serde_json::{Value, json};
@@ -11,13 +12,31 @@ use super::api::{Write, WriteError, segment};
 /// A write that lost against another one is made again on what is there then, so often.
 const TRIES: u32 = 4;
 
-/// Writes it into a group of either API; once the gang has started that is never taken back.
+/// Writes the condition of a scheduling.k8s.io group; once the gang has started that is never taken back.
 pub(super) async fn scheduled(
     client: &Client,
     group: &ObjectRef,
     scheduled: bool,
     reason: &str,
     message: &str,
+) -> Result<(), WriteError> {
+    write(client, group, |found| native(found, scheduled, reason, message)).await
+}
+
+/// Writes the status of a scheduling.x-k8s.io group.
+pub(super) async fn status(
+    client: &Client,
+    group: &ObjectRef,
+    status: &GroupStatus,
+) -> Result<(), WriteError> {
+    write(client, group, |found| sigs(found, status)).await
+}
+
+/// Writes what `change` makes of the group's status as it is then; nothing where it makes nothing of it.
+async fn write(
+    client: &Client,
+    group: &ObjectRef,
+    change: impl Fn(&Value) -> Option<Value>,
 ) -> Result<(), WriteError> {
     let path = format!(
         "/apis/{}/namespaces/{}/podgroups/{}",
@@ -34,12 +53,7 @@ pub(super) async fn scheduled(
         if found.pointer("/metadata/uid").and_then(Value::as_str) != Some(&*group.uid) {
             return Err(WriteError::Gone);
         }
-        let status = if group.api_version.starts_with("scheduling.k8s.io/") {
-            native(&found, scheduled, reason, message)
-        } else {
-            sigs(&found, scheduled)
-        };
-        let Some(status) = status else { return Ok(()) };
+        let Some(status) = change(&found) else { return Ok(()) };
         let version = found.pointer("/metadata/resourceVersion");
         let patch = json!({"metadata": {"uid": &*group.uid, "resourceVersion": version}, "status": status});
         let write = Write::patch(format!("{path}/status"), "application/merge-patch+json", &patch);
@@ -76,20 +90,25 @@ fn native(found: &Value, scheduled: bool, reason: &str, message: &str) -> Option
     Some(json!({"conditions": conditions}))
 }
 
-/// The status of a scheduling.x-k8s.io group: its phase, and how many Pods of it were placed at least.
-fn sigs(found: &Value, scheduled: bool) -> Option<Value> {
-    let phase = found.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
-    let started = ["Scheduled", "Running", "Finished", "Failed"].contains(&phase);
-    if started || (!scheduled && phase == "Pending") {
+/// What of the status of a scheduling.x-k8s.io group has to change; `None` when nothing has.
+fn sigs(found: &Value, status: &GroupStatus) -> Option<Value> {
+    let mut wanted = json!({"phase": status.phase, "scheduled": status.scheduled, "running": status.running,
+        "succeeded": status.succeeded, "failed": status.failed});
+    if let Some(owner) = &status.occupied_by {
+        wanted["occupiedBy"] = json!(owner);
+    }
+    let is = found.get("status").unwrap_or(&Value::Null);
+    // Counts that are 0 are left out by scheduler-plugins.
+    let same = |key: &str, value: &Value| is[key] == *value || (is[key].is_null() && *value == 0);
+    let changed = wanted.as_object()?.iter().any(|(key, value)| !same(key, value));
+    if !changed {
         return None;
     }
-    if !scheduled {
-        return Some(json!({"phase": "Pending"}));
+    if status.phase != "Pending" && is["scheduleStartTime"].is_null() {
+        wanted["scheduleStartTime"] =
+            json!(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
     }
-    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    Some(
-        json!({"phase": "Scheduled", "scheduled": found.pointer("/spec/minMember"), "scheduleStartTime": now}),
-    )
+    Some(wanted)
 }
 
 #[cfg(test)]
@@ -104,7 +123,6 @@ mod tests {
     #[test]
     fn once_started_it_is_never_taken_back() {
         assert_eq!(native(&with("True", "Scheduled"), false, "Unschedulable", "m"), None);
-        assert_eq!(sigs(&json!({"status": {"phase": "Running"}}), false), None);
     }
 
     #[test]
@@ -118,10 +136,24 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_the_crd_gets_its_phase() {
-        let group = json!({"spec": {"minMember": 3}});
-        let status = sigs(&group, true).unwrap();
-        assert_eq!((&status["phase"], &status["scheduled"]), (&json!("Scheduled"), &json!(3)));
-        assert_eq!(sigs(&group, false), Some(json!({"phase": "Pending"})));
+    fn a_group_of_the_crd_gets_its_status_while_it_gathers_and_after() {
+        let gathering = GroupStatus {
+            phase: "Pending",
+            scheduled: 0,
+            running: 0,
+            succeeded: 0,
+            failed: 0,
+            occupied_by: Some("a/job".to_owned()),
+        };
+        let written = sigs(&json!({}), &gathering).unwrap();
+        assert_eq!((&written["phase"], &written["occupiedBy"]), (&json!("Pending"), &json!("a/job")));
+        assert!(written["scheduleStartTime"].is_null());
+        assert_eq!(sigs(&json!({"status": {"phase": "Pending", "occupiedBy": "a/job"}}), &gathering), None);
+        let scheduled = GroupStatus { phase: "Scheduled", scheduled: 3, running: 1, ..gathering };
+        let written = sigs(&json!({"status": {"phase": "Pending"}}), &scheduled).unwrap();
+        assert_eq!((&written["phase"], &written["running"]), (&json!("Scheduled"), &json!(1)));
+        assert!(written["scheduleStartTime"].is_string());
+        let later = sigs(&json!({"status": {"scheduleStartTime": "then"}}), &scheduled).unwrap();
+        assert!(later["scheduleStartTime"].is_null(), "what is there stays");
     }
 }

@@ -122,9 +122,11 @@ impl Lanes {
 /// The object whose lane it is; none for what is not written to the API server.
 fn about(effect: &Effect) -> Option<Text> {
     match effect {
-        Effect::Bind { pod, .. } | Effect::Unscheduled { pod, .. } => Some(pod.uid.clone()),
+        Effect::Bind { pod, .. } | Effect::Unscheduled { pod, .. } | Effect::Evict { pod, .. } => {
+            Some(pod.uid.clone())
+        }
         Effect::Delete { object, .. } => Some(object.uid.clone()),
-        Effect::GroupScheduled { group, .. } => Some(group.uid.clone()),
+        Effect::GroupScheduled { group, .. } | Effect::GroupStatus { group, .. } => Some(group.uid.clone()),
         Effect::Note { regarding, .. } => Some(regarding.uid.clone()),
         Effect::Journal(_) => None,
     }

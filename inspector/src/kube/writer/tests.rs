@@ -16,6 +16,8 @@ use super::*;
 struct Server {
     bindings: VecDeque<(u16, &'static str)>,
     pod: Option<Value>,
+    /// Answer to an eviction.
+    eviction: Option<(u16, &'static str)>,
     sent: Vec<(Method, String, Value)>,
 }
 
@@ -38,6 +40,10 @@ async fn answer(State(server): State<Shared>, request: Request) -> Response {
         let (code, message) = server.bindings.pop_front().unwrap_or((201, ""));
         return status(code, message);
     }
+    if path.ends_with("/eviction") {
+        let (code, message) = server.eviction.unwrap_or((201, ""));
+        return status(code, message);
+    }
     match (&parts.method, &server.pod) {
         (&Method::GET, Some(pod)) => axum::Json(pod.clone()).into_response(),
         (&Method::GET, None) => status(404, "not found"),
@@ -55,7 +61,7 @@ fn pod() -> ObjectRef {
 }
 
 async fn bind_with(bindings: &[(u16, &'static str)], found: Option<Value>) -> (BindOutcome, Shared) {
-    let server = Server { bindings: bindings.iter().copied().collect(), pod: found, sent: Vec::new() };
+    let server = Server { bindings: bindings.iter().copied().collect(), pod: found, ..Server::default() };
     let server: Shared = Arc::new(Mutex::new(server));
     let record = AllocationRecord { job: "job.x".into(), start: 1, planned_end: Some(61), size: 2 };
     (bind::bind(&client(&server), &pod(), "n1", &record).await, server)
@@ -121,4 +127,34 @@ async fn conditions_and_deletions_are_fenced_by_uid() {
     );
     assert!(conditions(0)["lastTransitionTime"].is_null() && conditions(1)["lastTransitionTime"].is_string());
     assert_eq!((&sent.sent[2].0, &sent.sent[2].2["preconditions"]["uid"]), (&Method::DELETE, &json!("u1")));
+}
+
+async fn evict_with(answer: (u16, &'static str)) -> (Result<(), WriteError>, Vec<(Method, String, Value)>) {
+    let server: Shared = Arc::new(Mutex::new(Server { eviction: Some(answer), ..Server::default() }));
+    let result = evict::pod(&client(&server), &pod(), "why").await;
+    let sent = std::mem::take(&mut server.lock().unwrap().sent);
+    (result, sent)
+}
+
+#[tokio::test]
+async fn who_is_let_go_is_marked_as_disrupted_before_the_eviction() {
+    let (result, sent) = evict_with((201, "")).await;
+    result.unwrap();
+    assert_eq!(sent.len(), 2);
+    let condition = &sent[0].2["status"]["conditions"][0];
+    assert_eq!((&sent[0].0, sent[0].1.as_str()), (&Method::PATCH, "/api/v1/namespaces/a/pods/p/status"));
+    assert_eq!((&condition["type"], &condition["status"]), (&json!("DisruptionTarget"), &json!("True")));
+    assert_eq!(condition["reason"], "FluxionGangReleased");
+    assert_eq!((&sent[1].0, sent[1].1.as_str()), (&Method::POST, "/api/v1/namespaces/a/pods/p/eviction"));
+    assert_eq!(sent[1].2["deleteOptions"]["preconditions"]["uid"], "u1");
+}
+
+#[tokio::test]
+async fn without_the_right_to_evict_a_pod_is_deleted_but_not_against_a_disruption_budget() {
+    let (result, sent) = evict_with((403, "forbidden")).await;
+    result.unwrap();
+    assert_eq!(sent.last().unwrap().0, Method::DELETE);
+    let (result, sent) = evict_with((429, "would violate the budget")).await;
+    assert!(matches!(result, Err(WriteError::Transient(_))));
+    assert!(sent.iter().all(|(method, ..)| *method != Method::DELETE));
 }

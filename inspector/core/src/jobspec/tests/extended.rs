@@ -51,7 +51,12 @@ fn constraint() -> impl Strategy<Value = NodeConstraint> {
         prop::option::of(prop::collection::vec(term, 0..3)),
         prop::collection::vec(toleration(), 0..3),
     )
-        .prop_map(|(selector, affinity, tolerations)| NodeConstraint { selector, affinity, tolerations })
+        .prop_map(|(selector, affinity, tolerations)| NodeConstraint {
+            selector,
+            affinity,
+            tolerations,
+            ..NodeConstraint::default()
+        })
 }
 
 fn shape() -> impl Strategy<Value = Shape> {

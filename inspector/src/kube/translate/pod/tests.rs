@@ -65,7 +65,9 @@ fn the_record_comes_back_and_a_spoilt_one_is_none() {
         (Some(record), Some(1_767_225_660), 0)
     );
     bound.metadata.annotations = annotation("{".to_owned());
-    assert_eq!(translate(&bound).unwrap().record, None);
+    let spoilt = translate(&bound).unwrap();
+    assert_eq!(spoilt.record, None);
+    assert!(spoilt.problems[0].contains(ALLOCATION), "{:?}", spoilt.problems);
 }
 
 #[test]
@@ -107,11 +109,17 @@ fn constraints_are_read_and_unknown_operators_match_nothing() {
             {"matchExpressions": [{"key": "zone", "operator": "Almost", "values": ["b"]}]}]}}},
         "tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoSchedule"},
             {"key": "n", "operator": "Gt", "value": "5"}]});
-    let read = translate(&pod(spec, json!({}))).unwrap().constraint;
+    let spec = translate(&pod(spec, json!({}))).unwrap();
+    let read = &spec.constraint;
     let terms = read.affinity.as_ref().unwrap();
     assert_eq!((terms[0].labels[0].operator, terms[0].fields.len()), (Operator::NotIn, 1));
     assert_eq!((terms[1].labels[0].operator, terms[1].labels[0].values.len()), (Operator::In, 0));
     assert_eq!((read.tolerations.len(), read.selector.len()), (2, 1));
+    let said = [("node affinity on zone", "'Almost'"), ("toleration of n", "'Gt'")];
+    assert_eq!(spec.problems.len(), said.len(), "{:?}", spec.problems);
+    for ((what, value), problem) in said.iter().zip(&spec.problems) {
+        assert!(problem.contains(what) && problem.contains(value), "{problem}");
+    }
 }
 
 #[test]

@@ -1,0 +1,275 @@
+//! Gangs of which only a part could be bound: until when that is put up with, and what follows.
+//!
+//! Everything that counts over a restart is read from the bound Pods: when their gang started and of how many it was
+//! (allocation record), when the first of them was bound (PodScheduled), and whether they were let go (DisruptionTarget).
+
+use std::sync::Arc;
+
+use crate::event::{Effect, LET_GO};
+use crate::model::{PodSpec, Text};
+use crate::queue::OnPartialBind;
+use crate::state::binding::Assumed;
+use crate::state::{Job, JobId, State};
+
+/// Refused so often without any member being bound, a gang gives its nodes back before its deadline.
+const REFUSALS_MAX: u32 = 6;
+/// Seconds until a gang that was given up tries again: at first, and at most.
+const PAUSE: i64 = 30;
+const PAUSE_MAX: i64 = 3600;
+/// Seconds for which nothing is given up after a start of ours: bindings that were under way are still coming in.
+const GRACE: i64 = 10;
+/// Seconds until a Pod that was let go and is still there is evicted again (a disruption budget may have refused it).
+const AGAIN: i64 = 30;
+
+/// What became of a job's bindings.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Binds {
+    /// Members that had to start together the last time.
+    pub size: Option<u32>,
+    /// How the last one failed.
+    pub why: Option<String>,
+    /// The start that all members were bound for; it is never half-bound again.
+    complete: Option<i64>,
+    /// Members that were bound for this start, or an earlier one, are let go.
+    let_go: Option<i64>,
+    /// How often in a row the gang was given up, and until when it waits therefore.
+    given_up: u32,
+    paused_until: Option<i64>,
+    /// The deadline is over, and the gang is held.
+    held: bool,
+}
+
+impl Binds {
+    pub(super) fn paused(&self, now: i64) -> bool {
+        self.paused_until.is_some_and(|until| until > now)
+    }
+
+    /// The Pod was bound for a start that was given up.
+    pub(super) fn gave_up(&self, pod: &PodSpec) -> bool {
+        pod.record.as_ref().is_some_and(|record| Some(record.start) <= self.let_go)
+    }
+}
+
+/// A start that is not complete.
+struct HalfBound {
+    /// When the first member was bound; where none is, when the gang was sent.
+    since: i64,
+    bound: Vec<Arc<PodSpec>>,
+    size: u32,
+    /// Refusals in a row of the member that was refused most.
+    refusals: u32,
+}
+
+impl State {
+    /// Seconds that a gang may be bound in part: its PodGroup's `scheduleTimeoutSeconds`, or what is configured.
+    pub(super) fn bind_deadline(&self, job: &Job) -> i64 {
+        let own = self.group_of(job).and_then(|group| group.schedule_timeout);
+        own.unwrap_or(self.settings.bind_deadline)
+    }
+
+    /// Gives up what took too long to bind, and looks when to ask again.
+    pub(super) fn check_partial(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        if job.state.ended() {
+            return;
+        }
+        self.evict_again(&job);
+        let Some(half) = self.half_bound(&job) else { return };
+        let deadline = half.since.saturating_add(self.bind_deadline(&job));
+        let deadline = deadline.max(self.synced_at.saturating_add(GRACE));
+        let hopeless = half.bound.is_empty() && half.refusals >= REFUSALS_MAX;
+        if deadline > self.now && !hopeless {
+            self.timers.insert((deadline, id));
+            return;
+        }
+        if !half.bound.is_empty() && self.on_partial_bind(&job) == OnPartialBind::Hold {
+            self.hold_partial(&job, &half);
+        } else {
+            self.give_up(&job, &half);
+        }
+    }
+
+    fn on_partial_bind(&self, job: &Job) -> OnPartialBind {
+        let queue = self.settings.queues.iter().find(|queue| queue.name == job.queue);
+        let set = queue.and_then(|queue| queue.on_partial_bind).or(self.settings.on_partial_bind);
+        set.unwrap_or_else(|| {
+            let mut live =
+                job.pods.iter().filter_map(|uid| self.pods.get(uid)).filter(|pod| !pod.phase.ended());
+            if live.all(|pod| pod.controller.is_some()) {
+                OnPartialBind::Release
+            } else {
+                OnPartialBind::Hold
+            }
+        })
+    }
+
+    /// The job's start, if some of those that were to be bound for it are not.
+    fn half_bound(&mut self, job: &Job) -> Option<HalfBound> {
+        let pods: Vec<Arc<PodSpec>> = job.pods.iter().filter_map(|uid| self.pods.get(uid)).cloned().collect();
+        let start_of = |pod: &Arc<PodSpec>| pod.record.as_ref().map(|record| record.start);
+        let there =
+            |pod: &&Arc<PodSpec>| pod.node.is_some() && !pod.deleting && !self.let_go.contains_key(&pod.uid);
+        let of_last_start = |start: i64| pods.iter().filter(move |pod| start_of(pod) == Some(start));
+        let last = pods.iter().filter(there).filter(|pod| !pod.phase.ended()).filter_map(start_of).max();
+        let failing = |uid: &Text| self.assumed.get(uid).map(|assumed| (assumed.refusals(), assumed.since()));
+        let Some(start) = last else {
+            let in_flight: Vec<_> = job.pods.iter().filter_map(failing).collect();
+            return Some(HalfBound {
+                since: in_flight.iter().map(|(_, since)| *since).min()?,
+                refusals: in_flight.iter().map(|(refusals, _)| *refusals).max()?,
+                bound: Vec::new(),
+                size: job.members.wanted.unwrap_or(1),
+            });
+        };
+        if job.binds.complete == Some(start) {
+            return None;
+        }
+        let bound: Vec<_> = of_last_start(start).filter(there).cloned().collect();
+        let records = bound.iter().filter_map(|pod| pod.record.as_ref());
+        let size = records.map(|record| record.size).max().unwrap_or(1);
+        if bound.len() >= size as usize {
+            if let Some(job) = self.job_mut(job.id) {
+                let Binds { let_go, size, .. } = job.binds;
+                job.binds = Binds { complete: Some(start), let_go, size, ..Binds::default() };
+            }
+            return None;
+        }
+        // Who was made later is somebody's replacement.
+        let waits = |pod: &&Arc<PodSpec>| {
+            pod.node.is_none()
+                && pod.created <= start
+                && !pod.deleting
+                && !pod.phase.ended()
+                && pod.gates.is_empty()
+        };
+        let mut refusals = None;
+        for pod in pods.iter().filter(waits) {
+            refusals = refusals.max(Some(failing(&pod.uid).map_or(0, |(refusals, _)| refusals)));
+        }
+        let since = bound.iter().filter_map(|pod| pod.scheduled_at).min().unwrap_or(start);
+        Some(HalfBound { since, bound, size, refusals: refusals? })
+    }
+
+    /// The deadline is over and the gang stands as it is: said once.
+    fn hold_partial(&mut self, job: &Job, half: &HalfBound) {
+        if job.binds.held {
+            return;
+        }
+        let text = format!(
+            "{}: held as it is; delete the job, or let its members be bound",
+            self.what_is_bound(job, half)
+        );
+        for pod in self.live_members(job) {
+            self.warn(&pod, "GangHeld", text.clone());
+        }
+        if let Some(job) = self.job_mut(job.id) {
+            job.binds.held = true;
+        }
+    }
+
+    /// Every member is let go, those too that were not bound, so that none goes on alone; who was bound is evicted.
+    fn give_up(&mut self, job: &Job, half: &HalfBound) {
+        let given_up = job.binds.given_up.saturating_add(1);
+        let pause = PAUSE.checked_shl(given_up - 1).filter(|pause| (PAUSE..PAUSE_MAX).contains(pause));
+        let pause = pause.unwrap_or(PAUSE_MAX);
+        let until = self.now.saturating_add(pause);
+        let text = self.what_is_bound(job, half);
+        if !half.bound.is_empty() {
+            let text =
+                format!("{text}: all members are let go, and the gang is tried again when it is whole");
+            for pod in self.live_members(job) {
+                self.warn(&pod, "GangReleased", text.clone());
+            }
+        }
+        for uid in &job.pods {
+            if self.assumed.remove(uid).is_some() {
+                self.inventory.release(uid);
+            }
+        }
+        let start = half.bound.iter().filter_map(|pod| pod.record.as_ref()).map(|record| record.start).max();
+        if let Some(job) = self.job_mut(job.id) {
+            job.started_at = None;
+            job.planned_end = None;
+            job.binds.given_up = given_up;
+            job.binds.paused_until = Some(until);
+            job.binds.let_go = start.max(job.binds.let_go);
+            job.binds.held = false;
+        }
+        self.reconsider_refusals(job, &self.live_members(job));
+        self.incomplete.remove(&job.id);
+        self.timers.insert((until, job.id));
+        self.dirty.insert(job.id);
+        for pod in half.bound.iter().filter(|pod| !pod.phase.ended()) {
+            self.evict(pod);
+        }
+    }
+
+    /// A Pod of a start that was given up may turn out to be bound after all, and one that was let go may still be
+    /// there.
+    fn evict_again(&mut self, job: &Job) {
+        for uid in &job.pods {
+            let Some(pod) = self.pods.get(uid).cloned() else { continue };
+            if pod.node.is_none() || pod.deleting || pod.phase.ended() {
+                continue;
+            }
+            let ours = pod.disruption.as_deref() == Some(LET_GO);
+            let late = job.binds.gave_up(&pod);
+            match self.let_go.get(uid) {
+                None if ours || late => self.evict(&pod),
+                Some(again) if *again <= self.now => self.evict(&pod),
+                _ => {}
+            }
+        }
+    }
+
+    fn evict(&mut self, pod: &PodSpec) {
+        let again = self.now.saturating_add(AGAIN);
+        self.let_go.insert(pod.uid.clone(), again);
+        if let Some(job) = self.job_of_pod.get(&pod.uid) {
+            self.timers.insert((again, *job));
+            self.dirty.insert(*job);
+        }
+        let why = "its gang could be bound only in part".to_owned();
+        self.effects.push(Effect::Evict { pod: pod.object(), why });
+    }
+
+    /// What is refused again and again, for the audit.
+    pub(super) fn refused_bindings(&self, job: &Job) -> Option<String> {
+        if job.state.ended() {
+            return None;
+        }
+        let most =
+            job.pods.iter().filter_map(|uid| self.assumed.get(uid)).map(Assumed::refusals).max().unwrap_or(0);
+        let why = job.binds.why.as_ref().filter(|_| job.binds.given_up > 0 || most >= REFUSALS_MAX)?;
+        let tried = if job.binds.given_up > 0 {
+            format!(
+                "given up {} times and tried again after pauses of up to {PAUSE_MAX} s",
+                job.binds.given_up
+            )
+        } else {
+            format!("refused {most} times and tried again every few minutes")
+        };
+        Some(format!("{why} ({tried}): look at admission policies, webhooks and quotas for pods/binding"))
+    }
+
+    fn what_is_bound(&self, job: &Job, half: &HalfBound) -> String {
+        let why = job.binds.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        let (bound, deadline) = (half.bound.len(), self.bind_deadline(job));
+        format!("{bound} of {} members could be bound within {deadline} s{why}", half.size)
+    }
+
+    fn live_members(&self, job: &Job) -> Vec<Arc<PodSpec>> {
+        let pods = job.pods.iter().filter_map(|uid| self.pods.get(uid));
+        pods.filter(|pod| !pod.phase.ended() && self.is_ours(pod)).cloned().collect()
+    }
+
+    fn warn(&mut self, pod: &PodSpec, reason: &'static str, note: String) {
+        self.effects.push(Effect::Note {
+            regarding: pod.object(),
+            warning: true,
+            reason,
+            action: "Binding",
+            note,
+        });
+    }
+}

@@ -1,0 +1,75 @@
+//! What a PodGroup is told of its gang: a condition on the native one, a status in the words of scheduler-plugins on
+//! the other.
+
+use std::sync::Arc;
+
+use crate::event::{Effect, GroupStatus};
+use crate::model::{GroupApi, GroupSpec, ObjectRef, Phase, PodSpec, Text};
+use crate::state::{Job, JobState, ReasonClass, State};
+
+impl State {
+    pub(super) fn tell_group(&mut self, job: &Job) {
+        let Some(group) = self.group_of(job) else { return };
+        match group.api {
+            GroupApi::Sigs => self.tell_status(job, group.object()),
+            GroupApi::Native if job.state.ended() || group.scheduled => {}
+            GroupApi::Native => self.tell_condition(job, group.object()),
+        }
+    }
+
+    fn tell_condition(&mut self, job: &Job, group: ObjectRef) {
+        let wanted = job.members.wanted.unwrap_or(u32::MAX);
+        let (scheduled, reason, message) = if job.state == JobState::Running && job.members.bound >= wanted {
+            (true, "Scheduled", format!("{} of {wanted} members are bound", job.members.bound))
+        } else {
+            let Some(reason) = &job.reason else { return };
+            if !matches!(reason.class, ReasonClass::Busy | ReasonClass::Reserved | ReasonClass::Unsatisfiable)
+            {
+                return;
+            }
+            (false, "Unschedulable", reason.text.clone())
+        };
+        if self.told_groups.get(&group.uid) == Some(&(scheduled, reason)) {
+            return;
+        }
+        self.told_groups.insert(group.uid.clone(), (scheduled, reason));
+        self.effects.push(Effect::GroupScheduled { group, scheduled, reason, message });
+    }
+
+    fn tell_status(&mut self, job: &Job, group: ObjectRef) {
+        let pods: Vec<&Arc<PodSpec>> = job.pods.iter().filter_map(|uid| self.pods.get(uid)).collect();
+        let count = |phase: Phase| {
+            u32::try_from(pods.iter().filter(|pod| pod.phase == phase).count()).unwrap_or(u32::MAX)
+        };
+        let (running, succeeded) = (count(Phase::Running), count(Phase::Succeeded));
+        let wanted = job.members.wanted.unwrap_or(u32::MAX);
+        let phase = match job.state {
+            JobState::Gathering => "Pending",
+            JobState::Completed => "Finished",
+            JobState::Failed | JobState::Cancelled => "Failed",
+            JobState::Running if running.saturating_add(succeeded) >= wanted => "Running",
+            JobState::Running if job.members.bound.saturating_add(succeeded) >= wanted => "Scheduled",
+            JobState::Releasing => "Running",
+            _ => "Scheduling",
+        };
+        let owner = pods.iter().find_map(|pod| pod.controller.as_ref());
+        let status = GroupStatus {
+            phase,
+            scheduled: job.members.bound,
+            running,
+            succeeded,
+            failed: count(Phase::Failed),
+            occupied_by: owner.map(|owner| format!("{}/{}", job.key.namespace, owner.name)),
+        };
+        if self.told_status.get(&group.uid) != Some(&status) {
+            self.told_status.insert(group.uid.clone(), status.clone());
+            self.effects.push(Effect::GroupStatus { group, status });
+        }
+    }
+
+    /// The PodGroup object of a job.
+    pub(super) fn group_of(&self, job: &Job) -> Option<Arc<GroupSpec>> {
+        let uid: &Text = job.pods.iter().find_map(|pod| self.memberships.get(pod)?.group.as_ref())?;
+        self.groups.get(uid).cloned()
+    }
+}

@@ -1,0 +1,34 @@
+//! Letting a Pod go: marked as disrupted first, so that a Job's podFailurePolicy can tell it from a failure, then
+//! evicted, so that disruption budgets are respected. Only where there is no eviction is it deleted.
+
+use fluxion_core::event::LET_GO;
+use fluxion_core::model::ObjectRef;
+use kube::Client;
+use serde_json::json;
+
+use super::api::{Write, WriteError};
+use super::{bind, condition, delete};
+
+pub(super) async fn pod(client: &Client, pod: &ObjectRef, why: &str) -> Result<(), WriteError> {
+    match condition::disrupted(client, pod, LET_GO, why).await {
+        Ok(()) => {}
+        Err(WriteError::Gone) => return Err(WriteError::Gone),
+        // It costs its Job a failure, but kept half-bound it would cost nodes for ever.
+        Err(error) => tracing::warn!(namespace = %pod.namespace, pod = %pod.name, %error,
+            "an evicted Pod is not marked as disrupted"),
+    }
+    let eviction = json!({
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": &*pod.name, "namespace": &*pod.namespace},
+        "deleteOptions": {"preconditions": {"uid": &*pod.uid}},
+    });
+    match Write::json("POST", format!("{}/eviction", bind::path(pod)), &eviction).send(client).await {
+        Ok(_) => Ok(()),
+        // The only conflict there can be: the uid is another one's.
+        Err(WriteError::Conflict(_)) => Err(WriteError::Gone),
+        // Forbidden, or not served. A disruption budget answers 429 instead and is asked again later.
+        Err(WriteError::Refused(_)) => delete::object(client, pod).await,
+        Err(error) => Err(error),
+    }
+}
