@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::ClusterOptions;
 use crate::config;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
+use crate::history;
 use crate::http::{self, HttpSettings};
 use crate::kube::connect::connect;
 use crate::kube::lease::Lease;
@@ -45,6 +46,11 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         metrics: Arc::clone(&metrics),
     };
     let (engine, effects) = engine.start()?;
+    let (past, remembered) = history::open(state_dir.folder(Some("cluster")), &connection.url).await;
+    for past in remembered {
+        engine.send(Event::Remembered(Box::new(past)));
+    }
+    let (recorder, effects) = history::record(past, effects);
     let (lead, leading) = signal::channel(false);
     let identity = identity(state_dir.path());
     let namespace = options.namespace.as_deref().unwrap_or(&connection.namespace);
@@ -84,6 +90,8 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         Ok(Err(error)) => tracing::warn!(%error, "the HTTP API ended with an error"),
     }
     engine.stop();
+    // The engine's end closes the channel; a disk that hangs is not waited for.
+    let _ = tokio::time::timeout(LAST_WORD, recorder.finish()).await;
     Ok(())
 }
 

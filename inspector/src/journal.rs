@@ -5,16 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
-use fluxion_core::event::JournalEntry;
+use fluxion_core::record::{JournalEntry, Remembered};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection};
 
 /// Marks the file as ours (`PRAGMA application_id`): "flux".
 const APPLICATION_ID: i64 = 0x666c_7578;
-/// So many transitions are kept.
-const HISTORY_MAX: i64 = 200_000;
-/// Transactions between two looks at the length of the history.
-const PRUNE_EVERY: u32 = 1000;
+
+mod past;
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
 
@@ -82,6 +80,8 @@ pub struct Kept {
     pub cluster_id: String,
     pub objects: Vec<ObjectRow>,
     pub submissions: Vec<Submission>,
+    /// What was known of jobs.
+    pub remembered: Vec<Remembered>,
     /// Time of the last transition (epoch seconds).
     pub latest: Option<i64>,
 }
@@ -91,7 +91,6 @@ pub struct Kept {
 pub struct Journal {
     path: PathBuf,
     connection: SqliteConnection,
-    transactions: u32,
 }
 
 impl Journal {
@@ -105,7 +104,7 @@ impl Journal {
             .synchronous(SqliteSynchronous::Full)
             .disable_statement_logging();
         let connection = options.connect().await.map_err(|error| explain(&path, error))?;
-        let mut journal = Self { path, connection, transactions: 0 };
+        let mut journal = Self { path, connection };
         journal.check().await?;
         let kept = journal.read(new_cluster_id).await.map_err(|error| explain(&journal.path, error))?;
         Ok((journal, kept))
@@ -172,8 +171,9 @@ impl Journal {
                 })
                 .fetch_all(&mut *connection)
                 .await?;
-        let latest = sqlx::query_scalar("SELECT max(time) FROM history").fetch_one(connection).await?;
-        Ok(Kept { cluster_id, objects, submissions, latest })
+        let latest = past::latest(connection).await?;
+        let remembered = past::read(connection).await?;
+        Ok(Kept { cluster_id, objects, submissions, remembered, latest })
     }
 
     /// Writes it all, or nothing.
@@ -181,19 +181,26 @@ impl Journal {
         if batch.is_empty() {
             return Ok(());
         }
-        self.transactions = self.transactions.wrapping_add(1);
-        let prune = self.transactions.is_multiple_of(PRUNE_EVERY);
-        transaction(&mut self.connection, batch, prune).await.map_err(|error| explain(&self.path, error))
+        transaction(&mut self.connection, batch).await.map_err(|error| explain(&self.path, error))
     }
 
-    /// The transitions of a job, oldest first.
-    pub async fn history(&mut self, uid: &str) -> Result<Vec<(i64, String, String)>, JournalError> {
-        sqlx::query("SELECT time, state, reason FROM history WHERE uid = ? ORDER BY number")
-            .bind(uid)
-            .try_map(|row: sqlx::sqlite::SqliteRow| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
-            .fetch_all(&mut self.connection)
-            .await
-            .map_err(|error| explain(&self.path, error))
+    /// Forgets what was kept of jobs, and belongs to another cluster from now on.
+    pub async fn begin_anew(&mut self, cluster_id: &str) -> Result<(), JournalError> {
+        let connection = &mut self.connection;
+        let renamed = async {
+            past::clear(connection).await?;
+            sqlx::query("UPDATE facts SET value = ? WHERE key = 'cluster-id'")
+                .bind(cluster_id)
+                .execute(connection)
+                .await
+        };
+        renamed.await.map(drop).map_err(|error| explain(&self.path, error))
+    }
+
+    /// Makes every later write fail, as a full disk would.
+    #[cfg(test)]
+    pub(crate) async fn spoil(&mut self) {
+        sqlx::query("PRAGMA query_only = 1").execute(&mut self.connection).await.unwrap();
     }
 
     /// Folds the write-ahead log into the file and closes it.
@@ -203,7 +210,7 @@ impl Journal {
     }
 }
 
-async fn transaction(connection: &mut SqliteConnection, batch: &Batch, prune: bool) -> sqlx::Result<()> {
+async fn transaction(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::Result<()> {
     let mut transaction = connection.begin().await?;
     for row in &batch.objects {
         sqlx::query(
@@ -235,22 +242,7 @@ async fn transaction(connection: &mut SqliteConnection, batch: &Batch, prune: bo
         .execute(&mut *transaction)
         .await?;
     }
-    for entry in &batch.history {
-        sqlx::query("INSERT INTO history (time, job, uid, state, reason) VALUES (?, ?, ?, ?, ?)")
-            .bind(entry.time)
-            .bind(&entry.job)
-            .bind(&*entry.uid)
-            .bind(entry.state)
-            .bind(&entry.reason)
-            .execute(&mut *transaction)
-            .await?;
-    }
-    if prune {
-        sqlx::query("DELETE FROM history WHERE number <= (SELECT max(number) FROM history) - ?")
-            .bind(HISTORY_MAX)
-            .execute(&mut *transaction)
-            .await?;
-    }
+    past::write(&mut transaction, &batch.history).await?;
     transaction.commit().await
 }
 

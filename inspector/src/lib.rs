@@ -7,6 +7,7 @@ pub mod cli;
 pub mod cluster;
 pub mod config;
 pub mod engine;
+pub mod history;
 pub mod http;
 pub mod journal;
 pub mod kube;

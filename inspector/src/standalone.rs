@@ -95,6 +95,7 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
     let kept_in = state_dir.folder(inside)?;
     let (journal, kept) = Journal::open(&kept_in, &new_cluster_id()).await?;
     let cluster_id = kept.cluster_id.clone();
+    let remembered = kept.remembered.clone();
     let cluster = Cluster::new(settings.scheduler_names.clone(), settings.keep_ended);
     let clock = clock(options.speed, kept.latest);
     let mut server = Server::new(cluster, journal, kept, Arc::clone(&clock))?;
@@ -107,6 +108,9 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
     let engine =
         Engine { state: State::new(settings), role: Role::Standalone, clock, metrics: Arc::clone(&metrics) };
     let (engine, effects) = engine.start()?;
+    for past in remembered {
+        engine.send(Event::Remembered(Box::new(past)));
+    }
     server.everything().into_iter().for_each(|event| engine.send(event));
     engine.send(Event::Synced);
 

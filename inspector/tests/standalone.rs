@@ -172,6 +172,62 @@ async fn a_killed_server_goes_on_where_it_was() {
 }
 
 #[tokio::test]
+async fn a_restart_leaves_the_past_as_it_was() {
+    let (home, state) = state();
+    let cluster = example("clusters/small.yaml");
+    let killed = home.path().join("killed.yaml");
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: killed\n  annotations: \
+               {fluxion.flux-framework.org/run-time: 1h}\nspec:\n  activeDeadlineSeconds: 1\n  containers:\n  - \
+               {name: c, resources: {requests: {cpu: 1}}}\n";
+    fs::write(&killed, pod).unwrap();
+    let arguments = [manifest(home.path(), "done", 2, 1), manifest(home.path(), "cut", 2, 600)];
+    let arguments: Vec<&str> = arguments
+        .iter()
+        .map(String::as_str)
+        .chain([killed.to_str().unwrap()])
+        .flat_map(|job| ["--jobs", job])
+        .collect();
+    let arguments = [&["--cluster", &cluster], &arguments[..]].concat();
+    let mut server = Server::start(&state, &arguments);
+    let (client, transport) = (server.client().await, server.transport().await);
+    job_that(&client, "job.cut", |job| job.status.state == "Running").await;
+    let path =
+        "/apis/fluxion.flux-framework.org/v1alpha1/namespaces/default/fluxionjobs/job.cut/cancel".to_owned();
+    let call = Call { method: Method::Post, path, body: Vec::new() };
+    assert_eq!(transport.send(call).await.unwrap().status, 200);
+    for name in ["job.done", "job.cut", "pod.killed"] {
+        job_that(&client, name, FluxionJob::has_ended).await;
+    }
+    // What is told of jobs is written right after.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let told = |jobs: Vec<FluxionJob>| -> Vec<Value> {
+        let told = |job: FluxionJob| json!({"spec": job.spec, "status": job.status, "uid": job.metadata.uid});
+        jobs.into_iter().map(told).collect()
+    };
+    let before = told(jobs(&client).await);
+    assert_eq!(before.len(), 3);
+    let [cut, done, killed] = &before[..] else { panic!("{before:?}") };
+    assert_eq!(cut["status"]["reason"]["class"], "Cancelled");
+    assert!(cut["status"]["reason"]["text"].as_str().unwrap().starts_with("cancelled by "), "{cut}");
+    assert_eq!(done["status"]["members"]["bound"], 2);
+    assert_eq!(killed["status"]["reason"]["class"], "DeadlineExceeded");
+    assert_eq!(
+        (&killed["status"]["exit"]["reason"], &killed["spec"]["durationSeconds"]),
+        (&json!("DeadlineExceeded"), &json!(1))
+    );
+    for job in &before {
+        assert_eq!(job["status"]["allocation"]["nodes"].as_array().map(Vec::is_empty), Some(false), "{job}");
+    }
+    server.kill();
+
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let mut server = Server::start(&state, &arguments);
+    let client = server.client().await;
+    job_that(&client, "job.done", |_| true).await;
+    assert_eq!(told(jobs(&client).await), before);
+}
+
+#[tokio::test]
 async fn manifests_are_taken_in_while_it_runs() {
     let (_home, state) = state();
     let mut server = Server::start(&state, &[]);

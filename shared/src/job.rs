@@ -103,21 +103,26 @@ pub struct JobStatus {
     /// A member was lost and its place is kept.
     pub degraded: bool,
     pub members: Members,
-    /// The sum over the members that have not ended.
+    /// The sum over the members that have not ended; of an ended job, over those of its last attempt.
     pub request: Quantities,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     /// 1-based place among the pending jobs of its queue that the asker may see.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u32>,
+    /// When the attempt that runs, or that ran last, began: a controller may make the Pods again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
+    /// Of an ended job: the member that failed first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<ExitCause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_start: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_end: Option<String>,
+    /// Where it runs; of an ended job, where its last attempt did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocation: Option<Allocation>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,7 +137,8 @@ pub struct JobStatus {
     pub history: Vec<HistoryEntry>,
 }
 
-/// Members counted by how far they are. Text shows seen/wanted before the start, bound/wanted after.
+/// Members counted by how far they are. Text shows seen/wanted before the start, bound/wanted after, and of an ended
+/// job the bound ones of its last attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Members {
@@ -142,7 +148,28 @@ pub struct Members {
     pub gated: u32,
     pub bound: u32,
     pub running: u32,
+    /// In all attempts.
     pub ended: u32,
+}
+
+/// How a member failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExitCause {
+    /// Name of the Pod.
+    pub pod: String,
+    /// `DeadlineExceeded`, `Evicted`, `OOMKilled`, `Error`, or what else its status says.
+    pub reason: String,
+    /// The container that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What the kubelet says about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
 }
 
 /// Why the job is where it is.

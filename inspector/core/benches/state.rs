@@ -66,6 +66,7 @@ fn pod(name: &str, needs: ResourceList, limit: Option<i64>) -> PodSpec {
         disruption: None,
         status_reason: None,
         problems: Vec::new(),
+        end: None,
     }
 }
 

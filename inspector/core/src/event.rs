@@ -2,6 +2,7 @@
 
 use crate::inventory::NodeSpec;
 use crate::model::{AllocationRecord, GroupSpec, ObjectRef, OwnerSpec, PodSpec, Text};
+use crate::record::{JournalEntry, Remembered};
 
 /// Something that happened outside. Events about one object are coalesced before they get here: the latest
 /// state wins; an object that was deleted and made again is two, told apart by uid.
@@ -32,6 +33,8 @@ pub enum Event {
         job: Text,
         by: Text,
     },
+    /// What a journal kept; it comes before the first `Synced` or `Paused`.
+    Remembered(Box<Remembered>),
     /// Time passed, or the pass has to go on.
     Tick,
 }
@@ -97,7 +100,7 @@ pub enum Effect {
         object: ObjectRef,
         why: String,
     },
-    /// A transition, for the journal.
+    /// Something to be kept, for the next engine.
     Journal(JournalEntry),
 }
 
@@ -115,17 +118,6 @@ pub struct GroupStatus {
     pub occupied_by: Option<String>,
 }
 
-/// One transition of one job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JournalEntry {
-    pub time: i64,
-    /// `NAMESPACE/KIND.NAME`.
-    pub job: String,
-    pub uid: Text,
-    pub state: &'static str,
-    pub reason: String,
-}
-
 impl Effect {
     /// Names what is wanted; the same key twice is the same wish, and the later one replaces the earlier.
     pub fn key(&self) -> String {
@@ -138,7 +130,7 @@ impl Effect {
             Self::Note { regarding, reason, note, .. } => format!("note/{}/{reason}/{note}", regarding.uid),
             Self::Evict { pod, .. } => format!("evict/{}", pod.uid),
             Self::Delete { object, .. } => format!("delete/{}", object.uid),
-            Self::Journal(entry) => format!("journal/{}/{}/{}", entry.uid, entry.time, entry.state),
+            Self::Journal(entry) => format!("journal/{}", entry.key()),
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod planner;
 pub mod quantity;
 pub mod queue;
 pub mod quirks;
+pub mod record;
 pub mod request;
 pub mod resources;
 pub mod search;

@@ -75,13 +75,33 @@ pub enum Unsupported {
 pub struct AllocationRecord {
     /// `KIND.NAME` of the job.
     pub job: Text,
-    /// When the job started.
+    /// When the gang started that the member belongs to; one that was made later joined it.
     pub start: i64,
     /// When it is planned to end; absent without a time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_end: Option<i64>,
     /// How many members the job wanted when it was placed.
     pub size: u32,
+}
+
+/// The container that made a Pod fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerExit {
+    pub name: Text,
+    pub code: i32,
+    /// E.g. `Error`, `OOMKilled`.
+    pub reason: Option<Text>,
+}
+
+/// How a Pod ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodEnd {
+    /// When its last container stopped (epoch seconds).
+    pub at: Option<i64>,
+    /// The first container that failed.
+    pub container: Option<ContainerExit>,
+    /// `status.message`, e.g. what its node was short of.
+    pub message: Option<Text>,
 }
 
 /// A Pod, ours or another scheduler's.
@@ -128,6 +148,8 @@ pub struct PodSpec {
     pub status_reason: Option<Text>,
     /// What of it could not be understood, and what that is taken for.
     pub problems: Vec<Text>,
+    /// How it ended, once it has.
+    pub end: Option<Arc<PodEnd>>,
 }
 
 /// Which API a PodGroup is of.
@@ -181,6 +203,8 @@ pub enum OwnerDetail {
         complete: bool,
         /// Condition Failed, with its reason.
         failed: Option<Text>,
+        /// When it completed or failed.
+        ended_at: Option<i64>,
         suspended: bool,
         /// `spec.scheduling.schedulingPolicy.gang`: minCount (`None` inside: parallelism).
         gang: Option<Option<i64>>,

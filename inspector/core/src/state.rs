@@ -3,7 +3,7 @@
 //! One owner feeds it in order. A clone is a snapshot: it costs what changed, not what there is.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
@@ -18,13 +18,16 @@ use crate::state::schedule::PassState;
 
 mod apply;
 mod ask;
+mod attempt;
 mod binding;
+mod ending;
 mod evaluate;
 mod grouping;
 pub mod job;
 mod lifecycle;
 pub mod marks;
 mod members;
+mod memory;
 mod owed;
 mod partial;
 mod reasons;
@@ -34,6 +37,8 @@ mod tell;
 mod tell_group;
 
 pub use ask::{CancelPlan, Finding};
+pub use attempt::Asked;
+pub use ending::ExitCause;
 pub use job::{HistoryEntry, Job, JobId, JobKey, JobState, Members, Reason, ReasonClass, Reservation};
 pub use owed::LostMember;
 pub use reasons::NamesFor;
@@ -114,6 +119,7 @@ pub struct State {
     jobs: OrdMap<JobId, Arc<Job>>,
     /// Namespace and `KIND.NAME` to the jobs of that name, oldest first.
     names: OrdMap<(Text, String), OrdSet<JobId>>,
+    memory: memory::Memory,
     /// When it ended, to forget it in time.
     ended: OrdSet<(i64, JobId)>,
     /// Jobs that may start, in order.
@@ -151,6 +157,8 @@ pub struct State {
     /// Work of the running step; empty between steps.
     regroup: BTreeSet<Text>,
     dirty: BTreeSet<JobId>,
+    /// Jobs that are looked at for the first time, and whether something is remembered of them.
+    new_jobs: BTreeMap<JobId, bool>,
     /// Jobs of which others may have to be told.
     changed: BTreeSet<JobId>,
     effects: Vec<Effect>,
@@ -178,6 +186,7 @@ impl State {
             active: OrdMap::new(),
             jobs: OrdMap::new(),
             names: OrdMap::new(),
+            memory: memory::Memory::default(),
             ended: OrdSet::new(),
             queue: OrdSet::new(),
             incomplete: OrdSet::new(),
@@ -199,6 +208,7 @@ impl State {
             now: 0,
             regroup: BTreeSet::new(),
             dirty: BTreeSet::new(),
+            new_jobs: BTreeMap::new(),
             changed: BTreeSet::new(),
             effects: Vec::new(),
         }
@@ -228,6 +238,8 @@ impl State {
             self.tell();
         }
         self.forget_ended();
+        self.forget_memory();
+        self.new_jobs.clear();
         std::mem::take(&mut self.effects)
     }
 

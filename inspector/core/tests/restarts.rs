@@ -57,12 +57,12 @@ fn a_restart_finds_whole_gangs_in_whatever_pieces_the_cluster_arrives() {
     assert_eq!(
         whole,
         [
-            "job.done Completed 0/3",
+            "job.done Completed 3/3",
             "job.mixed Running 2/3",
             "job.runs Running 3/3",
             "pod.plain-0 Running 1/1",
             "pod.plain-1 Running 1/1",
-            "pod.plain-2 Completed 0/1",
+            "pod.plain-2 Completed 1/1",
         ]
     );
     for turn in 0..17 {

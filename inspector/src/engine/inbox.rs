@@ -21,6 +21,7 @@ enum About {
     Gone(Text),
     Bound(Text),
     Cancelled(Text),
+    Past(Text, Option<i64>),
     Leadership,
     Tick,
 }
@@ -35,6 +36,10 @@ fn about(event: &Event) -> About {
         Event::Owner(owner) => About::Owner(owner.uid.clone()),
         Event::Bound { pod, .. } => About::Bound(pod.clone()),
         Event::Cancelled { job, .. } => About::Cancelled(job.clone()),
+        Event::Remembered(what) => {
+            let (uid, ended_at) = what.id();
+            About::Past(uid, ended_at)
+        }
         Event::Synced | Event::Paused => About::Leadership,
         Event::Tick => About::Tick,
     }

@@ -154,6 +154,7 @@ fn pod(namespace: &str, name: &str) -> PodSpec {
         disruption: None,
         status_reason: None,
         problems: Vec::new(),
+        end: None,
     }
 }
 

@@ -1,3 +1,9 @@
+use std::sync::Arc;
+
+use fluxion_core::model::Marks;
+use fluxion_core::record::{EndedJob, LiveJob};
+use fluxion_core::state::{Asked, HistoryEntry, JobKey, JobState, Members, ReasonClass};
+
 use super::*;
 
 fn row(uid: &str, body: &str) -> ObjectRow {
@@ -15,8 +21,106 @@ fn submission(due: i64, body: Option<&str>) -> Submission {
     Submission { key, due, body: body.map(str::to_owned) }
 }
 
-fn entry(time: i64, state: &'static str) -> JournalEntry {
-    JournalEntry { time, job: "default/pod.p".to_owned(), uid: "u".into(), state, reason: String::new() }
+fn transition(time: i64, state: JobState) -> HistoryEntry {
+    HistoryEntry { time, state, class: Some(ReasonClass::Busy), reason: "full".to_owned() }
+}
+
+fn entry(uid: &str, number: u32, entry: HistoryEntry) -> JournalEntry {
+    JournalEntry::Transition { uid: uid.into(), job: "default/pod.p".to_owned(), number, entry }
+}
+
+/// A job that has ended, as an engine hands it over.
+fn ended(uid: &str, ended_at: i64) -> EndedJob {
+    EndedJob {
+        key: JobKey { namespace: "default".into(), kind: "pod".into(), name: "p".into(), uid: uid.into() },
+        anchor: Some(uid.into()),
+        object: None,
+        created: 1,
+        priority: 0,
+        queue: "default".into(),
+        duration: Some(60),
+        level: None,
+        state: JobState::Cancelled,
+        members: Members { wanted: Some(1), bound: 1, ..Members::default() },
+        asked: vec![Asked { needs: Arc::new([("cpu".into(), 1000)].into_iter().collect()), count: 1 }],
+        reason: None,
+        exit: None,
+        started_at: Some(2),
+        ended_at,
+        cancelled_by: Some("alice".into()),
+        ran_on: [("n1".into(), vec!["p".into()])].into(),
+        labels: Marks::new(),
+        history: vec![transition(2, JobState::Running), transition(ended_at, JobState::Cancelled)],
+    }
+}
+
+async fn write(journal: &mut Journal, history: Vec<JournalEntry>) {
+    journal.write(&Batch { history, ..Batch::default() }).await.unwrap();
+}
+
+async fn remembered(dir: &Path) -> Vec<Remembered> {
+    let (journal, kept) = Journal::open(dir, "c").await.unwrap();
+    journal.close().await.unwrap();
+    kept.remembered
+}
+
+#[tokio::test]
+async fn the_past_of_jobs_is_kept_until_the_engine_says_otherwise() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(dir.path(), "c").await.unwrap();
+    let history = vec![
+        entry("live", 0, transition(5, JobState::Pending)),
+        entry("live", 1, transition(6, JobState::Gathering)),
+        // The same place again: what stood there was fleeting.
+        entry("live", 1, transition(6, JobState::Running)),
+        JournalEntry::Cancelled { uid: "live".into(), job: "default/pod.p".to_owned(), by: "alice".into() },
+        entry("done", 0, transition(5, JobState::Pending)),
+        JournalEntry::Ended(Box::new(ended("done", 9))),
+    ];
+    write(&mut journal, history).await;
+    journal.close().await.unwrap();
+    let live = LiveJob {
+        uid: "live".into(),
+        job: "default/pod.p".to_owned(),
+        next: 2,
+        history: vec![transition(5, JobState::Pending), transition(6, JobState::Running)],
+        cancelled_by: Some("alice".into()),
+    };
+    let want = [Remembered::Ended(Box::new(ended("done", 9))), Remembered::Live(live)];
+    assert_eq!(remembered(dir.path()).await, want);
+
+    let (mut journal, kept) = Journal::open(dir.path(), "c").await.unwrap();
+    assert_eq!(kept.latest, Some(6));
+    let forgotten = |uid: &str, ended_at| JournalEntry::Forgotten { uid: uid.into(), ended_at };
+    write(&mut journal, vec![forgotten("live", None), forgotten("done", Some(8))]).await;
+    journal.close().await.unwrap();
+    assert_eq!(remembered(dir.path()).await, want[..1], "another life of the same uid is kept");
+    let (mut journal, _) = Journal::open(dir.path(), "c").await.unwrap();
+    write(&mut journal, vec![forgotten("done", Some(9))]).await;
+    journal.close().await.unwrap();
+    assert_eq!(remembered(dir.path()).await, []);
+}
+
+#[tokio::test]
+async fn of_a_job_that_never_rests_the_first_transition_and_the_latest_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(dir.path(), "c").await.unwrap();
+    let history = (0..1000).map(|number| entry("u", number, transition(number.into(), JobState::Pending)));
+    write(&mut journal, history.collect()).await;
+    // What can't be read is left out, and the rest is there.
+    for (uid, body) in [("odd", "{}"), ("odder", "no JSON")] {
+        sqlx::query("INSERT INTO ended (uid, ended_at, body) VALUES (?, 1, ?)")
+            .bind(uid)
+            .bind(body)
+            .execute(&mut journal.connection)
+            .await
+            .unwrap();
+    }
+    journal.close().await.unwrap();
+    let remembered = remembered(dir.path()).await;
+    let [Remembered::Live(live)] = &remembered[..] else { panic!("{remembered:?}") };
+    let times: Vec<i64> = live.history.iter().map(|entry| entry.time).collect();
+    assert_eq!((times.len(), &times[..2], times[63], live.next), (64, &[0, 937][..], 999, 1000));
 }
 
 #[tokio::test]
@@ -27,7 +131,10 @@ async fn what_was_written_is_there_again_after_a_kill() {
     let batch = Batch {
         objects: vec![row("a", "1"), row("b", "1")],
         submissions: vec![submission(7, Some("{}"))],
-        history: vec![entry(5, "Pending"), entry(6, "Running")],
+        history: vec![
+            entry("u", 0, transition(6, JobState::Pending)),
+            entry("u", 1, transition(5, JobState::Running)),
+        ],
         ..Batch::default()
     };
     journal.write(&batch).await.unwrap();
@@ -44,13 +151,12 @@ async fn what_was_written_is_there_again_after_a_kill() {
     for file in ["state.db", "state.db-wal"] {
         std::fs::copy(dir.path().join(file), copy.path().join(file)).unwrap();
     }
-    let (mut journal, kept) = Journal::open(copy.path(), "second").await.unwrap();
+    let (journal, kept) = Journal::open(copy.path(), "second").await.unwrap();
     assert_eq!(kept.cluster_id, "first");
     assert_eq!(kept.objects, [row("a", "2")]);
     assert_eq!(kept.latest, Some(6));
     assert_eq!(kept.submissions, [submission(7, None)]);
-    let history = journal.history("u").await.unwrap();
-    assert_eq!(history, [(5, "Pending".to_owned(), String::new()), (6, "Running".to_owned(), String::new())]);
+    assert_eq!(kept.remembered.len(), 1);
     journal.close().await.unwrap();
 }
 

@@ -10,6 +10,7 @@ use fluxion_core::model::{ControllerRef, Marks, Text};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 
 pub mod affinity;
+mod end;
 pub mod group;
 pub mod node;
 pub mod owner;

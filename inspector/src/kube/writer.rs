@@ -176,9 +176,7 @@ async fn take_in(shared: Arc<Shared>, mut effects: mpsc::Receiver<Vec<Effect>>) 
         {
             let mut lanes = shared.lock();
             for effect in batch {
-                if let Effect::Journal(entry) = &effect {
-                    tracing::debug!(job = entry.job, state = entry.state, reason = entry.reason, "job");
-                } else if !lanes.push(effect) {
+                if !matches!(effect, Effect::Journal(_)) && !lanes.push(effect) {
                     dropped += 1;
                 }
             }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fluxion_core::event::{Effect, Event, JournalEntry};
+use fluxion_core::event::{Effect, Event};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -316,13 +316,9 @@ impl Server {
                     tracing::info!(object = %object.name, namespace = %object.namespace, why, "deleted");
                     self.cluster.delete(&object.uid, now);
                 }
-                Effect::Journal(entry) => self.note(entry),
+                Effect::Journal(entry) => self.batch.history.push(entry),
             }
         }
-    }
-
-    fn note(&mut self, entry: JournalEntry) {
-        self.batch.history.push(entry);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use fluxion_api::job::{
-    AllocatedNode, Allocation, FluxionJob, Group, HistoryEntry, JobSpec, JobStatus, Members, Reason,
-    Reservation, Shape, WaitsFor,
+    AllocatedNode, Allocation, ExitCause, FluxionJob, Group, HistoryEntry, JobSpec, JobStatus, Members,
+    Reason, Reservation, Shape, WaitsFor,
 };
 use fluxion_api::{API_VERSION, ObjectMeta};
 use fluxion_core::model::{PodSpec, Text};
@@ -77,12 +77,6 @@ fn spec(state: &State, job: &Job) -> JobSpec {
         }
         None => (job.key.kind.to_string(), String::new()),
     };
-    let mut shapes: BTreeMap<&ResourceList, u32> = BTreeMap::new();
-    for pod in live(state, job) {
-        if let Ok(needs) = &pod.needs {
-            *shapes.entry(needs).or_default() += 1;
-        }
-    }
     JobSpec {
         queue: job.queue.to_string(),
         priority: job.priority,
@@ -94,16 +88,53 @@ fn spec(state: &State, job: &Job) -> JobSpec {
             uid: job.object.as_ref().map(|object| object.uid.to_string()).unwrap_or_default(),
             size: job.members.wanted,
         },
-        shapes: shapes
-            .into_iter()
-            .map(|(needs, count)| Shape { count, requests: quantities(needs) })
-            .collect(),
-        topology: job.request.as_ref().and_then(|request| request.level.as_ref()).map(ToString::to_string),
+        shapes: shapes(state, job),
+        topology: job.level.as_ref().map(ToString::to_string),
+    }
+}
+
+/// What the members ask for that have not ended; where nobody is left, what those of the last attempt did.
+fn shapes(state: &State, job: &Job) -> Vec<Shape> {
+    let mut shapes: BTreeMap<&ResourceList, u32> = BTreeMap::new();
+    for pod in live(state, job) {
+        if let Ok(needs) = &pod.needs {
+            *shapes.entry(needs).or_default() += 1;
+        }
+    }
+    if shapes.is_empty() {
+        shapes = job.asked.iter().map(|asked| (&*asked.needs, asked.count)).collect();
+    }
+    shapes.into_iter().map(|(needs, count)| Shape { count, requests: quantities(needs) }).collect()
+}
+
+/// The sum over the members that have not ended; of an ended job, over those of its last attempt.
+fn request(job: &Job) -> ResourceList {
+    if !job.state.ended() {
+        return (*job.holds).clone();
+    }
+    let parts = job.asked.iter().filter_map(|asked| asked.needs.checked_mul(asked.count.into()).ok());
+    parts.fold(ResourceList::new(), |sum, part| sum.checked_add(&part).unwrap_or(sum))
+}
+
+fn exit(cause: &state::ExitCause) -> ExitCause {
+    let (container, code) = cause.container.clone().unzip();
+    ExitCause {
+        pod: cause.pod.to_string(),
+        reason: cause.reason.to_string(),
+        container: container.map(|name| name.to_string()),
+        exit_code: code,
+        message: cause.message.as_ref().map(ToString::to_string),
+        time: cause.at.map(time),
     }
 }
 
 fn status(lens: &Lens<'_>, job: &Job) -> JobStatus {
-    let placed = placed(lens.state, job);
+    let placed = if job.state.ended() {
+        let names = |pods: &Vec<Text>| pods.iter().map(ToString::to_string).collect();
+        job.ran_on.iter().map(|(node, pods)| (node.clone(), names(pods))).collect()
+    } else {
+        placed(lens.state, job)
+    };
     let nodes = placed.into_iter().map(|(name, pods)| AllocatedNode { name: name.to_string(), pods });
     let allocation = Allocation { nodes: nodes.collect() };
     let reservation = job.reservation.as_ref();
@@ -112,11 +143,12 @@ fn status(lens: &Lens<'_>, job: &Job) -> JobStatus {
         state_since: time(job.state_since),
         degraded: job.degraded,
         members: members(&job.members),
-        request: quantities(&job.holds),
+        request: quantities(&request(job)),
         reason: job.reason.as_ref().map(reason),
         position: lens.position(job.id),
         started_at: job.started_at.map(time),
         ended_at: job.ended_at.map(time),
+        exit: job.exit.as_ref().map(exit),
         planned_start: reservation.map(|reservation| time(reservation.start)),
         planned_end: job
             .planned_end

@@ -6,9 +6,10 @@ use fluxion_core::event::Event;
 use fluxion_core::formats::jgf;
 use fluxion_core::graph::Graph;
 use fluxion_core::inventory::NodeSpec;
-use fluxion_core::model::{Marks, Phase, PodSpec, Text};
+use fluxion_core::model::{ContainerExit, Marks, Phase, PodEnd, PodSpec, Text};
 use fluxion_core::resources::ResourceList;
 use fluxion_core::state::{Settings, State};
+use serde_json::{Value, json};
 
 use super::{Lens, Viewer, audit, explain, graph, job, node, queue, timeline};
 
@@ -49,6 +50,7 @@ fn pod(namespace: &str, name: &str, node: Option<&str>) -> Event {
         disruption: None,
         status_reason: None,
         problems: Vec::new(),
+        end: None,
     }))
 }
 
@@ -107,6 +109,41 @@ fn the_administrator_is_told_everything() {
     assert_eq!(first.status.waits_for[0].job, "pod/aleph");
     assert_eq!(timeline::timeline(&lens).spans[0].job, "hidden/pod/aleph");
     assert_eq!(node::node(&lens, &state.inventory().node("n1").unwrap()).status.jobs, ["hidden/pod/aleph"]);
+}
+
+#[test]
+fn an_ended_job_shows_what_it_was_and_what_it_died_of() {
+    let mut state = state();
+    let Event::Pod(mut alpha) = pod("hidden", "aleph", Some("n1")) else { unreachable!() };
+    alpha.phase = Phase::Failed;
+    let exit = ContainerExit { name: "main".into(), code: 137, reason: Some("OOMKilled".into()) };
+    let end = PodEnd { at: Some(NOW + 5), container: Some(exit), message: None };
+    alpha.end = Some(Arc::new(end));
+    let uid = alpha.uid.clone();
+    state.step(NOW + 9, vec![Event::Pod(alpha)]);
+    state.step(NOW + 20, vec![Event::PodGone(uid)]);
+    let viewer = Viewer::everything();
+    let lens = Lens::new(&state, &viewer);
+    let object = job::job(&lens, state.job_named("hidden", "pod.aleph").unwrap());
+    assert_eq!(
+        serde_json::to_value(&object.spec).unwrap()["shapes"],
+        json!([{"count": 1, "requests": {"cpu": "4", "pods": "1"}}])
+    );
+    assert_eq!(object.spec.duration_seconds, Some(600));
+    let status = serde_json::to_value(&object.status).unwrap();
+    let shown = ["state", "request", "startedAt", "endedAt", "stateSince", "allocation", "exit"];
+    let shown: serde_json::Map<_, _> =
+        shown.into_iter().map(|key| (key.to_owned(), status[key].clone())).collect();
+    assert_eq!(
+        Value::from(shown),
+        json!({"state": "Failed", "request": {"cpu": "4", "pods": "1"}, "startedAt": "2026-01-01T00:00:00Z",
+            "endedAt": "2026-01-01T00:00:05Z", "stateSince": "2026-01-01T00:00:05Z",
+            "allocation": {"nodes": [{"name": "n1", "pods": ["aleph"]}]},
+            "exit": {"pod": "aleph", "reason": "OOMKilled", "container": "main", "exitCode": 137,
+                "time": "2026-01-01T00:00:05Z"}})
+    );
+    assert_eq!(status["reason"]["class"], "PodFailed");
+    assert_eq!((&status["members"]["bound"], &status["members"]["wanted"]), (&json!(1), &json!(1)));
 }
 
 #[test]

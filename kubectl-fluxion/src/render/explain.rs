@@ -7,7 +7,7 @@ use super::Options;
 use super::hostlist::hostlist;
 use super::jobs::{members, name_some, planned_start, request, state_style};
 use super::style::{BAD, BOLD, DIM, WARN};
-use super::time::{ago, clock, localised, short, until};
+use super::time::{ago, clock, localised, parse, short, until};
 
 /// Nodes that are named.
 const MOST_NODES: usize = 20;
@@ -59,10 +59,17 @@ impl Page<'_> {
             "-" => "no requests".to_owned(),
             some => clean(some).into_owned(),
         };
+        // The count is that of the attempt; a controller may have made Pods before.
+        let counted = if job.has_ended() { status.members.bound } else { 0 };
+        let earlier = match status.members.ended.saturating_sub(counted) {
+            0 => String::new(),
+            ended if !job.has_ended() => format!(" ({ended} ended)"),
+            before => format!(" ({before} more ended before)"),
+        };
         let place = status.position.map_or_else(String::new, |place| format!(", number {place} in line"));
         putln!(
             self.text,
-            "{DIM}{} members, {request}, {limit}; queue {}{place}, priority {}{DIM:#}",
+            "{DIM}{} members{earlier}, {request}, {limit}; queue {}{place}, priority {}{DIM:#}",
             members(job),
             clean(&job.spec.queue),
             job.spec.priority
@@ -123,18 +130,18 @@ impl Page<'_> {
             if allocation.nodes.len() > MOST_NODES {
                 putln!(self.text, "  and {} more nodes", allocation.nodes.len() - MOST_NODES);
             }
-            if !job.has_ended() {
-                if let Some(end) = &status.planned_end {
-                    let left = until(Some(end), now);
-                    let at = clock(end, now, &self.options.zone);
-                    if left == "now" {
-                        putln!(self.text, "  {WARN}planned to end at {at}, and still holds them{WARN:#}");
-                    } else {
-                        putln!(self.text, "  ends by {at} (in {left})");
-                    }
+            if job.has_ended() {
+                self.ran(job);
+            } else if let Some(end) = &status.planned_end {
+                let left = until(Some(end), now);
+                let at = clock(end, now, &self.options.zone);
+                if left == "now" {
+                    putln!(self.text, "  {WARN}planned to end at {at}, and still holds them{WARN:#}");
                 } else {
-                    putln!(self.text, "  no time limit: nobody knows when it ends");
+                    putln!(self.text, "  ends by {at} (in {left})");
                 }
+            } else {
+                putln!(self.text, "  no time limit: nobody knows when it ends");
             }
         } else if let Some(start) = planned_start(job).filter(|_| job.is_queued()) {
             self.title("Planned start");
@@ -152,6 +159,15 @@ impl Page<'_> {
             self.title("Planned start");
             putln!(self.text, "  none yet: there is no estimate");
         }
+    }
+
+    /// From when to when it ran, and for how long.
+    fn ran(&mut self, job: &FluxionJob) {
+        let (Some(start), Some(end)) = (&job.status.started_at, &job.status.ended_at) else { return };
+        let zone = &self.options.zone;
+        let (from, to) = (clock(start, self.options.now, zone), clock(end, self.options.now, zone));
+        let length = parse(end).map_or_else(|| "-".to_owned(), |end| ago(Some(start), end));
+        putln!(self.text, "  from {} to {}, for {length}", clean(&from), clean(&to));
     }
 
     fn waits(&mut self, job: &FluxionJob) {

@@ -121,16 +121,10 @@ pub fn state_style(state: &str) -> Style {
     }
 }
 
-/// Seen of wanted before the start, bound of wanted after it.
+/// Seen of wanted before the start, bound of wanted after it; of an ended job, those that ran last.
 pub fn members(job: &FluxionJob) -> String {
-    let Members { wanted, seen, bound, ended, .. } = job.status.members;
-    let have = if job.has_ended() {
-        ended
-    } else if job.is_queued() {
-        seen
-    } else {
-        bound
-    };
+    let Members { wanted, seen, bound, .. } = job.status.members;
+    let have = if job.is_queued() { seen } else { bound };
     format!("{have}/{}", wanted.map_or_else(|| "?".to_owned(), |wanted| wanted.to_string()))
 }
 

@@ -2,6 +2,7 @@
 
 use fluxion_api::FluxionExplanation;
 use fluxion_api::explain::NodesLeftOut;
+use fluxion_api::job::Reason;
 use kubectl_fluxion::render::{self, Options, StatusReport};
 
 use crate::sample;
@@ -68,6 +69,19 @@ fn explanations() {
     answer.job.status.degraded = true;
     answer.job.status.planned_end = Some("2026-03-01T11:59:00Z".into());
     insta::assert_snapshot!("explain_overrun", show(&answer));
+    let mut job = sample::running();
+    job.status.state = "Failed".into();
+    job.status.degraded = false;
+    job.status.members.ended = 10;
+    (job.status.state_since, job.status.ended_at) =
+        ("2026-03-01T11:50:00Z".into(), Some("2026-03-01T11:50:00Z".into()));
+    job.status.reason = Some(Reason {
+        class: "PodFailed".into(),
+        text: "container main of Pod lammps-0 exited with code 3".into(),
+        details: Vec::new(),
+    });
+    answer = FluxionExplanation { job, ..FluxionExplanation::default() };
+    insta::assert_snapshot!("explain_failed", show(&answer));
 }
 
 #[test]

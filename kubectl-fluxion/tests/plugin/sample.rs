@@ -109,7 +109,7 @@ pub(crate) fn jobs() -> Vec<FluxionJob> {
         details: Vec::new(),
     });
     let mut ended = job("Job", "done", "Completed");
-    ended.status.members.ended = 4;
+    (ended.status.members.bound, ended.status.members.ended) = (4, 4);
     ended.status.started_at = Some("2026-03-01T11:00:00Z".into());
     ended.status.ended_at = Some("2026-03-01T11:50:00Z".into());
     let mut other = job("Job", "lammps", "Pending");

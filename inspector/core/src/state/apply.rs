@@ -44,6 +44,7 @@ impl State {
             Event::Paused => (self.ready, self.whole) = (false, true),
             Event::Bound { pod, outcome } => self.bind_answered(&pod, outcome),
             Event::Cancelled { job, by } => self.cancel_asked(&job, &by),
+            Event::Remembered(what) => self.remember(*what),
             Event::Tick => {}
         }
     }

@@ -53,6 +53,10 @@ impl Assumed {
         self.since
     }
 
+    pub(super) fn record(&self) -> &AllocationRecord {
+        &self.record
+    }
+
     /// How often it was tried without success, if it is refused for good.
     pub(super) fn refusals(&self) -> u32 {
         if self.failure.as_ref().is_some_and(|failure| failure.refused) { self.failures } else { 0 }
@@ -98,6 +102,9 @@ impl State {
             }
         }
         let mut next: Vec<_> = nodes.into_iter().map(Vec::into_iter).collect();
+        // One that joins a started gang, after a failure or as a later completion, has its own time before it.
+        let planned_end = job.end_when_started_at(self.now);
+        let start = self.start_of_gang(job).unwrap_or(self.now);
         for pod in pods {
             let needs = members::needs(pod);
             let shape = shapes.iter().position(|shape| {
@@ -106,15 +113,15 @@ impl State {
             let Some(node) = shape.and_then(|shape| next.get_mut(shape)?.next()) else { continue };
             let record = AllocationRecord {
                 job: job.key.object_name().into(),
-                start: job.started_at.unwrap_or(self.now),
-                planned_end: job.planned_end,
+                start,
+                planned_end,
                 size: job.binds.size.or(job.members.wanted).unwrap_or(1),
             };
             let hold = Hold {
                 needs,
                 ports: pod.ports.clone(),
                 from: self.now,
-                until: job.planned_end,
+                until: planned_end,
                 kind: HoldKind::Assumed,
                 permanent: false,
                 job: Some(job.id.0),

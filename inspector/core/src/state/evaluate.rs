@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::model::{OwnerDetail, PodSpec, Text};
+use crate::state::ending::{cancelled, disrupted};
 use crate::state::grouping::{GroupKey, Membership, Size, watched};
 use crate::state::members::Roster;
 use crate::state::owed::Losses;
@@ -12,6 +13,7 @@ use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State, marks};
 impl State {
     /// Puts Pods whose marks, group or owner changed into the right job.
     pub(super) fn regroup_pods(&mut self) {
+        let mut created = Vec::new();
         for uid in std::mem::take(&mut self.regroup) {
             let Some(pod) = self.pods.get(&uid).cloned() else { continue };
             let known = self.job_of_pod.get(&uid).copied();
@@ -32,7 +34,11 @@ impl State {
                 continue;
             }
             if let Some(old) = self.job_of_pod.remove(&uid) {
-                self.leave(old, &pod);
+                self.move_out(old, &pod);
+            }
+            if let Some(past) = self.past_life(&pod, &membership.key) {
+                self.job_of_pod.insert(uid, past);
+                continue;
             }
             let id = match self.active.get(&membership.key).copied() {
                 Some(id) => id,
@@ -43,12 +49,19 @@ impl State {
                     }
                     continue;
                 }
-                None => self.create_job(&pod, &membership),
+                None => {
+                    let id = self.create_job(&pod, &membership);
+                    created.push(id);
+                    id
+                }
             };
             self.join(id, &pod);
             if ours {
                 self.adopt_strays(id, &membership.key);
             }
+        }
+        for id in created {
+            self.go_on(id);
         }
     }
 
@@ -57,9 +70,16 @@ impl State {
     fn outlives_its_owner(&self, pod: &PodSpec) -> bool {
         let Some(controller) = &pod.controller else { return false };
         let Some(membership) = self.memberships.get(&pod.uid) else { return false };
-        let by_owner = matches!(membership.size, Size::OwnerNeeds { .. } | Size::GangOfOwner { .. });
-        let alone = membership.key.anchor.as_ref() == Some(&pod.uid);
-        !self.owners.contains_key(&controller.uid) && (by_owner || (alone && watched(controller)))
+        let gone = |uid: &Text| !self.owners.contains_key(uid);
+        match &membership.size {
+            Size::OwnerNeeds { owner } | Size::GangOfOwner { owner, .. } => {
+                gone(&controller.uid) || gone(owner)
+            }
+            _ => {
+                let alone = membership.key.anchor.as_ref() == Some(&pod.uid);
+                alone && watched(controller) && gone(&controller.uid)
+            }
+        }
     }
 
     /// Other schedulers' Pods that name the same group make it one that can't start.
@@ -107,7 +127,6 @@ impl State {
         let changed_request =
             request != job.request || roster.queue != job.queue || roster.priority != job.priority;
         let graph = self.inventory.graph_generation();
-        let now = self.now;
         let was_queued = self.dequeue(&job) && job.state != JobState::Unsatisfiable;
         let labels = self.shared_labels(&job);
         let Some(job) = self.job_mut(id) else { return };
@@ -115,9 +134,12 @@ impl State {
         job.members = roster.members;
         job.holds = Arc::new(roster.holds.clone());
         job.priority = roster.priority;
-        job.queue = roster.queue.clone();
         job.created = roster.created;
-        job.duration = roster.duration;
+        if !job.pods.is_empty() {
+            job.queue = roster.queue.clone();
+            job.duration = roster.duration;
+            job.level.clone_from(&roster.level);
+        }
         job.killed_at = roster.killed_at;
         if changed_request {
             job.request = request;
@@ -126,19 +148,11 @@ impl State {
         if started {
             job.checked = Some(graph);
         }
-        if started {
-            job.started_at = job.started_at.or(Some(now));
-        } else if state.waiting() {
-            job.started_at = None;
-        }
-        if state == JobState::Completed {
-            // What its owner still needs is nothing; what there was tells more.
-            job.members.wanted = job.members.wanted.max(Some(job.members.ended));
-        }
         job.degraded = state == JobState::Running && started && roster.missing() > 0;
         if started && roster.missing() == 0 && roster.owed > 0 {
             job.losses = Losses::default();
         }
+        self.follow_attempt(id, roster.live, state);
         self.settle(id, state, reason, changed_request);
         // One that stood before others, or was promised nodes, no longer does.
         self.pass.wanted |= was_queued && !started && !self.is_queued(id);
@@ -164,17 +178,15 @@ impl State {
         });
         if roster.live == 0 {
             return match owner_ended {
-                Some((state, why)) => {
-                    (state, why.and_then(|why| reason(ReasonClass::Held, format!("its Job failed: {why}"))))
-                }
-                None => Self::without_members(job, roster, owner.is_some_and(|owner| !owner.deleting)),
+                Some((state, why)) => (state, why.map(|why| self.owner_failed(job, &why))),
+                None => self.without_members(job, roster, owner.is_some_and(|owner| !owner.deleting)),
             };
         }
         let owner_deleting = owner.is_some_and(|owner| owner.deleting);
         let members_go = roster.deleting > 0 && roster.waiting.is_empty() && !started;
         if roster.deleting == roster.live || members_go || (owner_deleting && started) {
             let text = match &roster.disruption {
-                Some(why) => disrupted(why),
+                Some(why) => disrupted(why).text,
                 None => {
                     format!("{} Pods are ending and hold what they hold until they are gone", roster.deleting)
                 }
@@ -226,7 +238,7 @@ impl State {
     }
 
     /// No member is left that could run.
-    fn without_members(job: &Job, roster: &Roster, owner_lives: bool) -> (JobState, Option<Reason>) {
+    fn without_members(&self, job: &Job, roster: &Roster, owner_lives: bool) -> (JobState, Option<Reason>) {
         let reason = |text: String| Some(Reason { class: ReasonClass::Held, text, details: Vec::new() });
         let alone = job.object.as_ref().is_some_and(|object| &*object.kind == "Pod");
         let goes_on = owner_lives || (!roster.source.going && roster.creatable.is_some_and(|left| left > 0));
@@ -261,7 +273,7 @@ impl State {
             && job.cancelled_by.is_none()
             && deleted.is_none_or(|deleted| deleted <= at)
         {
-            return (JobState::Failed, reason(disrupted(why)));
+            return (JobState::Failed, Some(disrupted(why)));
         }
         if let Some(why) = &roster.rejected {
             return (
@@ -270,16 +282,10 @@ impl State {
             );
         }
         if job.cancelled_by.is_some() || roster.members.ended == 0 || deleted.is_some() {
-            return (
-                JobState::Cancelled,
-                reason(match &job.cancelled_by {
-                    Some(by) => format!("cancelled by {by}"),
-                    None => "its Pods were deleted".to_owned(),
-                }),
-            );
+            return (JobState::Cancelled, Some(cancelled(job)));
         }
         if roster.failed > 0 {
-            (JobState::Failed, reason(format!("{} of its Pods failed", roster.failed)))
+            (JobState::Failed, Some(self.pods_failed(job, roster.failed)))
         } else {
             (JobState::Completed, None)
         }
@@ -409,13 +415,4 @@ pub(super) fn may_join(roster: &Roster) -> bool {
     let waiting = u32::try_from(roster.waiting.len()).unwrap_or(u32::MAX);
     let there = roster.assigned.saturating_add(roster.in_flight).saturating_add(waiting);
     roster.members.wanted.is_some() && there >= roster.owed
-}
-
-fn disrupted(why: &str) -> String {
-    match why {
-        "PreemptionByScheduler" => "preempted by another scheduler".to_owned(),
-        "DeletionByTaintManager" => "evicted by a taint of its node".to_owned(),
-        "DeletionByPodGC" => "its node is gone".to_owned(),
-        other => format!("disrupted: {other}"),
-    }
 }

@@ -80,7 +80,14 @@ impl State {
     fn by_native_group(&self, pod: &PodSpec) -> Option<Membership> {
         let name = pod.scheduling_group.as_ref()?;
         let Some(group) = self.group_named(GroupApi::Native, &pod.namespace, name) else {
-            return Some(missing_group(pod, "podgroup".into(), name, "PodGroup"));
+            let missing = missing_group(pod, "podgroup".into(), name, "PodGroup");
+            // A group that goes leaves its Pods in the job that they are in.
+            let known = self.memberships.get(&pod.uid);
+            return Some(match known.filter(|old| old.object.is_some() && old.key != missing.key) {
+                Some(old) if old.key.anchor.as_ref() == Some(&pod.uid) => (**old).clone(),
+                Some(old) => Membership { key: old.key.clone(), object: old.object.clone(), ..missing },
+                None => missing,
+            });
         };
         let min = group.min_count?;
         let owner = group
@@ -158,20 +165,18 @@ impl State {
             if !watched(controller) || pod.node.is_some() || pod.phase.ended() {
                 return None;
             }
-            let text = format!("its {} {} has not been seen yet", controller.kind, controller.name);
-            return Some(Membership {
-                key: GroupKey {
-                    namespace: pod.namespace.clone(),
-                    kind: kind_name(&controller.api_version, &controller.kind),
-                    name: controller.name.clone(),
-                    anchor: Some(controller.uid.clone()),
-                },
-                size: Size::Unknown { class: ReasonClass::GroupNotFound, text },
-                object: None,
-                group: None,
-            });
+            return Some(unseen_owner(pod, controller));
         };
         let above = self.controllers_of(owner);
+        let top = above.last().copied().unwrap_or(owner).controller.as_ref();
+        if let Some(unseen) = top.filter(|unseen| {
+            (&*unseen.api_version, &*unseen.kind) == ("apps/v1", "Deployment")
+                && !self.owners.contains_key(&unseen.uid)
+                && pod.node.is_none()
+                && !pod.phase.ended()
+        }) {
+            return Some(unseen_owner(pod, unseen));
+        }
         let gang_by_itself = matches!(owner.detail, OwnerDetail::Job { gang: Some(_), .. });
         let asks = |annotations| marks::wants_gang(annotations);
         let asking = asks(&owner.annotations).and_then(|by_owner| {
@@ -285,6 +290,22 @@ fn missing_group(pod: &PodSpec, kind: Text, name: &Text, what: &str) -> Membersh
     let text = format!("{what} {} not found", marks::shorten(name));
     Membership {
         key: named(pod, kind, name),
+        size: Size::Unknown { class: ReasonClass::GroupNotFound, text },
+        object: None,
+        group: None,
+    }
+}
+
+/// What its owner says about it is not known yet, so it waits.
+fn unseen_owner(pod: &PodSpec, owner: &ControllerRef) -> Membership {
+    let text = format!("its {} {} has not been seen yet", owner.kind, owner.name);
+    Membership {
+        key: GroupKey {
+            namespace: pod.namespace.clone(),
+            kind: kind_name(&owner.api_version, &owner.kind),
+            name: owner.name.clone(),
+            anchor: Some(owner.uid.clone()),
+        },
         size: Size::Unknown { class: ReasonClass::GroupNotFound, text },
         object: None,
         group: None,

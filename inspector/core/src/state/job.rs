@@ -1,10 +1,15 @@
 //! A job: a group of Pods that is scheduled as one, and where it stands.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::model::{ObjectRef, Text};
 use crate::request::Request;
 use crate::resources::ResourceList;
+use crate::state::attempt::{Asked, Gone};
+use crate::state::ending::ExitCause;
 use crate::state::owed::{Losses, LostMember};
 use crate::state::partial::Binds;
 
@@ -13,7 +18,7 @@ use crate::state::partial::Binds;
 pub struct JobId(pub u32);
 
 /// Identity of a job: never a bare name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JobKey {
     pub namespace: Text,
     /// Lower case, with the API group behind it for kinds outside core, batch and apps and the PodGroups:
@@ -37,7 +42,7 @@ impl JobKey {
 }
 
 /// Where a job stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum JobState {
     /// Fewer members are there than are wanted.
     Gathering,
@@ -90,7 +95,7 @@ impl JobState {
 }
 
 /// The published classes of reasons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ReasonClass {
     Gathering,
     GroupNotFound,
@@ -107,6 +112,14 @@ pub enum ReasonClass {
     Held,
     BindFailed,
     DeadlineBeforeStart,
+    /// Ended: a time limit ended it.
+    DeadlineExceeded,
+    /// Ended: a container failed.
+    PodFailed,
+    /// Ended: evicted or preempted.
+    Disrupted,
+    /// Ended: its user deleted it.
+    Cancelled,
 }
 
 impl ReasonClass {
@@ -128,12 +141,16 @@ impl ReasonClass {
             Self::Held => "Held",
             Self::BindFailed => "BindFailed",
             Self::DeadlineBeforeStart => "DeadlineBeforeStart",
+            Self::DeadlineExceeded => "DeadlineExceeded",
+            Self::PodFailed => "PodFailed",
+            Self::Disrupted => "Disrupted",
+            Self::Cancelled => "Cancelled",
         }
     }
 }
 
 /// Why a job is where it is, as data; it names nothing of other namespaces.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     pub class: ReasonClass,
     /// One line for a person.
@@ -143,15 +160,17 @@ pub struct Reason {
 }
 
 /// Members by how far they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Members {
     /// How many are wanted at once; `None` when the size is unknown or invalid.
     pub wanted: Option<u32>,
     /// There, not gated, not ended.
     pub seen: u32,
     pub gated: u32,
+    /// Of an ended job: those that were bound in its last attempt.
     pub bound: u32,
     pub running: u32,
+    /// In all attempts.
     pub ended: u32,
 }
 
@@ -165,10 +184,11 @@ pub struct Reservation {
 }
 
 /// A transition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryEntry {
     pub time: i64,
     pub state: JobState,
+    pub class: Option<ReasonClass>,
     pub reason: String,
 }
 
@@ -198,9 +218,21 @@ pub struct Job {
     /// What is asked of the matcher; `None` while the size or a member's need is unknown.
     pub request: Option<Arc<Request>>,
     pub reason: Option<Reason>,
+    /// When the attempt that runs, or ran last, began.
     pub started_at: Option<i64>,
     pub ended_at: Option<i64>,
+    /// When the last member that runs is planned to end.
     pub planned_end: Option<i64>,
+    /// What its members ask for; of an ended job, what those of its last attempt did.
+    pub asked: Arc<[Asked]>,
+    /// The topology key whose one domain all members must share.
+    pub level: Option<Text>,
+    /// Nodes and names of the Pods of the last attempt, once the job has ended.
+    pub ran_on: Arc<BTreeMap<Text, Vec<Text>>>,
+    /// The member that failed first, once the job has ended.
+    pub exit: Option<ExitCause>,
+    /// Members of the attempt whose Pods are gone.
+    pub(super) gone: imbl::Vector<Gone>,
     pub reservation: Option<Reservation>,
     /// Jobs it waits for.
     pub waits_for: Vec<JobId>,
@@ -221,6 +253,8 @@ pub struct Job {
     pub checked: Option<u64>,
     /// Oldest first; bounded.
     pub history: imbl::Vector<HistoryEntry>,
+    /// How many transitions there were.
+    pub(super) entries: u32,
     /// Those that all its members share; of one that lost its last member, what it had then.
     pub labels: crate::model::Marks,
 }
@@ -229,6 +263,55 @@ impl Job {
     /// The disruption that took members since it was last whole (reason of their DisruptionTarget condition).
     pub fn disruption(&self) -> Option<&Text> {
         self.losses.disrupted.as_ref().map(|(_, reason)| reason)
+    }
+
+    /// A job of which nothing is known yet.
+    pub(super) fn new(id: JobId, group: crate::state::grouping::GroupKey, key: JobKey) -> Self {
+        Self {
+            id,
+            key,
+            group,
+            object: None,
+            created: 0,
+            priority: 0,
+            queue: "default".into(),
+            duration: None,
+            state: JobState::Gathering,
+            state_since: 0,
+            degraded: false,
+            members: Members::default(),
+            pods: imbl::OrdSet::new(),
+            holds: Arc::new(ResourceList::default()),
+            request: None,
+            reason: None,
+            started_at: None,
+            ended_at: None,
+            planned_end: None,
+            asked: Arc::default(),
+            level: None,
+            ran_on: Arc::default(),
+            exit: None,
+            gone: imbl::Vector::new(),
+            reservation: None,
+            waits_for: Vec::new(),
+            warnings: Vec::new(),
+            killed_at: None,
+            cancelled_by: None,
+            lost: Vec::new(),
+            given_up: 0,
+            places: 0,
+            losses: Losses::default(),
+            binds: Binds::default(),
+            checked: None,
+            history: imbl::Vector::new(),
+            entries: 0,
+            labels: crate::model::Marks::new(),
+        }
+    }
+
+    /// `NAMESPACE/KIND.NAME`.
+    pub(super) fn full_name(&self) -> String {
+        format!("{}/{}", self.key.namespace, self.key.object_name())
     }
 
     /// When it is planned to end if it starts at `start`: after its duration, or when its Kubernetes Job's own limit

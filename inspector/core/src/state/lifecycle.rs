@@ -3,18 +3,14 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use imbl::{OrdSet, Vector};
-
-use crate::event::{Effect, JournalEntry};
+use crate::event::Effect;
 use crate::inventory::Hold;
-use crate::model::{Marks, PodSpec, Text};
-use crate::resources::ResourceList;
+use crate::model::{PodSpec, Text};
+use crate::record::JournalEntry;
+use crate::state::attempt::Gone;
 use crate::state::grouping::{GroupKey, Membership};
 use crate::state::owed::Losses;
-use crate::state::partial::Binds;
-use crate::state::{
-    HistoryEntry, Job, JobId, JobKey, JobState, Members, OrderKey, Reason, ReasonClass, State, marks,
-};
+use crate::state::{HistoryEntry, Job, JobId, JobKey, JobState, OrderKey, Reason, ReasonClass, State, marks};
 
 /// Entries of a job's history that are kept: the first ones and the latest.
 const HISTORY_MAX: usize = 64;
@@ -39,46 +35,26 @@ pub(super) fn may_follow(from: JobState, to: JobState) -> bool {
 
 impl State {
     pub(super) fn create_job(&mut self, pod: &PodSpec, membership: &Membership) -> JobId {
-        let id = JobId(self.next_job);
-        self.next_job = self.next_job.wrapping_add(1);
+        let id = self.next_id();
         let key = job_key(pod, membership);
         self.active.insert(membership.key.clone(), id);
         self.names.entry((key.namespace.clone(), key.object_name())).or_default().insert(id);
         let job = Job {
-            id,
-            group: membership.key.clone(),
-            key,
             object: membership.object.clone(),
             created: pod.created,
             priority: pod.priority,
             queue: self.settings.queues.first().map_or_else(|| "default".into(), |queue| queue.name.clone()),
-            duration: None,
-            state: JobState::Gathering,
             state_since: self.now,
-            degraded: false,
-            members: Members::default(),
-            pods: OrdSet::new(),
-            holds: Arc::new(ResourceList::default()),
-            request: None,
-            reason: None,
-            started_at: None,
-            ended_at: None,
-            planned_end: None,
-            reservation: None,
-            waits_for: Vec::new(),
-            warnings: Vec::new(),
-            killed_at: None,
-            cancelled_by: None,
-            lost: Vec::new(),
-            given_up: 0,
-            places: 0,
-            losses: Losses::default(),
-            binds: Binds::default(),
-            checked: None,
-            history: Vector::new(),
-            labels: Marks::new(),
+            ..Job::new(id, membership.key.clone(), key)
         };
         self.jobs.insert(id, Arc::new(job));
+        self.new_jobs.insert(id, false);
+        id
+    }
+
+    pub(super) fn next_id(&mut self) -> JobId {
+        let id = JobId(self.next_job);
+        self.next_job = self.next_job.wrapping_add(1);
         id
     }
 
@@ -88,12 +64,16 @@ impl State {
         if job.object == membership.object || membership.object.is_none() || job.state.ended() {
             return;
         }
+        let old = job.key.uid.clone();
         let object = membership.object.clone();
         if let Some(job) = self.job_mut(id) {
             if let Some(object) = &object {
                 job.key.uid = object.uid.clone();
             }
             job.object = object;
+        }
+        if let Some(job) = self.jobs.get(&id).cloned().filter(|job| job.key.uid != old) {
+            self.note_new_uid(&job, &old);
         }
     }
 
@@ -115,14 +95,67 @@ impl State {
         self.dirty.insert(id);
     }
 
-    /// The Pod is gone, or belongs to another job now.
-    pub(super) fn leave(&mut self, id: JobId, pod: &PodSpec) {
+    /// The Pod belongs to another job now. One that nobody is left of because of that was never more than a guess,
+    /// made of objects that arrived in some order: it goes without a trace.
+    pub(super) fn move_out(&mut self, id: JobId, pod: &PodSpec) {
         let Some(job) = self.job_mut(id) else { return };
         if job.state.ended() {
             return;
         }
         job.pods.remove(&pod.uid);
-        self.dirty.insert(id);
+        if job.pods.is_empty() && job.losses == Losses::default() && job.gone.is_empty() {
+            self.dissolve(id);
+        } else {
+            self.dirty.insert(id);
+        }
+    }
+
+    /// The Pod is gone.
+    pub(super) fn leave(&mut self, id: JobId, pod: &Arc<PodSpec>) {
+        let now = self.now;
+        let Some(job) = self.job_mut(id) else { return };
+        if job.state.ended() {
+            return;
+        }
+        job.pods.remove(&pod.uid);
+        if pod.node.is_some() {
+            let at = pod.end.as_ref().and_then(|end| end.at).unwrap_or(now);
+            job.gone.push_back(Gone { pod: pod.clone(), at });
+        }
+        if job.pods.is_empty() && job.object.is_none() && job.group.anchor.is_some() {
+            // The owner that the job is named after was never seen, so whether its Pods are one job isn't known.
+            self.dissolve(id);
+        } else {
+            self.dirty.insert(id);
+        }
+    }
+
+    /// Removes a job that turned out to be none.
+    fn dissolve(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        self.pass.wanted |= self.dequeue(&job);
+        self.inventory.clear_reservation(id.0);
+        if self.active.get(&job.group) == Some(&id) {
+            self.active.remove(&job.group);
+        }
+        self.incomplete.remove(&id);
+        self.drop_places(id);
+        if job.entries > 0 {
+            let forgotten = JournalEntry::Forgotten { uid: job.key.uid.clone(), ended_at: None };
+            self.effects.push(Effect::Journal(forgotten));
+        }
+        self.remove_job(&job);
+    }
+
+    fn remove_job(&mut self, job: &Job) {
+        self.jobs.remove(&job.id);
+        let name = (job.key.namespace.clone(), job.key.object_name());
+        if let Some(of_name) = self.names.get_mut(&name) {
+            of_name.remove(&job.id);
+            if of_name.is_empty() {
+                self.names.remove(&name);
+            }
+        }
     }
 
     /// Moves the job, keeps the queue's order, and writes history when something a user would see changed.
@@ -141,14 +174,14 @@ impl State {
         if state != JobState::Reserved {
             job.reservation = None;
         }
-        if from != state {
-            job.state = state;
-            job.state_since = now;
-        }
+        job.state = state;
         if state.ended() {
-            job.ended_at = Some(now);
-            job.degraded = false;
-            job.waits_for.clear();
+            self.close(id);
+        }
+        let at = self.time_of(id);
+        let Some(job) = self.job_mut(id) else { return };
+        if from != state || first {
+            job.state_since = at;
         }
         if from != state || first || (news && !state.ended()) {
             let text = job.reason.as_ref().map(|reason| reason.text.clone()).unwrap_or_default();
@@ -156,23 +189,21 @@ impl State {
             let fleeting = job.history.back().is_some_and(|last| now.saturating_sub(last.time) <= MOMENT);
             if fleeting && !job.state.ended() && was == Some(ReasonClass::GroupNotFound) {
                 job.history.pop_back();
+                job.entries = job.entries.saturating_sub(1);
             }
             if job.history.len() >= HISTORY_MAX {
                 job.history.remove(1);
             }
-            job.history.push_back(HistoryEntry { time: now, state, reason: text.clone() });
-            let entry = JournalEntry {
-                time: now,
-                job: format!("{}/{}", job.key.namespace, job.key.object_name()),
-                uid: job.key.uid.clone(),
-                state: state.as_str(),
-                reason: text,
-            };
-            self.effects.push(Effect::Journal(entry));
+            let class = job.reason.as_ref().map(|reason| reason.class);
+            job.history.push_back(HistoryEntry { time: at, state, class, reason: text });
+            job.entries = job.entries.saturating_add(1);
+            let job = job.clone();
+            self.note_transition(&job);
         }
         self.changed.insert(id);
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         if state.ended() {
+            self.note_end(&job);
             self.end(&job);
         } else {
             self.enqueue(&job);
@@ -186,7 +217,30 @@ impl State {
         self.incomplete.remove(&job.id);
         self.drop_places(job.id);
         self.saying.remove(&job.id);
-        self.ended.insert((self.now, job.id));
+        self.ended.insert((job.ended_at.unwrap_or(self.now), job.id));
+    }
+
+    /// When the job came to be as it is: an end, and all that is found when it is first looked at, as the objects tell
+    /// it; never before its last transition.
+    fn time_of(&self, id: JobId) -> i64 {
+        let Some(job) = self.jobs.get(&id) else { return self.now };
+        let told = if job.state.ended() {
+            job.ended_at
+        } else if let Some(remembered) = self.new_jobs.get(&id) {
+            let live = job.pods.iter().filter_map(|uid| self.pods.get(uid)).filter(|pod| !pod.phase.ended());
+            let created = live.map(|pod| pod.created);
+            match job.state {
+                JobState::Binding | JobState::Running => job.started_at,
+                _ if *remembered => None,
+                JobState::Gathering => created.min(),
+                JobState::Pending | JobState::Reserved | JobState::Unsatisfiable => created.max(),
+                _ => None,
+            }
+        } else {
+            None
+        };
+        let last = job.history.back().map_or(i64::MIN, |last| last.time);
+        told.unwrap_or(self.now).min(self.now).max(last)
     }
 
     /// Forgets ended jobs whose time is over, the oldest first when there are too many.
@@ -197,19 +251,15 @@ impl State {
                 break;
             }
             self.ended.remove(&(at, id));
-            let Some(job) = self.jobs.remove(&id) else { continue };
+            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            let forgotten = JournalEntry::Forgotten { uid: job.key.uid.clone(), ended_at: Some(at) };
+            self.effects.push(Effect::Journal(forgotten));
             for pod in &job.pods {
                 if self.job_of_pod.get(pod) == Some(&id) {
                     self.job_of_pod.remove(pod);
                 }
             }
-            let name = (job.key.namespace.clone(), job.key.object_name());
-            if let Some(of_name) = self.names.get_mut(&name) {
-                of_name.remove(&id);
-                if of_name.is_empty() {
-                    self.names.remove(&name);
-                }
-            }
+            self.remove_job(&job);
         }
     }
 
@@ -274,11 +324,14 @@ impl State {
         };
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         let plan = self.cancel_plan(&job);
+        let by: Text = marks::shorten(by).into();
         if let Some(job) = self.job_mut(id) {
-            job.cancelled_by = Some(marks::shorten(by).into());
+            job.cancelled_by = Some(by.clone());
         }
+        let (uid, job) = (job.key.uid.clone(), job.full_name());
+        self.effects.push(Effect::Journal(JournalEntry::Cancelled { uid, job, by: by.clone() }));
         for object in plan.targets {
-            self.effects.push(Effect::Delete { object, why: format!("cancelled by {}", marks::shorten(by)) });
+            self.effects.push(Effect::Delete { object, why: format!("cancelled by {by}") });
         }
         self.dirty.insert(id);
     }

@@ -369,8 +369,12 @@ impl State {
         }
         let default = self.settings.queues.iter().find(|queue| queue.name == roster.queue);
         roster.duration = default.and_then(|queue| queue.default_duration);
-        let limits: Option<Vec<i64>> =
-            pods.iter().filter(|pod| !pod.phase.ended()).map(|pod| pod.active_deadline).collect();
+        let none_left = pods.iter().all(|pod| pod.phase.ended());
+        let limits: Option<Vec<i64>> = pods
+            .iter()
+            .filter(|pod| none_left || !pod.phase.ended())
+            .map(|pod| pod.active_deadline)
+            .collect();
         let of_pods = limits.and_then(|limits| limits.into_iter().max());
         let of_job = owners.iter().find_map(|owner| match owner.detail {
             OwnerDetail::Job { active_deadline: Some(limit), start_time, .. } => Some((limit, start_time)),

@@ -170,7 +170,11 @@ impl State {
             ReasonClass::InvalidRequest => "FluxionInvalidRequest",
             ReasonClass::UnsupportedConstraint => "FluxionUnsupportedConstraint",
             ReasonClass::BindFailed => BIND_FAILED,
-            ReasonClass::Held => "FluxionHeld",
+            ReasonClass::Held
+            | ReasonClass::DeadlineExceeded
+            | ReasonClass::PodFailed
+            | ReasonClass::Disrupted
+            | ReasonClass::Cancelled => "FluxionHeld",
         }
     }
 }

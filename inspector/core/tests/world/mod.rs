@@ -182,6 +182,7 @@ impl World {
             disruption: None,
             status_reason: None,
             problems: Vec::new(),
+            end: None,
         };
         change(&mut pod);
         self.pods.insert(pod.uid.clone(), pod.clone());
@@ -258,6 +259,7 @@ impl World {
                 start_time: None,
                 complete: false,
                 failed: None,
+                ended_at: None,
                 suspended: false,
                 gang: None,
             },

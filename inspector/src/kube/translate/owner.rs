@@ -48,6 +48,9 @@ pub fn job(job: &Job) -> Result<OwnerSpec, Unreadable> {
         start_time: seconds(status.and_then(|status| status.start_time.as_ref())),
         complete: holds("Complete").is_some(),
         failed: holds("Failed").map(|condition| condition.reason.as_deref().unwrap_or_default().into()),
+        ended_at: holds("Complete")
+            .or_else(|| holds("Failed"))
+            .and_then(|condition| seconds(condition.last_transition_time.as_ref())),
         suspended: spec.and_then(|spec| spec.suspend) == Some(true),
         gang: policy.and_then(|policy| policy.gang.as_ref()).map(|gang| gang.min_count.map(i64::from)),
     };
@@ -100,7 +103,8 @@ mod tests {
             "spec": {"parallelism": 3, "completions": 6, "activeDeadlineSeconds": 60, "template": {},
                 "scheduling": {"schedulingPolicy": {"gang": {"minCount": 2}}}},
             "status": {"succeeded": 1, "failedIndexes": "0,2-3", "startTime": "2026-01-01T00:00:00Z", "conditions": [
-                {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]}
+                {"type": "Failed", "status": "True", "reason": "DeadlineExceeded",
+                    "lastTransitionTime": "2026-01-01T00:01:00Z"}]}
         }))
         .unwrap();
         let spec = job(&read).unwrap();
@@ -114,6 +118,7 @@ mod tests {
             start_time: Some(1_767_225_600),
             complete: false,
             failed: Some("DeadlineExceeded".into()),
+            ended_at: Some(1_767_225_660),
             suspended: false,
             gang: Some(Some(2)),
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fluxion_core::model::{AllocationRecord, Phase, PodSpec, Text, Unsupported};
 use k8s_openapi::api::core::v1::{self as core, Pod, PodCondition};
 
-use super::{ALLOCATION, Meta, Unreadable, affinity, annotations, labels, requests, seconds};
+use super::{ALLOCATION, Meta, Unreadable, affinity, annotations, end, labels, requests, seconds};
 
 /// The Pod as the engine reads it. Its volumes are judged apart ([`claims`]), because they are other objects: the
 /// result names none as unbound.
@@ -17,6 +17,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
     let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let scheduled = condition(conditions, "PodScheduled");
     let mut problems = Vec::new();
+    let phase = phase(status.and_then(|status| status.phase.as_deref()));
     Ok(PodSpec {
         uid: meta.uid,
         namespace: meta.namespace,
@@ -25,7 +26,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
         created: meta.created,
         deleting: meta.deleting,
         deletes_at: meta.deletes_at,
-        phase: phase(status.and_then(|status| status.phase.as_deref())),
+        phase,
         node: text(spec.node_name.as_deref()),
         nominated: text(status.and_then(|status| status.nominated_node_name.as_deref())),
         gates: spec.scheduling_gates.iter().flatten().map(|gate| gate.name.as_str().into()).collect(),
@@ -52,6 +53,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
             .map(|condition| condition.reason.as_deref().unwrap_or_default().into()),
         status_reason: text(status.and_then(|status| status.reason.as_deref())),
         problems,
+        end: end::end(phase, status),
     })
 }
 

@@ -126,12 +126,11 @@ fn time(text: &str) -> Result<Timestamp> {
     text.parse().with_context(|| format!("'{text}' is no time"))
 }
 
-/// Seen of wanted before the start, bound of wanted after it; at the end those that were.
+/// Seen of wanted before the start, bound of wanted after it; at the end those that were in the last attempt.
 fn members(job: &FluxionJob) -> String {
     let members = &job.status.members;
     let here = match job.status.state.as_str() {
         state if BEFORE_START.contains(&state) => members.seen,
-        _ if job.has_ended() => members.ended,
         _ => members.bound,
     };
     match members.wanted {

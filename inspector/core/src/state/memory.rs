@@ -1,0 +1,186 @@
+//! What an earlier engine knew of its jobs: their histories, who cancelled them, and the jobs that have ended.
+//!
+//! It comes before the first `Synced` and changes no decision.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::event::Effect;
+use crate::model::{PodSpec, Text};
+use crate::record::{EndedJob, JournalEntry, LiveJob, Remembered};
+use crate::state::grouping::GroupKey;
+use crate::state::{HistoryEntry, Job, JobId, Reason, State};
+
+/// What was remembered and has not found its job yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory {
+    /// By `NAMESPACE/KIND.NAME` and uid.
+    live: OrdMap<(String, Text), Arc<LiveJob>>,
+    /// Jobs that have ended, by what made their Pods one job and when they did.
+    ended: OrdMap<GroupKey, OrdSet<(i64, JobId)>>,
+    /// When it is given up.
+    until: Option<i64>,
+}
+
+impl State {
+    /// Takes in what a journal kept; nothing once the cluster is known.
+    pub(super) fn remember(&mut self, what: Remembered) {
+        if self.whole {
+            return;
+        }
+        match what {
+            Remembered::Live(live) => {
+                self.memory.live.insert((live.job.clone(), live.uid.clone()), Arc::new(live));
+            }
+            Remembered::Ended(ended) => self.bring_back(*ended),
+        }
+    }
+
+    fn bring_back(&mut self, ended: EndedJob) {
+        if !ended.state.ended() {
+            return;
+        }
+        let id = self.next_id();
+        let group = GroupKey {
+            namespace: ended.key.namespace.clone(),
+            kind: ended.key.kind.clone(),
+            name: ended.key.name.clone(),
+            anchor: ended.anchor,
+        };
+        self.memory.ended.entry(group.clone()).or_default().insert((ended.ended_at, id));
+        self.names.entry((ended.key.namespace.clone(), ended.key.object_name())).or_default().insert(id);
+        self.ended.insert((ended.ended_at, id));
+        let job = Job {
+            object: ended.object,
+            created: ended.created,
+            priority: ended.priority,
+            queue: ended.queue,
+            duration: ended.duration,
+            level: ended.level,
+            state: ended.state,
+            state_since: ended.ended_at,
+            members: ended.members,
+            asked: ended.asked.into(),
+            reason: ended.reason,
+            exit: ended.exit,
+            started_at: ended.started_at,
+            ended_at: Some(ended.ended_at),
+            cancelled_by: ended.cancelled_by,
+            ran_on: Arc::new(ended.ran_on),
+            labels: ended.labels,
+            history: ended.history.into_iter().collect(),
+            ..Job::new(id, group, ended.key)
+        };
+        self.jobs.insert(id, Arc::new(job));
+    }
+
+    /// The job that has ended and that this Pod, which has ended too, was a member of.
+    pub(super) fn past_life(&self, pod: &PodSpec, key: &GroupKey) -> Option<JobId> {
+        let lives = self.memory.ended.get(key).filter(|_| pod.phase.ended())?;
+        let life = lives.iter().find(|(ended_at, _)| pod.created <= *ended_at)?.1;
+        self.jobs.contains_key(&life).then_some(life)
+    }
+
+    /// Lets a job that was just found go on with the history that is known of it.
+    pub(super) fn go_on(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let name = job.full_name();
+        // A group that labels make has no uid of its own: it is the one of before if it has a member of before.
+        let by_name = job.object.is_none() && job.group.anchor.is_none();
+        let oldest = job.pods.iter().filter_map(|uid| self.pods.get(uid)).map(|pod| pod.created).min();
+        let fits = |live: &LiveJob| {
+            let last = live.history.last().map(|entry| entry.time);
+            live.uid == job.key.uid || (by_name && last >= oldest)
+        };
+        let named = self.memory.live.range((name.clone(), Text::from(""))..);
+        let known = named.take_while(|((job, _), _)| *job == name).filter(|(_, live)| fits(live));
+        let latest = known.max_by_key(|(_, live)| live.history.last().map(|entry| entry.time));
+        let Some((key, live)) = latest.map(|(key, live)| (key.clone(), live.clone())) else {
+            return;
+        };
+        self.memory.live.remove(&key);
+        let Some(last) = live.history.last().filter(|last| !last.state.ended()) else { return };
+        let before = live.history.iter().rev().take_while(|entry| entry.state == last.state);
+        let since = before.last().map_or(last.time, |entry| entry.time);
+        let Some(job) = self.job_mut(id) else { return };
+        job.key.uid = live.uid.clone();
+        job.state = last.state;
+        job.state_since = since;
+        job.reason = last.class.map(|class| Reason { class, text: last.reason.clone(), details: Vec::new() });
+        job.history = live.history.iter().cloned().collect();
+        job.entries = live.next;
+        job.cancelled_by.clone_from(&live.cancelled_by);
+        self.new_jobs.insert(id, true);
+    }
+
+    /// Gives up what found no job for as long as ended jobs are kept.
+    pub(super) fn forget_memory(&mut self) {
+        if !self.whole {
+            return;
+        }
+        let keep = self.settings.keep_ended;
+        let until = *self.memory.until.get_or_insert(self.now.saturating_add(keep));
+        if until <= self.now {
+            for ((_, uid), _) in std::mem::take(&mut self.memory.live) {
+                self.effects.push(Effect::Journal(JournalEntry::Forgotten { uid, ended_at: None }));
+            }
+            self.memory.ended = OrdMap::new();
+        }
+    }
+
+    /// Writes the transition down that was added last.
+    pub(super) fn note_transition(&mut self, job: &Job) {
+        let Some(entry) = job.history.back().cloned() else { return };
+        self.keep_transition(job, job.entries.saturating_sub(1), entry);
+    }
+
+    /// The uid that names the job has changed: what was written goes along.
+    pub(super) fn note_new_uid(&mut self, job: &Job, old: &Text) {
+        let gone = JournalEntry::Forgotten { uid: old.clone(), ended_at: None };
+        self.effects.push(Effect::Journal(gone));
+        let count = u32::try_from(job.history.len()).unwrap_or(u32::MAX);
+        let dropped = job.entries.saturating_sub(count);
+        for (index, entry) in (0..).zip(&job.history) {
+            let number = if index == 0 { 0 } else { dropped.saturating_add(index) };
+            self.keep_transition(job, number, entry.clone());
+        }
+    }
+
+    fn keep_transition(&mut self, job: &Job, number: u32, entry: HistoryEntry) {
+        let (uid, job) = (job.key.uid.clone(), job.full_name());
+        self.effects.push(Effect::Journal(JournalEntry::Transition { uid, job, number, entry }));
+    }
+
+    /// Writes down what is kept of a job that has ended, unless its time is over already.
+    pub(super) fn note_end(&mut self, job: &Job) {
+        let ended_at = job.ended_at.unwrap_or(self.now);
+        if ended_at.saturating_add(self.settings.keep_ended) <= self.now {
+            let gone = JournalEntry::Forgotten { uid: job.key.uid.clone(), ended_at: None };
+            self.effects.push(Effect::Journal(gone));
+            return;
+        }
+        let ended = EndedJob {
+            key: job.key.clone(),
+            anchor: job.group.anchor.clone(),
+            object: job.object.clone(),
+            created: job.created,
+            priority: job.priority,
+            queue: job.queue.clone(),
+            duration: job.duration,
+            level: job.level.clone(),
+            state: job.state,
+            members: job.members,
+            asked: job.asked.to_vec(),
+            reason: job.reason.clone(),
+            exit: job.exit.clone(),
+            started_at: job.started_at,
+            ended_at,
+            cancelled_by: job.cancelled_by.clone(),
+            ran_on: (*job.ran_on).clone(),
+            labels: job.labels.clone(),
+            history: job.history.iter().cloned().collect(),
+        };
+        self.effects.push(Effect::Journal(JournalEntry::Ended(Box::new(ended))));
+    }
+}

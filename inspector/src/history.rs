@@ -1,0 +1,241 @@
+//! The past of a cluster's jobs, kept in the state folder, so that a restart does not make it shorter.
+//!
+//! Nothing is decided by it. Where it can't be opened or written there is no history, which is said, and everything
+//! else goes on.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fluxion_core::event::Effect;
+use fluxion_core::record::{JournalEntry, Remembered};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::journal::{Batch, Journal, JournalError};
+use crate::logs::Seldom;
+use crate::state_dir::StateDirError;
+
+/// Batches of entries that may wait for the disk; more are lost rather than waited for.
+const WAITING_MAX: usize = 1024;
+/// Entries that one transaction takes at most.
+const ENTRIES_MAX: usize = 10_000;
+
+/// Why the history has gaps, if it has.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryHealth(Arc<Mutex<Option<String>>>);
+
+impl HistoryHealth {
+    /// What is wrong, for a person.
+    pub fn problem(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, problem: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+}
+
+/// The running recorder.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Whether it works.
+    pub health: HistoryHealth,
+    tasks: [JoinHandle<()>; 2],
+}
+
+impl Recorder {
+    /// Waits until what was recorded is on disk; the engine's end is what ends it.
+    pub async fn finish(self) {
+        for task in self.tasks {
+            if let Err(error) = task.await {
+                tracing::warn!(%error, "the history's recorder ended with an error");
+            }
+        }
+    }
+}
+
+/// Opens the history of the cluster that this text names in a folder; another one's is forgotten. Returned with it: what
+/// it knows, for the engine.
+pub async fn open(
+    folder: Result<PathBuf, StateDirError>,
+    cluster: &str,
+) -> (Result<Journal, String>, Vec<Remembered>) {
+    let opened = match folder {
+        Ok(folder) => try_open(&folder, cluster).await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match opened {
+        Ok((journal, remembered)) => (Ok(journal), remembered),
+        Err(error) => {
+            let problem = format!("no history is kept: {error}");
+            tracing::warn!("{problem}; a restart will show what runs and not what was");
+            (Err(problem), Vec::new())
+        }
+    }
+}
+
+async fn try_open(folder: &Path, cluster: &str) -> Result<(Journal, Vec<Remembered>), JournalError> {
+    let (mut journal, kept) = Journal::open(folder, cluster).await?;
+    if kept.cluster_id != cluster {
+        journal.begin_anew(cluster).await?;
+        return Ok((journal, Vec::new()));
+    }
+    Ok((journal, kept.remembered))
+}
+
+/// Takes what is to be kept out of the effects, which go on to the receiver that is returned. Neither the engine nor
+/// the one who carries out its effects ever waits for the disk.
+pub fn record(
+    journal: Result<Journal, String>,
+    mut effects: mpsc::Receiver<Vec<Effect>>,
+) -> (Recorder, mpsc::Receiver<Vec<Effect>>) {
+    let health = HistoryHealth::default();
+    let (entries, waiting) = mpsc::channel(WAITING_MAX);
+    let writing = match journal {
+        Ok(journal) => tokio::spawn(write(journal, waiting, health.clone())),
+        Err(problem) => {
+            health.set(Some(problem));
+            drop(waiting);
+            tokio::spawn(async {})
+        }
+    };
+    // As many as fit between engine and executor: this only stands between them.
+    let (forward, rest) = mpsc::channel(effects.max_capacity());
+    let lost = health.clone();
+    let splitting = tokio::spawn(async move {
+        while let Some(batch) = effects.recv().await {
+            let (kept, others) = split(batch);
+            if !kept.is_empty()
+                && let Err(mpsc::error::TrySendError::Full(_)) = entries.try_send(kept)
+            {
+                lost.set(Some("the history has gaps: the disk is too slow for it".to_owned()));
+            }
+            if !others.is_empty() && forward.send(others).await.is_err() {
+                return;
+            }
+        }
+    });
+    (Recorder { health, tasks: [splitting, writing] }, rest)
+}
+
+fn split(batch: Vec<Effect>) -> (Vec<JournalEntry>, Vec<Effect>) {
+    let (mut kept, mut others) = (Vec::new(), Vec::with_capacity(batch.len()));
+    for effect in batch {
+        match effect {
+            Effect::Journal(entry) => {
+                if let JournalEntry::Transition { job, entry, .. } = &entry {
+                    tracing::debug!(job, state = entry.state.as_str(), reason = entry.reason, "job");
+                }
+                kept.push(entry);
+            }
+            other => others.push(other),
+        }
+    }
+    (kept, others)
+}
+
+async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntry>>, health: HistoryHealth) {
+    let complaints = Seldom::new(Duration::from_mins(1));
+    while let Some(first) = waiting.recv().await {
+        let mut batch = Batch { history: first, ..Batch::default() };
+        while batch.history.len() < ENTRIES_MAX
+            && let Ok(more) = waiting.try_recv()
+        {
+            batch.history.extend(more);
+        }
+        match journal.write(&batch).await {
+            Ok(()) => health.set(None),
+            Err(error) => {
+                let problem = format!("the history has gaps: {error}");
+                if let Some(left_out) = complaints.now() {
+                    tracing::warn!(left_out, "{problem}");
+                }
+                health.set(Some(problem));
+            }
+        }
+    }
+    if let Err(error) = journal.close().await {
+        tracing::warn!(%error, "the history was not closed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fluxion_core::record::LiveJob;
+    use fluxion_core::state::{HistoryEntry, JobState};
+
+    use super::*;
+
+    fn transition(uid: &str, number: u32) -> JournalEntry {
+        let entry = HistoryEntry { time: 5, state: JobState::Pending, class: None, reason: String::new() };
+        JournalEntry::Transition { uid: uid.into(), job: "a/pod.p".to_owned(), number, entry }
+    }
+
+    fn deletion() -> Effect {
+        let object = fluxion_core::model::ObjectRef {
+            namespace: "a".into(),
+            kind: "Pod".into(),
+            api_version: "v1".into(),
+            name: "p".into(),
+            uid: "u".into(),
+        };
+        Effect::Delete { object, why: String::new() }
+    }
+
+    /// What a recorder on this journal lets through, and whether it is well.
+    async fn recorded(journal: Result<Journal, String>) -> (Vec<Effect>, Option<String>) {
+        let (sender, effects) = mpsc::channel(4);
+        let (recorder, mut rest) = record(journal, effects);
+        sender.send(vec![Effect::Journal(transition("u", 0)), deletion()]).await.unwrap();
+        sender.send(vec![Effect::Journal(transition("u", 1))]).await.unwrap();
+        drop(sender);
+        let mut through = Vec::new();
+        while let Some(batch) = rest.recv().await {
+            through.extend(batch);
+        }
+        let health = recorder.health.clone();
+        recorder.finish().await;
+        (through, health.problem())
+    }
+
+    #[tokio::test]
+    async fn the_past_is_there_after_a_restart_and_not_for_another_cluster() {
+        let dir = tempfile::tempdir().unwrap();
+        let (journal, remembered) = open(Ok(dir.path().to_owned()), "https://one").await;
+        assert_eq!(remembered, []);
+        assert_eq!(recorded(journal).await, (vec![deletion()], None));
+        let (journal, remembered) = open(Ok(dir.path().to_owned()), "https://one").await;
+        let [Remembered::Live(LiveJob { uid, next, history, .. })] = &remembered[..] else {
+            panic!("{remembered:?}")
+        };
+        assert_eq!((&**uid, *next, history.len()), ("u", 2, 2));
+        journal.unwrap().close().await.unwrap();
+        let (journal, remembered) = open(Ok(dir.path().to_owned()), "https://two").await;
+        assert_eq!(remembered, []);
+        journal.unwrap().close().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn without_a_journal_everything_else_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("state.db"), "no database ".repeat(100)).unwrap();
+        let (journal, remembered) = open(Ok(dir.path().to_owned()), "https://one").await;
+        assert_eq!(remembered, []);
+        let (through, problem) = recorded(journal).await;
+        assert_eq!(through, [deletion()]);
+        let problem = problem.unwrap();
+        assert!(problem.starts_with("no history is kept: ") && problem.contains("state.db"), "{problem}");
+    }
+
+    #[tokio::test]
+    async fn a_journal_that_can_not_be_written_is_said_and_stops_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let (journal, _) = open(Ok(dir.path().to_owned()), "https://one").await;
+        let mut journal = journal.unwrap();
+        journal.spoil().await;
+        let (through, problem) = recorded(Ok(journal)).await;
+        assert_eq!(through, [deletion()]);
+        assert!(problem.unwrap().starts_with("the history has gaps: "));
+    }
+}

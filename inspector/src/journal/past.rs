@@ -1,0 +1,151 @@
+//! What the journal keeps of jobs: transitions of those that have not ended, and those that have, whole.
+//!
+//! It is as long as the engine wants it: what may be forgotten, it says. What can't be read any more is left out, since
+//! nothing is decided by it.
+
+use std::collections::BTreeMap;
+
+use fluxion_core::model::Text;
+use fluxion_core::record::{EndedJob, JournalEntry, LiveJob, Remembered};
+use fluxion_core::state::HistoryEntry;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::{Row as _, SqliteConnection};
+
+/// Transitions of one job that are kept: the first one and the latest.
+const TRANSITIONS_MAX: u32 = 64;
+
+/// Writes entries in their order.
+pub(super) async fn write(connection: &mut SqliteConnection, entries: &[JournalEntry]) -> sqlx::Result<()> {
+    for entry in entries {
+        match entry {
+            JournalEntry::Transition { uid, job, number, entry } => {
+                add(connection, uid, job, *number, entry).await?;
+                note_time(connection, entry.time).await?;
+            }
+            JournalEntry::Cancelled { uid, by, .. } => {
+                sqlx::query("INSERT OR REPLACE INTO cancels (uid, name) VALUES (?, ?)")
+                    .bind(&**uid)
+                    .bind(&**by)
+                    .execute(&mut *connection)
+                    .await?;
+            }
+            JournalEntry::Ended(job) => {
+                forget_live(connection, &job.key.uid).await?;
+                sqlx::query("INSERT OR REPLACE INTO ended (uid, ended_at, body) VALUES (?, ?, ?)")
+                    .bind(&*job.key.uid)
+                    .bind(job.ended_at)
+                    .bind(body(&**job)?)
+                    .execute(&mut *connection)
+                    .await?;
+            }
+            JournalEntry::Forgotten { uid, ended_at: None } => forget_live(connection, uid).await?,
+            JournalEntry::Forgotten { uid, ended_at: Some(at) } => {
+                sqlx::query("DELETE FROM ended WHERE uid = ? AND ended_at = ?")
+                    .bind(&**uid)
+                    .bind(at)
+                    .execute(&mut *connection)
+                    .await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn add(
+    connection: &mut SqliteConnection,
+    uid: &str,
+    job: &str,
+    number: u32,
+    entry: &HistoryEntry,
+) -> sqlx::Result<()> {
+    sqlx::query("INSERT OR REPLACE INTO transitions (uid, number, job, body) VALUES (?, ?, ?, ?)")
+        .bind(uid)
+        .bind(number)
+        .bind(job)
+        .bind(body(entry)?)
+        .execute(&mut *connection)
+        .await?;
+    if number >= TRANSITIONS_MAX {
+        sqlx::query("DELETE FROM transitions WHERE uid = ? AND number > 0 AND number <= ?")
+            .bind(uid)
+            .bind(number + 1 - TRANSITIONS_MAX)
+            .execute(connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// A clock that ran ahead of the machine's goes on from the last time that was told.
+async fn note_time(connection: &mut SqliteConnection, time: i64) -> sqlx::Result<()> {
+    sqlx::query(
+        "INSERT INTO facts (key, value) VALUES ('latest', ?) \
+         ON CONFLICT (key) DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))",
+    )
+    .bind(time.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn forget_live(connection: &mut SqliteConnection, uid: &str) -> sqlx::Result<()> {
+    sqlx::query("DELETE FROM transitions WHERE uid = ?").bind(uid).execute(&mut *connection).await?;
+    sqlx::query("DELETE FROM cancels WHERE uid = ?").bind(uid).execute(connection).await?;
+    Ok(())
+}
+
+/// The time of the last transition that was written (epoch seconds).
+pub(super) async fn latest(connection: &mut SqliteConnection) -> sqlx::Result<Option<i64>> {
+    sqlx::query_scalar("SELECT CAST(value AS INTEGER) FROM facts WHERE key = 'latest'")
+        .fetch_optional(connection)
+        .await
+}
+
+/// Everything that is kept: ended jobs by the time of their end, then the others by uid.
+pub(super) async fn read(connection: &mut SqliteConnection) -> sqlx::Result<Vec<Remembered>> {
+    let mut found = Vec::new();
+    for row in
+        sqlx::query("SELECT body FROM ended ORDER BY ended_at, uid").fetch_all(&mut *connection).await?
+    {
+        found.extend(parse::<EndedJob>(row.try_get(0)?).map(|job| Remembered::Ended(Box::new(job))));
+    }
+    let mut cancels: BTreeMap<String, Text> = BTreeMap::new();
+    for row in sqlx::query("SELECT uid, name FROM cancels").fetch_all(&mut *connection).await? {
+        cancels.insert(row.try_get(0)?, row.try_get::<&str, _>(1)?.into());
+    }
+    let mut live: BTreeMap<String, LiveJob> = BTreeMap::new();
+    let rows = sqlx::query("SELECT uid, number, job, body FROM transitions ORDER BY uid, number");
+    for row in rows.fetch_all(connection).await? {
+        let Some(entry) = parse::<HistoryEntry>(row.try_get(3)?) else { continue };
+        let uid: String = row.try_get(0)?;
+        let job = live.entry(uid.clone()).or_insert_with(|| LiveJob {
+            uid: uid.as_str().into(),
+            cancelled_by: cancels.get(&uid).cloned(),
+            ..LiveJob::default()
+        });
+        job.job = row.try_get(2)?;
+        job.next = row.try_get::<u32, _>(1)?.saturating_add(1);
+        job.history.push(entry);
+    }
+    found.extend(live.into_values().map(Remembered::Live));
+    Ok(found)
+}
+
+/// Forgets everything.
+pub(super) async fn clear(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    for table in ["DELETE FROM transitions", "DELETE FROM cancels", "DELETE FROM ended"] {
+        sqlx::query(table).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+fn body(value: &impl Serialize) -> sqlx::Result<String> {
+    serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(error.into()))
+}
+
+/// What another version wrote, or a damaged disk, may not be understood.
+fn parse<T: DeserializeOwned>(body: &str) -> Option<T> {
+    let read = serde_json::from_str(body);
+    read.inspect_err(|error| tracing::warn!(%error, "something of the past of a job can't be read: left out"))
+        .ok()
+}
