@@ -49,6 +49,9 @@ pub struct CommonOptions {
     /// `spec.schedulerName` of the Pods to schedule; repeat it for several [default: fluxion].
     #[arg(long = "scheduler-name", value_name = "NAME")]
     pub scheduler_names: Vec<String>,
+    /// Seconds that one step of the engine may take before /livez fails; after twice that the process ends.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = step_limit)]
+    pub step_limit: u16,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -86,6 +89,13 @@ fn speed(text: &str) -> Result<f64, String> {
 
 fn lease_seconds(text: &str) -> Result<u16, String> {
     text.parse().ok().filter(|seconds| (3..=600).contains(seconds)).ok_or_else(|| "want 3 to 600".to_owned())
+}
+
+fn step_limit(text: &str) -> Result<u16, String> {
+    text.parse()
+        .ok()
+        .filter(|seconds| (2..=3600).contains(seconds))
+        .ok_or_else(|| "want 2 to 3600".to_owned())
 }
 
 #[derive(Clone, Debug, Args)]

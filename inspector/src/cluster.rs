@@ -1,8 +1,6 @@
 //! `fluxion-inspector cluster`: puts the parts together, and takes them down in order.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,22 +13,25 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::ClusterOptions;
 use crate::config;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
+use crate::health::Health;
 use crate::history;
 use crate::http::{self, HttpSettings};
 use crate::kube::connect::connect;
-use crate::kube::lease::Lease;
-use crate::kube::watch::Watches;
+use crate::kube::lease::{self, Lease};
+use crate::kube::watch;
 use crate::kube::writer::Writer;
+use crate::logs::kube_error;
 use crate::metrics::Metrics;
 use crate::signals::asked_to_end;
 use crate::state_dir::StateDir;
+use crate::supervise::{Failure, Liveness, Tasks, Watchdog};
 
 /// Where the API listens unless told otherwise.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8181);
 /// How long giving the Lease back may take at the end.
 const LAST_WORD: Duration = Duration::from_secs(3);
 
-/// Runs until it is told to end (SIGTERM, Ctrl-C).
+/// Runs until it is told to end (SIGTERM, Ctrl-C), or until a part of it fails.
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let common = &options.common;
     let settings = config::load(common.config.as_deref(), &common.scheduler_names)?;
@@ -51,88 +52,127 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         engine.send(Event::Remembered(Box::new(past)));
     }
     let (recorder, effects) = history::record(past, effects);
-    let (lead, leading) = signal::channel(false);
-    let identity = identity(state_dir.path());
+    let health = Arc::new(Health::default());
+    let identity = lease::identity();
     let namespace = options.namespace.as_deref().unwrap_or(&connection.namespace);
-    let mut lease =
-        Lease::new(client.clone(), namespace, &options.lease, identity.clone(), options.lease_seconds);
-    let watches = Watches::start(&client, &engine, &metrics);
-    let writer =
-        Writer::start(client, engine.clone(), Arc::clone(&metrics), effects, leading.clone(), identity);
+    let lease = Lease::new(client.clone(), namespace, &options.lease, &identity, options.lease_seconds);
+    let mut watches = watch::start(&client, &engine, &metrics, &health);
+    let (lead, leading) = signal::channel(false);
+    let (decide, deciding) = signal::channel(false);
+    let mut writer = Writer::start(client, engine.clone(), Arc::clone(&metrics), effects, deciding, identity);
+    let mut election = Tasks::default();
+    election.spawn("the Lease", lease.clone().run(lead, Arc::clone(&health)));
+    let deciding =
+        decide_while_right(leading, decide, engine.clone(), Arc::clone(&health), Arc::clone(&metrics));
+    election.spawn("the leadership", deciding);
+
     let said = state_dir.announce(listener.local_addr()?, &connection.url)?;
     tracing::info!(url = said.url, state_dir = %state_dir.path().display(), "listening");
+    let pulses = [engine.pulse().clone()].into_iter().chain(watches.pulses());
+    let pulses = pulses.chain(writer.pulses()).chain(election.pulses()).collect();
+    let liveness = Liveness::new(pulses, Duration::from_secs(common.step_limit.into()));
+    let mut watchdog = Watchdog::start(liveness.clone().times(2))?;
     let stopping = CancellationToken::new();
     // Objects are deleted by those who cancel, with their own credentials.
-    let settings = HttpSettings { token: said.token, cancels: false };
+    let settings = HttpSettings { token: said.token, cancels: false, liveness };
     let api = http::App::new(engine.clone(), settings, Arc::clone(&metrics), stopping.clone());
-    let serving = tokio::spawn(http::serve(listener, api));
+    let mut serving = tokio::spawn(http::serve(listener, api.with_health(health)));
 
-    tokio::select! {
-        () = lease.run(&lead) => {}
-        () = lead_when_synced(watches, leading, &engine, &metrics) => {}
-        asked = asked_to_end() => tracing::info!(signal = asked?, "ending"),
+    let failure = tokio::select! {
+        // The engine first: others end because it has.
+        biased;
+        failure = engine.failed() => Some(failure),
+        failure = watches.failed() => Some(failure),
+        failure = writer.failed() => Some(failure),
+        failure = election.failed() => Some(failure),
+        failure = watchdog.stuck() => Some(failure),
+        _ = &mut serving => Some(Failure::Ended("the HTTP API".to_owned())),
+        asked = asked_to_end() => {
+            tracing::info!(signal = asked?, "ending");
+            None
+        }
+    };
+    if let Some(failure) = &failure {
+        tracing::error!(%failure, "ending, so that another inspector takes over");
     }
     // From here on nothing new is begun; what is under way comes to its end before another one may lead.
-    lead.send_replace(false);
+    election.shutdown().await;
     engine.send(Event::Paused);
     writer.stop().await;
+    give_back(&lease).await;
+    stopping.cancel();
+    if !serving.is_finished() {
+        match tokio::time::timeout(LAST_WORD, serving).await {
+            Ok(Ok(Ok(()))) | Err(_) => {}
+            Ok(Ok(Err(error))) => tracing::warn!(%error, "the HTTP API ended with an error"),
+            Ok(Err(error)) => tracing::warn!(%error, "the HTTP API ended with an error"),
+        }
+    }
+    engine.stop();
+    // It uses the runtime, which ends next; one that hangs is not waited for.
+    let _ = tokio::time::timeout(LAST_WORD, engine.ended()).await;
+    // The engine's end closes the channel; a disk that hangs is not waited for.
+    let _ = tokio::time::timeout(LAST_WORD, recorder.finish()).await;
+    failure.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+async fn give_back(lease: &Lease) {
     match tokio::time::timeout(LAST_WORD, lease.release()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
-            tracing::warn!(%error, "the Lease was not given back: another inspector has to wait for it");
+            let error = kube_error(&error);
+            tracing::warn!(error, "the Lease was not given back: another inspector has to wait for it");
         }
         Err(_) => tracing::warn!("the Lease was not given back: the API server does not answer"),
     }
-    stopping.cancel();
-    match tokio::time::timeout(LAST_WORD, serving).await {
-        Ok(Ok(Ok(()))) | Err(_) => {}
-        Ok(Ok(Err(error))) => tracing::warn!(%error, "the HTTP API ended with an error"),
-        Ok(Err(error)) => tracing::warn!(%error, "the HTTP API ended with an error"),
-    }
-    engine.stop();
-    // The engine's end closes the channel; a disk that hangs is not waited for.
-    let _ = tokio::time::timeout(LAST_WORD, recorder.finish()).await;
-    Ok(())
 }
 
-/// The engine may decide when every watch has delivered and we hold the Lease, and no longer.
-async fn lead_when_synced(
-    mut watches: Watches,
+/// The engine may decide, and the writer write, while we hold the Lease and every watch has delivered and is not too
+/// old.
+async fn decide_while_right(
     mut leading: signal::Receiver<bool>,
-    engine: &EngineHandle,
-    metrics: &Metrics,
+    decide: signal::Sender<bool>,
+    engine: EngineHandle,
+    health: Arc<Health>,
+    metrics: Arc<Metrics>,
 ) {
-    watches.synced().await;
-    tracing::info!("every watch has delivered what there is");
+    let mut before = None;
+    let mut complained = false;
     loop {
         let leads = *leading.borrow_and_update();
+        let problems = health.problems();
         engine.set_role(if leads { Role::Leader } else { Role::Follower });
-        engine.send(if leads { Event::Synced } else { Event::Paused });
         metrics.leader.set(i64::from(leads));
-        if leading.changed().await.is_err() {
-            return;
+        if health.synced() {
+            if before.is_none() {
+                tracing::info!("every watch has delivered what there is");
+            }
+            let right = leads && problems.is_empty();
+            if before != Some(right) {
+                before = Some(right);
+                decide.send_replace(right);
+                engine.send(if right { Event::Synced } else { Event::Paused });
+            }
+        }
+        match (complained, problems.is_empty()) {
+            (false, false) => {
+                let watches: Vec<&str> = problems.iter().map(|problem| problem.resource).collect();
+                let watches = watches.join(", ");
+                tracing::warn!(watches, "nothing is bound: watches are refused or too old");
+                complained = true;
+            }
+            (true, true) => {
+                tracing::info!("every watch is up to date again");
+                complained = false;
+            }
+            _ => {}
+        }
+        tokio::select! {
+            changed = leading.changed() => if changed.is_err() { return },
+            () = health.changed() => {}
         }
     }
 }
 
-/// Who we are among the inspectors of a cluster: machine (or Pod) and state folder, which one process claims. So an
-/// inspector that was killed is the same one when it comes back.
-fn identity(state_dir: &Path) -> String {
-    let host = std::env::var("HOSTNAME").or_else(|_| std::fs::read_to_string("/etc/hostname"));
-    let host = host.unwrap_or_default();
-    let mut hash = DefaultHasher::new();
-    state_dir.hash(&mut hash);
-    let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("localhost");
-    format!("{host}_{:08x}", hash.finish() & 0xffff_ffff)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_inspector_keeps_its_name_over_restarts_and_shares_it_with_no_other_folder() {
-        assert_eq!(identity(Path::new("/a")), identity(Path::new("/a")));
-        assert_ne!(identity(Path::new("/a")), identity(Path::new("/b")));
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@
 //! acts receives batches of [`Effect`]s, and whoever shows reads [`Published`] snapshots, which never wait for
 //! the loop.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,7 +14,9 @@ use fluxion_core::state::{PassReport, State};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use crate::failpoint;
 use crate::metrics::Metrics;
+use crate::supervise::{Failure, Pulse, message_of};
 
 mod handle;
 mod inbox;
@@ -33,6 +36,9 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 /// Batches of effects that may wait for the executor before the loop waits too.
 const EFFECT_BATCHES: usize = 256;
+
+/// What the loop is called in errors.
+const LOOP: &str = "the engine";
 
 /// Where the time comes from: epoch milliseconds.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -64,7 +70,15 @@ impl Engine {
         let publisher = Publisher::new(self.state.clone(), self.role, now);
         let asked = Arc::new(AtomicU64::new(0));
         let (answered, answers) = watch::channel(0);
-        let handle = EngineHandle::new(Arc::clone(&inbox), &publisher, Arc::clone(&asked), answers);
+        let (pulse, (end, ended)) = (Pulse::new(LOOP), watch::channel(None));
+        let handle = EngineHandle::new(
+            Arc::clone(&inbox),
+            &publisher,
+            Arc::clone(&asked),
+            answers,
+            pulse.clone(),
+            ended,
+        );
         let run = Loop {
             state: self.state,
             clock: self.clock,
@@ -76,9 +90,17 @@ impl Engine {
             answered,
             last_now: now.div_euclid(1000),
             passing: Duration::ZERO,
+            pulse,
         };
         let runtime = tokio::runtime::Handle::current();
-        std::thread::Builder::new().name("engine".to_owned()).spawn(move || runtime.block_on(run.run()))?;
+        std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
+            // The state is gone with the loop; only what was published of it is read afterwards.
+            let ran = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(run.run())));
+            end.send_replace(Some(ran.map_err(|panic| Failure::Panicked {
+                what: LOOP.to_owned(),
+                message: message_of(&*panic).to_owned(),
+            })));
+        })?;
         Ok((handle, receiver))
     }
 }
@@ -96,12 +118,14 @@ struct Loop {
     last_now: i64,
     /// Time spent on the pass that is not complete yet.
     passing: Duration,
+    pulse: Pulse,
 }
 
 impl Loop {
     async fn run(mut self) {
         let mut dirty = false;
         loop {
+            self.pulse.beat();
             let asked = self.asked.load(Ordering::Acquire);
             let (batch, waited) = self.inbox.take();
             let now = self.now();
@@ -142,6 +166,7 @@ impl Loop {
         };
         let before = passes(&self.state);
         let began = Instant::now();
+        failpoint::reached("engine");
         let effects = self.state.step(now, batch);
         let took = began.elapsed();
         self.metrics.step(took);

@@ -14,8 +14,10 @@ use tokio_util::sync::CancellationToken;
 use tower_http::compression::CompressionLayer;
 
 use crate::engine::{EngineHandle, Published};
+use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::standalone::server::SubmitHandle;
+use crate::supervise::Liveness;
 
 mod answer;
 mod auth;
@@ -44,6 +46,7 @@ mod watch;
 pub use listen::{ListenError, listen, serve};
 pub use refusal::Refusal;
 
+use answer::Moment;
 use index::Index;
 use page::Pages;
 
@@ -59,6 +62,8 @@ pub struct HttpSettings {
     pub token: String,
     /// Whether a cancel is carried out here (standalone mode) or by the one who asks, with own credentials.
     pub cancels: bool,
+    /// What `/livez` looks at.
+    pub liveness: Liveness,
 }
 
 /// What all controllers share.
@@ -68,6 +73,7 @@ pub struct App {
     settings: Arc<HttpSettings>,
     /// Takes manifests in; only standalone mode does.
     submit: Option<SubmitHandle>,
+    health: Arc<Health>,
     metrics: Arc<Metrics>,
     requests: Arc<scrape::Requests>,
     index: Arc<Index>,
@@ -92,6 +98,7 @@ impl App {
             engine,
             settings: Arc::new(settings),
             submit: None,
+            health: Arc::default(),
             metrics,
             index: Arc::default(),
             pages: Arc::default(),
@@ -108,14 +115,32 @@ impl App {
         self
     }
 
-    /// The latest snapshot, once it shows the whole cluster.
+    /// Shows how far the data can be relied on.
+    #[must_use]
+    pub fn with_health(mut self, health: Arc<Health>) -> Self {
+        self.requests.show(&self.metrics, &health);
+        self.health = health;
+        self
+    }
+
+    /// The latest snapshot, once the whole cluster was seen; whoever leads, and however old it is.
     fn ready(&self) -> Result<Arc<Published>, Refusal> {
         let published = self.engine.snapshot();
-        if published.state.ready() {
+        if published.state.whole() {
             Ok(published)
         } else {
-            Err(Refusal::Unavailable("the inspector does not lead, or has not seen the whole cluster yet"))
+            Err(Refusal::Unavailable("the whole cluster has not been seen yet"))
         }
+    }
+
+    /// What an answer taken from this snapshot says of it.
+    fn moment(&self, published: &Published) -> Moment {
+        let mut moment = Moment::of(published);
+        let now = jiff::Timestamp::now().as_second();
+        let last = self.health.last_current(now).unwrap_or(moment.observed_at);
+        moment.observed_at = moment.observed_at.min(last);
+        moment.warning = self.health.warning().map(Arc::from);
+        moment
     }
 
     fn watch_permit(&self) -> Result<OwnedSemaphorePermit, Refusal> {

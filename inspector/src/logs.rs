@@ -14,9 +14,13 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::LogFormat;
 
+/// What kube logs of failing watches is the whole error, at each try; the watches say it themselves.
+const LEFT_OUT: &str = ",kube_runtime::watcher=error";
+
 /// Starts the log; `RUST_LOG` filters it, else `level` does. A second call changes nothing.
 pub fn start(format: LogFormat, level: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("{level}{LEFT_OUT}")));
     let colours = io::stderr().is_terminal();
     if subscriber(format, filter, colours, io::stderr).try_init().is_err() {
         tracing::debug!("the log was started before");
@@ -99,6 +103,61 @@ impl Seldom {
     }
 }
 
+/// Lets one thing that goes on failing be said when it begins, when its text changes, and once in a while.
+#[derive(Debug)]
+pub struct Repeated {
+    every: Duration,
+    /// What was said last, when, and how much was left out since.
+    last: Mutex<Option<(String, Instant, u64)>>,
+}
+
+impl Repeated {
+    /// The same text once in `every`.
+    pub const fn new(every: Duration) -> Self {
+        Self { every, last: Mutex::new(None) }
+    }
+
+    /// `Some(n)`: say `text` now; something was left out n times since the last time.
+    pub fn now(&self, text: &str) -> Option<u64> {
+        /// Two texts that take turns are one thing, too.
+        const OTHER: Duration = Duration::from_secs(10);
+        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((said, at, left_out)) = &mut *last {
+            let wait = if said == text { self.every } else { OTHER.min(self.every) };
+            if at.elapsed() < wait {
+                *left_out += 1;
+                return None;
+            }
+        }
+        let before = last.replace((text.to_owned(), Instant::now(), 0));
+        Some(before.map_or(0, |(_, _, left_out)| left_out))
+    }
+
+    /// It works again: the next failure is said at once. True when something had been said.
+    pub fn over(&self) -> bool {
+        self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take().is_some()
+    }
+}
+
+/// The words of the API server, where they are its own; else the error with its causes, each said once.
+pub fn kube_error(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error {
+        let said = [&status.message, &status.reason].into_iter().find(|said| !said.is_empty());
+        return said.cloned().unwrap_or_else(|| format!("the API server answers {}", status.code));
+    }
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = error.source();
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -150,5 +209,24 @@ mod tests {
         assert_eq!((seldom.now(), seldom.now()), (None, None));
         std::thread::sleep(Duration::from_millis(40));
         assert_eq!(seldom.now(), Some(2));
+    }
+
+    #[test]
+    fn what_goes_on_failing_is_said_when_it_begins_and_when_it_changes() {
+        let lease = Repeated::new(Duration::from_millis(40));
+        assert_eq!((lease.now("forbidden"), lease.now("forbidden")), (Some(0), None));
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(lease.now("refused"), Some(1));
+        assert!(lease.over() && !lease.over());
+        assert_eq!(lease.now("refused"), Some(0));
+    }
+
+    #[test]
+    fn of_an_answer_only_the_message_is_told() {
+        let message = "leases is forbidden: User \"u\" cannot get resource \"leases\"";
+        let status = kube::core::Status::failure(message, "Forbidden").with_code(403);
+        let error = kube::Error::Api(status.boxed());
+        assert_eq!(kube_error(&error), message);
+        assert!(error.to_string().len() > 2 * message.len(), "why this is needed");
     }
 }

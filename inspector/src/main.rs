@@ -24,13 +24,16 @@ fn run() -> anyhow::Result<()> {
     // Only one of the crates that speak TLS may install the provider; a second call is answered with an error.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let ran = runtime.block_on(async {
         match command {
             Command::Cluster(options) => cluster::run(options).await,
             Command::Standalone(options) => standalone::run(options).await,
             Command::Try(options) => trial::run(options).await,
         }
-    })
+    });
+    // What still computes an answer, or hangs, is not waited for.
+    runtime.shutdown_background();
+    ran
 }
 
 /// The error and its causes in one line; a cause that its error names already is not said twice.

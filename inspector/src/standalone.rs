@@ -5,21 +5,23 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use fluxion_api::server_file::ServerFile;
 use fluxion_core::event::Event;
 use fluxion_core::state::State;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::StandaloneOptions;
 use crate::config;
 use crate::engine::{Clock, Engine, EngineHandle, Role, system_clock};
 use crate::http::{self, App, HttpSettings};
-use crate::journal::Journal;
+use crate::journal::{Journal, JournalError};
 use crate::metrics::Metrics;
 use crate::state_dir::StateDir;
+use crate::supervise::{Liveness, Watchdog};
 
 pub mod admission;
 pub mod cluster;
@@ -41,6 +43,8 @@ use server::{Server, Taken};
 
 /// Where the API listens unless told otherwise: a free port, which `server.json` tells.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+/// How long the rest may take to end when the engine has failed.
+const LAST_WORD: Duration = Duration::from_secs(3);
 
 /// Runs in the foreground until it is told to end.
 pub async fn run(options: StandaloneOptions) -> anyhow::Result<()> {
@@ -78,8 +82,8 @@ impl Running {
 
     /// Takes it down: nothing is accepted any more, what is known is on disk. The folder is still ours.
     pub async fn stop(self) -> anyhow::Result<StateDir> {
-        self.stopping.cancel();
         self.engine.stop();
+        self.stopping.cancel();
         self.loops.await??;
         Ok(self.state_dir)
     }
@@ -116,21 +120,62 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
 
     let reached = state_dir.announce(listener.local_addr()?, &cluster_id)?;
     let stopping = CancellationToken::new();
-    let settings = HttpSettings { token: reached.token.clone(), cancels: true };
+    let limit = Duration::from_secs(common.step_limit.into());
+    let liveness = Liveness::new(vec![engine.pulse().clone()], limit);
+    let settings = HttpSettings { token: reached.token.clone(), cancels: true, liveness: liveness.clone() };
     let (submit, wishes) = server::wishes();
     let app = App::new(engine.clone(), settings, metrics, stopping.clone()).with_submit(submit);
     let serving = tokio::spawn(http::serve(listener, app));
     let keeping = tokio::spawn(server.run(engine.clone(), effects, wishes, stopping.clone()));
-    let ended = stopping.clone();
-    let loops = tokio::spawn(async move {
-        let kept = keeping.await;
-        // Without the loop nothing is true any more: whoever watches is told by the end of the connection.
-        ended.cancel();
-        serving.await?.context("the HTTP API")?;
-        kept?.context("the server ends, because its state can't be written")
-    });
+    let watchdog = Watchdog::start(liveness.times(2))?;
+    let loops = tokio::spawn(supervise(engine.clone(), watchdog, keeping, serving, stopping.clone()));
     tracing::info!(url = reached.url, state_dir = %state_dir.path().display(), new, "listening");
     Ok(Running { reached, engine, state_dir, stopping, loops })
+}
+
+/// Waits until one of the loops ends, and takes the others down; an end that nobody asked for is an error.
+async fn supervise(
+    engine: EngineHandle,
+    mut watchdog: Watchdog,
+    mut keeping: JoinHandle<Result<(), JournalError>>,
+    serving: JoinHandle<std::io::Result<()>>,
+    stopping: CancellationToken,
+) -> anyhow::Result<()> {
+    let mut kept = None;
+    let mut failure = tokio::select! {
+        ended = &mut keeping => {
+            kept = Some(ended);
+            None
+        }
+        failure = engine.failed() => Some(failure),
+        failure = watchdog.stuck() => Some(failure),
+    };
+    if matches!(kept, Some(Ok(Ok(())))) && !stopping.is_cancelled() {
+        // It only ends by itself when the engine has.
+        engine.ended().await;
+        failure = engine.failure();
+    }
+    // Without the loop nothing is true any more: whoever watches is told by the end of the connection.
+    stopping.cancel();
+    if let Some(failure) = failure {
+        // What is known is written down; but what hangs is not waited for.
+        let rest = async { (keeping_end(kept, keeping).await, serving.await) };
+        let _ = tokio::time::timeout(LAST_WORD, rest).await;
+        return Err(failure.into());
+    }
+    serving.await?.context("the HTTP API")?;
+    engine.stop();
+    // It uses the runtime, which may end next.
+    let _ = tokio::time::timeout(LAST_WORD, engine.ended()).await;
+    keeping_end(kept, keeping).await?.context("the server ends, because its state can't be written")
+}
+
+/// How the loop has ended, which may be known already.
+async fn keeping_end<T>(known: Option<Result<T, JoinError>>, keeping: JoinHandle<T>) -> Result<T, JoinError> {
+    match known {
+        Some(known) => known,
+        None => keeping.await,
+    }
 }
 
 /// What the command line named.

@@ -259,6 +259,37 @@ async fn one_folder_has_one_server() {
     assert!(err.contains("another inspector is running with this state folder"), "{err}");
 }
 
+#[cfg(debug_assertions)]
+#[tokio::test]
+async fn a_panic_and_a_hang_of_its_parts_end_it_with_an_error() {
+    let cases = [
+        ("engine=panic", "error: the engine panicked: planted"),
+        ("engine=hang", "error: the engine has not come back for "),
+        ("keeper=panic", "planted at failpoint keeper"),
+    ];
+    for (fault, wanted) in cases {
+        let (home, state) = state();
+        let trigger = home.path().join("now");
+        let mut command = command(&state);
+        command.env("FLUXION_FAILPOINTS", format!("{fault}:{}", trigger.display()));
+        command.args(["standalone", "--step-limit", "2"]).stderr(Stdio::piped());
+        let mut server = Server { process: command.spawn().unwrap(), state };
+        let _ = server.client().await;
+        fs::write(&trigger, "").unwrap();
+        let began = Instant::now();
+        let status = loop {
+            if let Some(status) = server.process.try_wait().unwrap() {
+                break status;
+            }
+            assert!(began.elapsed() < PATIENCE, "{fault}: it goes on");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        let mut told = String::new();
+        std::io::Read::read_to_string(&mut server.process.stderr.take().unwrap(), &mut told).unwrap();
+        assert!(!status.success() && told.contains(wanted), "{fault}: {status}: {told}");
+    }
+}
+
 #[test]
 fn what_is_wrong_is_said_before_anything_begins() {
     let (home, state) = state();

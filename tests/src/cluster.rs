@@ -32,6 +32,9 @@ pub use options::{Kubelets, Options, Scheduler};
 /// How long a component may take to start; a busy machine is slow.
 const STARTUP: Duration = Duration::from_mins(2);
 
+/// Its place among the processes: they are started in this order.
+const API_SERVER: usize = 1;
+
 /// A running control plane. Several may run side by side.
 pub struct Cluster {
     processes: Vec<Process>,
@@ -137,6 +140,15 @@ impl Cluster {
             Ok(())
         })
         .await
+    }
+
+    /// Stops the API server where it is, as if the network to it were cut, or lets it go on.
+    pub fn freeze_api_server(&self, frozen: bool) -> Result<()> {
+        let process = self.processes.get(API_SERVER).context("there is no API server")?;
+        let signal = if frozen { "STOP" } else { "CONT" };
+        let status =
+            std::process::Command::new("kill").args(["-s", signal, &process.id().to_string()]).status();
+        if status.context("starting kill")?.success() { Ok(()) } else { bail!("kill -s {signal} failed") }
     }
 
     /// A client of the administrator. Each belongs to the runtime it was made in: make one per test.

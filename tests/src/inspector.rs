@@ -1,13 +1,13 @@
 //! The inspector as a plain process beside the control plane, with no rights but those of its chart.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use fluxion_api::client::Client;
 use fluxion_api::server_file::ServerFile;
-use fluxion_api::{FluxionJob, FluxionNode};
+use fluxion_api::{FluxionJob, FluxionNode, ListMeta};
 use serde_json::{Value, json};
 
 use crate::apply::{Applier, documents};
@@ -18,7 +18,7 @@ use crate::programs::{self, Program};
 use crate::server::Server;
 use crate::wait;
 
-/// How long it may take from the start until it is ready; after a kill it waits for its own old Lease.
+/// How long it may take from the start until it is ready.
 const STARTUP: Duration = Duration::from_mins(1);
 /// One that was killed and comes back goes on at once; long enough not to be lost on a busy machine.
 const LEASE_SECONDS: &str = "15";
@@ -32,6 +32,8 @@ pub struct Settings {
     pub scheduler_names: Vec<String>,
     /// Further flags.
     pub arguments: Vec<String>,
+    /// Further variables of its environment.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Settings {
@@ -52,6 +54,7 @@ impl Settings {
 pub struct Inspector {
     process: Process,
     command: Vec<String>,
+    environment: Vec<(String, String)>,
     program: PathBuf,
     state_dir: PathBuf,
     token_file: PathBuf,
@@ -69,12 +72,14 @@ impl Inspector {
         std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
         let state_dir = dir.join("state");
         let command = arguments(&dir, &state_dir, &access, settings)?;
-        let process = spawn(cluster, name, &program, &command)?;
+        let environment = settings.environment.clone();
+        let process = spawn(cluster, name, &program, &command, &environment)?;
         let server =
             ServerFile { url: String::new(), pid: 0, cluster_id: String::new(), token: String::new() };
         let token_file = dir.join("token");
+        let name = name.to_owned();
         let mut inspector =
-            Self { process, command, program, state_dir, token_file, server, access, name: name.to_owned() };
+            Self { process, command, environment, program, state_dir, token_file, server, access, name };
         inspector.ready().await?;
         Ok(inspector)
     }
@@ -115,7 +120,7 @@ impl Inspector {
     /// Kills it where it still runs and starts it, without waiting for anything.
     pub fn launch(&mut self, cluster: &Cluster) -> Result<()> {
         self.kill();
-        self.process = spawn(cluster, &self.name, &self.program, &self.command)?;
+        self.process = spawn(cluster, &self.name, &self.program, &self.command, &self.environment)?;
         Ok(())
     }
 
@@ -147,6 +152,30 @@ impl Inspector {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+        std::fs::write(&self.token_file, &self.server.token).context("writing the token's file")
+    }
+
+    /// How it ended, when it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.process.ended()
+    }
+
+    /// What it says of itself and of the age of its data.
+    pub async fn standing(&self) -> Result<ListMeta> {
+        Ok(self.client()?.list_head::<FluxionJob>("default").await?)
+    }
+
+    /// What `/readyz` (or another open path) answers: whether it is well, and the text.
+    pub async fn answers(&self, path: &str) -> Result<(bool, String)> {
+        let answer = reqwest::Client::new().get(format!("{}{path}", self.server.url)).send().await?;
+        Ok((answer.status().is_success(), answer.text().await?))
+    }
+
+    /// Takes its address from its file, without waiting for it to be ready.
+    pub async fn up(&mut self) -> Result<()> {
+        let file = self.state_dir.join("server.json");
+        let pid = self.process.id();
+        self.server = wait::until("the inspector listens", STARTUP, || async { read(&file, pid) }).await?;
         std::fs::write(&self.token_file, &self.server.token).context("writing the token's file")
     }
 
@@ -258,8 +287,15 @@ fn arguments(dir: &Path, state_dir: &Path, access: &Access, settings: &Settings)
     Ok(command)
 }
 
-fn spawn(cluster: &Cluster, name: &str, program: &Path, arguments: &[String]) -> Result<Process> {
+fn spawn(
+    cluster: &Cluster,
+    name: &str,
+    program: &Path,
+    arguments: &[String],
+    environment: &[(String, String)],
+) -> Result<Process> {
     let mut command = Command::new(program);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.args(arguments).env("RUST_BACKTRACE", "1").env_remove("KUBECONFIG");
     if std::env::var_os("RUST_LOG").is_none() {
         command.env("RUST_LOG", "info,fluxion_inspector=debug");

@@ -9,6 +9,10 @@ use tokio::sync::watch;
 
 use super::inbox::Inbox;
 use super::publish::{Published, Publisher, Role, SharedRole};
+use crate::supervise::{Failure, Pulse};
+
+/// How the loop has ended.
+pub(super) type End = Result<(), Failure>;
 
 /// The loop has ended: the inspector is shutting down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +28,8 @@ pub struct EngineHandle {
     role: SharedRole,
     asked: Arc<AtomicU64>,
     answers: watch::Receiver<u64>,
+    pulse: Pulse,
+    end: watch::Receiver<Option<End>>,
 }
 
 impl EngineHandle {
@@ -32,9 +38,11 @@ impl EngineHandle {
         publisher: &Publisher,
         asked: Arc<AtomicU64>,
         answers: watch::Receiver<u64>,
+        pulse: Pulse,
+        end: watch::Receiver<Option<End>>,
     ) -> Self {
         let (current, changes, role) = (publisher.current(), publisher.changes(), publisher.role());
-        Self { inbox, current, changes, role, asked, answers }
+        Self { inbox, current, changes, role, asked, answers, pulse, end }
     }
 
     /// Hands an event over; never waits. A later event about the same object replaces one that the loop has
@@ -77,5 +85,35 @@ impl EngineHandle {
     /// Ends the loop after the events that were sent before; a last snapshot is published.
     pub fn stop(&self) {
         self.inbox.stop();
+    }
+
+    /// Beaten by the loop each time round, at least every second unless a step takes longer.
+    pub fn pulse(&self) -> &Pulse {
+        &self.pulse
+    }
+
+    /// Waits until the loop has ended otherwise than by [`Self::stop`].
+    pub async fn failed(&self) -> Failure {
+        let mut end = self.end.clone();
+        match end.wait_for(Option::is_some).await.map(|end| end.clone()) {
+            Ok(Some(Ok(()))) if self.inbox.stopped() => std::future::pending().await,
+            Ok(Some(Err(failure))) => failure,
+            _ => Failure::Ended(self.pulse.what().to_owned()),
+        }
+    }
+
+    /// Waits until the loop has ended, however.
+    pub async fn ended(&self) {
+        // Its sender is dropped after it has said so.
+        let _ = self.end.clone().wait_for(Option::is_some).await;
+    }
+
+    /// Why the loop has ended, if it has and was not told to.
+    pub fn failure(&self) -> Option<Failure> {
+        match &*self.end.borrow() {
+            Some(Err(failure)) => Some(failure.clone()),
+            Some(Ok(())) if !self.inbox.stopped() => Some(Failure::Ended(self.pulse.what().to_owned())),
+            _ => None,
+        }
     }
 }

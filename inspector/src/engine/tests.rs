@@ -101,3 +101,56 @@ async fn a_stopped_engine_has_taken_what_was_sent_and_gives_no_more() {
     assert!(engine.snapshot().state.pod("p").is_some());
     assert_eq!(engine.fresh().await.unwrap_err(), Stopped);
 }
+
+/// An engine whose clock does `then` once the flag is raised.
+fn failing(then: fn() -> i64) -> (EngineHandle, mpsc::Receiver<Vec<Effect>>, Arc<AtomicI64>) {
+    let flag = Arc::new(AtomicI64::new(0));
+    let raised = Arc::clone(&flag);
+    let engine = Engine {
+        state: State::new(fluxion_core::state::Settings::default()),
+        role: Role::Leader,
+        clock: Arc::new(move || if raised.load(Ordering::Relaxed) == 0 { 1_000 } else { then() }),
+        metrics: Arc::new(Metrics::new()),
+    };
+    let (handle, effects) = engine.start().unwrap();
+    (handle, effects, flag)
+}
+
+#[tokio::test]
+async fn a_panic_of_the_loop_is_told_and_readers_keep_the_last_snapshot() {
+    let (engine, _effects, flag) = failing(|| panic!("division by zero"));
+    engine.send(pod("p"));
+    engine.fresh().await.unwrap();
+    assert_eq!(engine.failure(), None);
+    flag.store(1, Ordering::Relaxed);
+    engine.send(pod("q"));
+    let failure = tokio::time::timeout(Duration::from_secs(30), engine.failed()).await.unwrap();
+    assert_eq!(failure.to_string(), "the engine panicked: division by zero");
+    assert_eq!(engine.failure(), Some(failure));
+    assert_eq!(engine.fresh().await.unwrap_err(), Stopped);
+    assert!(engine.snapshot().state.pod("p").is_some());
+}
+
+#[tokio::test]
+async fn a_loop_that_hangs_is_silent_and_one_that_idles_is_not() {
+    let (engine, _effects, flag) = failing(|| {
+        loop {
+            std::thread::park();
+        }
+    });
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(engine.pulse().silent() < Duration::from_millis(1400), "{:?}", engine.pulse().silent());
+    flag.store(1, Ordering::Relaxed);
+    engine.send(pod("p"));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(engine.pulse().silent() > Duration::from_millis(1900));
+}
+
+#[tokio::test]
+async fn a_loop_that_was_stopped_has_not_failed() {
+    let (engine, mut effects, _) = start(1_000);
+    engine.stop();
+    assert_eq!(effects.recv().await, None);
+    tokio::time::timeout(Duration::from_millis(200), engine.failed()).await.unwrap_err();
+    assert_eq!(engine.failure(), None);
+}

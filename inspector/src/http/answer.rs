@@ -1,5 +1,7 @@
 //! Answers: JSON that says which snapshot it was taken from.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use fluxion_api::ListMeta;
@@ -10,17 +12,20 @@ use crate::engine::{Published, Role};
 use crate::view::text as words;
 
 /// Which snapshot an answer was taken from, and whose.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Moment {
     pub version: u64,
     /// When the snapshot was last known to be what there is; epoch seconds.
     pub observed_at: i64,
     pub role: Role,
+    /// What has to be known about the data beside its age.
+    pub warning: Option<Arc<str>>,
 }
 
 impl Moment {
     pub(super) fn of(published: &Published) -> Self {
-        Self { version: published.sequence, observed_at: published.observed_at, role: published.role }
+        let Published { sequence, observed_at, role, .. } = *published;
+        Self { version: sequence, observed_at, role, warning: None }
     }
 
     pub(super) fn list_meta(&self) -> ListMeta {
@@ -28,6 +33,7 @@ impl Moment {
             resource_version: self.version.to_string(),
             observed_at: words::time(self.observed_at),
             role: self.role.as_str().to_owned(),
+            warning: self.warning.as_deref().map(str::to_owned),
             ..ListMeta::default()
         }
     }
@@ -42,7 +48,18 @@ impl Moment {
         set("fluxion-resource-version", &self.version.to_string());
         set("fluxion-observed-at", &words::time(self.observed_at));
         set("fluxion-role", self.role.as_str());
+        if let Some(warning) = &self.warning {
+            set("warning", &format!("299 - {}", quoted(warning)));
+        }
     }
+}
+
+/// As a quoted string of HTTP (RFC 9110, 5.6.4): kubectl prints what stands in such a header.
+fn quoted(text: &str) -> String {
+    let plain = text.chars().map(|c| if matches!(c, ' '..='~') { c } else { '?' });
+    let escaped: String =
+        plain.flat_map(|c| matches!(c, '"' | '\\').then_some('\\').into_iter().chain([c])).collect();
+    format!("\"{escaped}\"")
 }
 
 /// An object as JSON.

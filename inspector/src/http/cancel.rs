@@ -14,7 +14,7 @@ use fluxion_core::event::Event;
 use fluxion_core::state::{Job, JobId, JobState};
 use serde_json::{Map, Value};
 
-use super::answer::{self, Moment};
+use super::answer;
 use super::auth::Asker;
 use super::path::Names;
 use super::query::Query;
@@ -45,7 +45,7 @@ pub(super) async fn post(
         let job = published.state.job_named(&namespace, &name);
         let job = job.ok_or(Refusal::NotFound(Jobs::PLURAL, name))?;
         let (answer, _) = consider(&published, job);
-        return Ok(answer::json(&answer, &Moment::of(&published)));
+        return Ok(answer::json(&answer, &app.moment(&published)));
     }
     let _one_at_a_time = app.cancelling.lock().await;
     let published = fresh(&app).await?;
@@ -73,7 +73,7 @@ pub(super) async fn post(
             CancelOutcome::Cancelled,
         );
     }
-    Ok(answer::json(&answer, &Moment::of(&published)))
+    Ok(answer::json(&answer, &app.moment(&published)))
 }
 
 /// Whether the body asks to go on though Pods of other jobs go as well (`alsoDelete`). Any JSON object will do,

@@ -87,7 +87,7 @@ pub(super) async fn list<R: Resource>(
         Some(token) => app.pages.at(Instant::now(), token.version)?,
         None => app.index.at(Arc::clone(&newest)).await?,
     };
-    let moment = Moment { version: served.version, ..Moment::of(&newest) };
+    let moment = Moment { version: served.version, ..app.moment(&newest) };
     let pages = Arc::clone(&app.pages);
     answer::computed(move || {
         let (list, more) = page(&served, &asker.viewer, &filter, &query, &moment);
@@ -149,7 +149,7 @@ pub(super) async fn get<R: Resource>(
 ) -> Result<Response, Refusal> {
     let newest = app.ready()?;
     let served = app.index.at(Arc::clone(&newest)).await?;
-    let moment = Moment { version: served.version, ..Moment::of(&newest) };
+    let moment = Moment { version: served.version, ..app.moment(&newest) };
     let object = find::<R>(&served, &asker.viewer, namespace, name)?;
     Ok(answer::json(&object, &moment))
 }

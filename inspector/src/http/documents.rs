@@ -97,7 +97,8 @@ pub(super) async fn audits(
     asker: Extension<Asker>,
     query: Query,
 ) -> Result<Response, Refusal> {
-    list(&state, asker.0, &query, "FluxionAudit", audit::audit).await
+    let health = Arc::clone(&state.health);
+    list(&state, asker.0, &query, "FluxionAudit", move |lens| audit::audit(lens, &health.problems())).await
 }
 
 /// `fluxionaudits/live`.
@@ -108,7 +109,7 @@ pub(super) async fn audit(
 ) -> Result<Response, Refusal> {
     let (published, moment) = live(&app, "fluxionaudits", &name).await?;
     answer::computed(move || {
-        let mut object = audit::audit(&Lens::of(&published, &asker.viewer));
+        let mut object = audit::audit(&Lens::of(&published, &asker.viewer), &app.health.problems());
         object.metadata.resource_version = moment.version.to_string();
         answer::json(&object, &moment)
     })
@@ -129,7 +130,7 @@ async fn live(app: &App, resource: &'static str, name: &str) -> Result<(Arc<Publ
 async fn now(app: &App) -> Result<(Arc<Published>, Moment), Refusal> {
     let newest = app.ready()?;
     let served = app.index.at(Arc::clone(&newest)).await?;
-    let moment = Moment { version: served.version, ..Moment::of(&newest) };
+    let moment = Moment { version: served.version, ..app.moment(&newest) };
     Ok((Arc::clone(&served.published), moment))
 }
 

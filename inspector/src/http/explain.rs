@@ -24,7 +24,7 @@ pub(super) async fn get(
 ) -> Result<Response, Refusal> {
     let newest = app.ready()?;
     let served = app.index.at(Arc::clone(&newest)).await?;
-    let moment = Moment { version: served.version, ..Moment::of(&newest) };
+    let moment = Moment { version: served.version, ..app.moment(&newest) };
     let object = find::<Jobs>(&served, &asker.viewer, namespace.as_str().into(), &name)?;
     answer::computed(move || {
         let state = &served.published.state;

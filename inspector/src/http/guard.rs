@@ -1,7 +1,6 @@
 //! What keeps one bad request from harming the others: time limits, caught panics, answers for what there is
 //! not.
 
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use tower_http::compression::predicate::Predicate;
 
 use super::refusal::Refusal;
 use super::watch::Streamed;
+use crate::supervise::message_of;
 
 /// No answer takes longer to begin; kube-apiserver gives up after 60 s.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ pub(super) async fn within(limit: Duration, request: Request, next: Next) -> Res
     match tokio::time::timeout(limit, work).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(panic)) => {
-            tracing::error!(request = what, panic = said(&*panic), "a request made the server panic");
+            tracing::error!(request = what, panic = message_of(&*panic), "a request made the server panic");
             Err(Refusal::Internal)
         }
         Err(_) => {
@@ -41,11 +41,6 @@ pub(super) async fn within(limit: Duration, request: Request, next: Next) -> Res
             Err(Refusal::Timeout(limit.as_secs()))
         }
     }
-}
-
-fn said(panic: &(dyn Any + Send)) -> &str {
-    let owned = panic.downcast_ref::<String>().map(String::as_str);
-    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
 }
 
 /// Compresses large answers, but no watch: its events must not wait for each other.

@@ -5,15 +5,19 @@ use axum::http::StatusCode;
 
 use super::App;
 
-/// `/healthz`, `/livez`: answers as long as requests are answered at all.
-pub(super) async fn alive() -> &'static str {
-    "ok"
+/// `/healthz`, `/livez`: 200 while nothing in the process is stuck.
+pub(super) async fn alive(State(app): State<App>) -> (StatusCode, String) {
+    match app.engine.failure().or_else(|| app.settings.liveness.stuck(None)) {
+        None => (StatusCode::OK, "ok".to_owned()),
+        Some(failure) => (StatusCode::INTERNAL_SERVER_ERROR, failure.to_string()),
+    }
 }
 
-/// `/readyz`: 200 once data can be served.
-pub(super) async fn ready(State(app): State<App>) -> (StatusCode, &'static str) {
-    match app.ready() {
-        Ok(_) => (StatusCode::OK, "ok"),
-        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "not ready: the whole cluster has not been seen yet"),
+/// `/readyz`: 200 once the whole cluster has been seen, and while the watches are up to date; whoever leads.
+pub(super) async fn ready(State(app): State<App>) -> (StatusCode, String) {
+    let unready = app.health.unready().or_else(|| app.ready().err().map(|refusal| refusal.to_string()));
+    match unready {
+        None => (StatusCode::OK, "ok".to_owned()),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}")),
     }
 }

@@ -1,6 +1,8 @@
 //! `/metrics`: counts of requests, and what can be read off the latest snapshot.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use axum::extract::{Request, State};
@@ -12,10 +14,12 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Unit;
 
 use super::App;
 use crate::engine::EngineHandle;
-use crate::metrics::Metrics;
+use crate::health::Health;
+use crate::metrics::{Kind, Metrics};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
@@ -39,6 +43,8 @@ pub(super) struct Requests {
     nodes: Gauge,
     snapshot: Gauge,
     waiting_events: Gauge,
+    watch_age: Family<Kind, Gauge<f64, AtomicU64>>,
+    health: OnceLock<Arc<Health>>,
 }
 
 impl Requests {
@@ -53,6 +59,8 @@ impl Requests {
             nodes: Gauge::default(),
             snapshot: Gauge::default(),
             waiting_events: Gauge::default(),
+            watch_age: Family::default(),
+            health: OnceLock::new(),
         };
         metrics.register(|registry| {
             registry.register("http_requests", "Requests by resource, verb and code", requests.total.clone());
@@ -73,7 +81,26 @@ impl Requests {
         requests
     }
 
+    /// Adds the ages of the watches, once.
+    pub(super) fn show(&self, metrics: &Metrics, health: &Arc<Health>) {
+        if self.health.set(Arc::clone(health)).is_ok() {
+            let help = "Time since a watch was last heard of: an event, a bookmark, its renewal, or a list";
+            metrics.register(|registry| {
+                registry.register_with_unit("watch_age", help, Unit::Seconds, self.watch_age.clone());
+            });
+        }
+    }
+
     fn refresh(&self) {
+        if let Some(health) = self.health.get() {
+            self.watch_age.clear();
+            for watched in health.watches() {
+                if let Some(age) = watched.age(Instant::now()) {
+                    let labels = Kind { kind: watched.kind() };
+                    self.watch_age.get_or_create(&labels).set(age.as_secs_f64());
+                }
+            }
+        }
         let published = self.engine.snapshot();
         let mut counts: BTreeMap<(&str, &'static str), i64> = BTreeMap::new();
         for job in published.state.jobs() {

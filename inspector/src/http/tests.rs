@@ -1,6 +1,7 @@
 //! The API as a client sees it, on a running engine with a clock of its own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -17,10 +18,13 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::{App, HttpSettings, router};
-use crate::engine::{Engine, EngineHandle, Role};
+use crate::engine::{Clock, Engine, EngineHandle, Role};
+use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::supervise::Liveness;
 
 mod cancels;
+mod health;
 mod hostile;
 mod lists;
 mod open;
@@ -40,17 +44,22 @@ struct Server {
 impl Server {
     /// With an engine that has not seen the cluster yet.
     fn unready(cancels: bool) -> Self {
+        Self::with(cancels, Arc::default(), Arc::new(|| START * 1000))
+    }
+
+    fn with(cancels: bool, health: Arc<Health>, clock: Clock) -> Self {
         let metrics = Arc::new(Metrics::new());
         let engine = Engine {
             state: State::new(Settings::default()),
             role: if cancels { Role::Standalone } else { Role::Leader },
-            clock: Arc::new(|| START * 1000),
+            clock,
             metrics: Arc::clone(&metrics),
         };
         let (engine, effects) = engine.start().unwrap();
         let stopping = CancellationToken::new();
-        let settings = HttpSettings { token: "secret".to_owned(), cancels };
-        let app = App::new(engine.clone(), settings, metrics, stopping.clone());
+        let liveness = Liveness::new(vec![engine.pulse().clone()], Duration::from_secs(2));
+        let settings = HttpSettings { token: "secret".to_owned(), cancels, liveness };
+        let app = App::new(engine.clone(), settings, metrics, stopping.clone()).with_health(health);
         Self { router: router(app), engine, effects, stopping }
     }
 

@@ -6,6 +6,9 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
+use crate::health::IDLE;
+use crate::logs::kube_error;
+
 /// Why it is not.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -15,8 +18,8 @@ pub enum ConnectError {
     Infer(#[from] kube::config::InferConfigError),
     #[error("kubeconfig: {0}")]
     Context(#[from] kube::config::KubeconfigError),
-    #[error("{url}: {source}; is the API server up, and do the credentials in the kubeconfig fit?")]
-    Unreachable { url: String, source: kube::Error },
+    #[error("{url}: {why}; is the API server up, and do the credentials in the kubeconfig fit?")]
+    Unreachable { url: String, why: String },
     #[error("client: {0}")]
     Client(#[from] kube::Error),
 }
@@ -44,12 +47,14 @@ pub async fn connect(
         None => Config::infer().await?,
     };
     config.connect_timeout = Some(Duration::from_secs(10));
+    // A watch, the most silent of all, is ended in that time; a connection that stays silent longer is dead.
+    config.read_timeout = Some(IDLE);
     let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
     let client = Client::try_from(config)?;
     let version = client
         .apiserver_version()
         .await
-        .map_err(|source| ConnectError::Unreachable { url: url.clone(), source })?;
+        .map_err(|error| ConnectError::Unreachable { url: url.clone(), why: kube_error(&error) })?;
     tracing::info!(%url, version = version.git_version, "connected");
     Ok(Connection { client, namespace, url })
 }

@@ -3,7 +3,13 @@
 //! Its holder renews it; whoever sees it unchanged for its whole length, by the own clock, takes it. Two inspectors
 //! that both believe to lead for a moment do no harm: bindings are fenced by uid. A holder that can't renew stops
 //! leading well before anybody may take over.
+//!
+//! Each process has an identity of its own. One that ends in order gives its Lease back; after a crash it is taken at
+//! once only where it is certain that its holder is dead (see [`process`]), and waited for otherwise.
 
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
@@ -13,49 +19,107 @@ use kube::{Api, Client};
 use tokio::sync::watch as signal;
 use tokio::time::Instant;
 
-/// Which Lease, and who we are.
+use crate::failpoint;
+use crate::health::{Health, Leadership, Trouble};
+use crate::logs::{Repeated, kube_error};
+
+mod process;
+
+use process::{Process, Processes};
+
+/// In the Lease: its holder's identity and process, for a successor on the same machine.
+const HOLDER_PROCESS: &str = "fluxion.flux-framework.org/holder-process";
+
+/// Which Lease, and who we are; cheap to clone.
+#[derive(Clone)]
 pub struct Lease {
     api: Api<Object>,
     name: String,
-    /// The same after a restart of the same inspector, so that it goes on at once; never that of two at a time.
-    identity: String,
+    /// That of no other process.
+    identity: Arc<str>,
     length: Duration,
+    processes: Processes,
+}
+
+/// What was seen of the Lease so far.
+#[derive(Default)]
+struct Seen {
     /// What the Lease of another looked like, and since when.
-    seen: Option<(LeaseSpec, Instant)>,
-    last_holder: Option<String>,
+    other: Option<(LeaseSpec, Instant)>,
+    holder: Option<String>,
+}
+
+/// A name that no other process has: the machine's (or Pod's), and a number.
+pub fn identity() -> String {
+    let host = std::env::var("HOSTNAME").or_else(|_| std::fs::read_to_string("/etc/hostname"));
+    let host = host.unwrap_or_default();
+    let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("localhost");
+    // Its keys are drawn by the operating system.
+    format!("{host}_{:016x}", RandomState::new().build_hasher().finish())
 }
 
 impl Lease {
     /// `seconds` is how long it holds unrenewed.
-    pub fn new(client: Client, namespace: &str, name: &str, identity: String, seconds: u16) -> Self {
+    pub fn new(client: Client, namespace: &str, name: &str, identity: &str, seconds: u16) -> Self {
         Self {
             api: Api::namespaced(client, namespace),
             name: name.to_owned(),
-            identity,
+            identity: identity.into(),
             length: Duration::from_secs(u64::from(seconds)),
-            seen: None,
-            last_holder: None,
+            processes: Processes::default(),
         }
     }
 
-    /// Keeps `leading` true while we hold the Lease. Runs for good; after it was cancelled, [`release`] gives the
-    /// Lease back.
-    pub async fn run(&mut self, leading: &signal::Sender<bool>) {
+    /// Keeps `leading` true while we hold the Lease, and `health` informed. Runs for good; after it was cancelled,
+    /// [`Self::release`] gives the Lease back.
+    pub async fn run(self, leading: signal::Sender<bool>, health: Arc<Health>) {
         let third = self.length / 3;
+        let mut seen = Seen::default();
         let mut renewed: Option<Instant> = None;
+        let mut trouble: Option<Trouble> = None;
+        let failures = Repeated::new(Duration::from_mins(1));
         loop {
+            failpoint::reached("lease");
             let began = Instant::now();
-            match tokio::time::timeout(third, self.attempt()).await {
-                Ok(Ok(true)) => renewed = Some(began),
-                Ok(Ok(false)) => renewed = None,
-                Ok(Err(error)) => {
-                    tracing::warn!(lease = self.name, %error, "the Lease can't be had or renewed");
+            let failed = match tokio::time::timeout(third, self.attempt(&mut seen)).await {
+                Ok(Ok(ours)) => {
+                    renewed = ours.then_some(began);
+                    None
                 }
-                Err(_) => tracing::warn!(lease = self.name, "no answer about the Lease"),
+                Ok(Err(error)) => Some((unreachable(&error), kube_error(&error))),
+                Err(_) => Some((true, format!("no answer within {} s", third.as_secs()))),
+            };
+            if let Some((unreachable, why)) = failed {
+                if let Some(left_out) = failures.now(&why) {
+                    tracing::warn!(
+                        lease = self.name,
+                        error = why,
+                        left_out,
+                        "the Lease can't be had or renewed"
+                    );
+                }
+                let since = trouble.map_or_else(|| jiff::Timestamp::now().as_second(), |before| before.since);
+                trouble = Some(Trouble { since, unreachable, why });
+            } else {
+                trouble = None;
+                if failures.over() {
+                    tracing::info!(lease = self.name, "the API server answers about the Lease again");
+                }
             }
             let leads = renewed.is_some_and(|at| at.elapsed() < third * 2);
+            let holder = seen.holder.clone().filter(|_| !leads);
+            health.set_leadership(Leadership { leads, holder, trouble: trouble.clone() });
             if leading.send_if_modified(|now| std::mem::replace(now, leads) != leads) {
-                tracing::info!(lease = self.name, identity = self.identity, leads, "leadership");
+                let (lease, identity) = (&self.name, &*self.identity);
+                if leads {
+                    tracing::info!(lease, identity, "leading");
+                } else {
+                    tracing::warn!(
+                        lease,
+                        identity,
+                        "lost the Lease: nothing is bound until it is held again"
+                    );
+                }
             }
             let pause = if leads { third } else { third.min(Duration::from_secs(1)) };
             tokio::time::sleep(pause.saturating_sub(began.elapsed())).await;
@@ -66,7 +130,7 @@ impl Lease {
     pub async fn release(&self) -> kube::Result<()> {
         let Some(mut found) = self.api.get_opt(&self.name).await? else { return Ok(()) };
         if let Some(spec) = &mut found.spec
-            && spec.holder_identity.as_deref() == Some(&self.identity)
+            && spec.holder_identity.as_deref() == Some(&*self.identity)
         {
             spec.holder_identity = None;
             spec.renew_time = Some(MicroTime(jiff::Timestamp::now()));
@@ -76,50 +140,79 @@ impl Lease {
     }
 
     /// Takes, renews or looks at the Lease; true when it is ours now.
-    async fn attempt(&mut self) -> kube::Result<bool> {
+    async fn attempt(&self, seen: &mut Seen) -> kube::Result<bool> {
         let Some(mut found) = self.api.get_opt(&self.name).await? else {
-            let object = Object {
-                metadata: ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
-                spec: Some(self.spec(None)),
-            };
+            let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+            let mut object = Object { metadata, spec: Some(self.spec(None)) };
+            self.sign(&mut object);
             return won(self.api.create(&PostParams::default(), &object).await);
         };
         let spec = found.spec.take().unwrap_or_default();
-        if !self.may_take(&spec, Instant::now()) {
+        if !self.may_take(seen, &spec, Instant::now()) && !self.holder_is_dead(&spec, &found) {
             return Ok(false);
         }
         found.spec = Some(self.spec(Some(&spec)));
+        self.sign(&mut found);
         // The resourceVersion in it lets one of several win.
         won(self.api.replace(&self.name, &PostParams::default(), &found).await)
     }
 
-    fn may_take(&mut self, spec: &LeaseSpec, now: Instant) -> bool {
+    fn may_take(&self, seen: &mut Seen, spec: &LeaseSpec, now: Instant) -> bool {
         let holder = spec.holder_identity.as_deref().unwrap_or_default();
-        if holder.is_empty() || holder == self.identity {
-            self.seen = None;
+        if holder.is_empty() || holder == &*self.identity {
+            *seen = Seen::default();
             return true;
         }
-        if self.last_holder.as_deref() != Some(holder) {
+        if seen.holder.as_deref() != Some(holder) {
             tracing::info!(lease = self.name, holder, "another inspector leads");
-            self.last_holder = Some(holder.to_owned());
+            seen.holder = Some(holder.to_owned());
         }
         let length = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let length = length.map_or(self.length, Duration::from_secs);
-        match &self.seen {
-            Some((seen, since)) if seen == spec => now.duration_since(*since) >= length,
+        match &seen.other {
+            Some((other, since)) if other == spec => now.duration_since(*since) >= length,
             _ => {
-                self.seen = Some((spec.clone(), now));
+                seen.other = Some((spec.clone(), now));
                 false
             }
         }
     }
 
+    /// Whether the holder was a process of this machine that certainly runs no more.
+    fn holder_is_dead(&self, spec: &LeaseSpec, found: &Object) -> bool {
+        let holder = spec.holder_identity.as_deref().unwrap_or_default();
+        let signed = found.metadata.annotations.as_ref().and_then(|all| all.get(HOLDER_PROCESS));
+        // Written for this holder, not for one before it.
+        let process = signed.and_then(|text| text.split_once(' ')).filter(|(signer, _)| *signer == holder);
+        let process: Option<Process> = process.and_then(|(_, process)| process.parse().ok());
+        let dead = process.is_some_and(|process| self.processes.gone(&process));
+        if dead {
+            tracing::info!(
+                lease = self.name,
+                holder,
+                "the process that held the Lease has ended: taking it over"
+            );
+        }
+        dead
+    }
+
+    /// Says in the Lease which process we are.
+    fn sign(&self, object: &mut Object) {
+        let annotations = object.metadata.annotations.get_or_insert_with(BTreeMap::new);
+        match self.processes.own() {
+            Some(own) => {
+                annotations.insert(HOLDER_PROCESS.to_owned(), format!("{} {own}", self.identity));
+            }
+            None => drop(annotations.remove(HOLDER_PROCESS)),
+        }
+    }
+
     fn spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
         let now = MicroTime(jiff::Timestamp::now());
-        let kept = before.filter(|spec| spec.holder_identity.as_deref() == Some(&self.identity));
+        let kept = before.filter(|spec| spec.holder_identity.as_deref() == Some(&*self.identity));
         let transitions = before.and_then(|spec| spec.lease_transitions).unwrap_or(0);
         LeaseSpec {
-            holder_identity: Some(self.identity.clone()),
+            holder_identity: Some(self.identity.to_string()),
             lease_duration_seconds: i32::try_from(self.length.as_secs()).ok(),
             acquire_time: kept.and_then(|spec| spec.acquire_time.clone()).or_else(|| Some(now.clone())),
             renew_time: Some(now),
@@ -127,6 +220,11 @@ impl Lease {
             ..LeaseSpec::default()
         }
     }
+}
+
+/// The API server did not answer, or only that it can't.
+fn unreachable(error: &kube::Error) -> bool {
+    !matches!(error, kube::Error::Api(status) if (400..500).contains(&status.code) && status.code != 429)
 }
 
 /// A conflict means that another one was faster.

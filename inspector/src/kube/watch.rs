@@ -15,19 +15,22 @@ use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio::sync::watch as signal;
-use tokio::task::JoinSet;
 
 use crate::engine::EngineHandle;
+use crate::health::{Health, WATCH_SECONDS};
 use crate::metrics::Metrics;
+use crate::supervise::Tasks;
 
 use super::translate::{group, node, owner};
 
 mod follow;
 mod known;
+mod observe;
 mod optional;
 mod volumes;
 
-use follow::{Follow, Initial};
+use follow::Follow;
+use observe::observed;
 use volumes::Volumes;
 
 /// Kinds of CRDs that make Pods or Jobs, read by their metadata: (group/version, kind, plural).
@@ -40,143 +43,132 @@ const OTHER_OWNERS: [(&str, &str, &str); 4] = [
 const SIGS_GROUPS: (&str, &str, &str) = ("scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups");
 const NATIVE_GROUPS: &str = "scheduling.k8s.io/v1beta1";
 
-/// The running watches; dropping them ends them.
-pub struct Watches {
-    _tasks: JoinSet<()>,
-    initial: Vec<signal::Receiver<bool>>,
+/// Starts all watches; what they see goes to the engine, and how they do to `health`. Dropping the tasks ends them.
+pub fn start(client: &Client, engine: &EngineHandle, metrics: &Arc<Metrics>, health: &Health) -> Tasks {
+    let mut tasks = Tasks::default();
+    let served = optional::discover(client.clone(), health, &mut tasks);
+    let mut start = Starting { client, engine, metrics, health, served, tasks };
+    start.core();
+    start.owners();
+    start.optional();
+    start.tasks
 }
 
-impl Watches {
-    /// Starts all of them.
-    pub fn start(client: &Client, engine: &EngineHandle, metrics: &Arc<Metrics>) -> Self {
-        let mut start = Starting {
-            client: client.clone(),
-            engine: engine.clone(),
-            metrics: Arc::clone(metrics),
-            served: signal::channel(optional::Served::default()).1,
-            tasks: JoinSet::new(),
-            initial: Vec::new(),
-        };
-        start.served = optional::discover(client.clone(), &mut start.tasks);
-        start.core();
-        start.owners();
-        start.optional();
-        Self { _tasks: start.tasks, initial: start.initial }
-    }
-
-    /// Returns when every watch has delivered what there was (and kinds that aren't installed are known not to be).
-    pub async fn synced(&mut self) {
-        for initial in &mut self.initial {
-            // A sender is dropped only when the inspector ends; then nobody waits for this any more.
-            if initial.wait_for(|done| *done).await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
-    }
-}
-
-struct Starting {
-    client: Client,
-    engine: EngineHandle,
-    metrics: Arc<Metrics>,
+struct Starting<'a> {
+    client: &'a Client,
+    engine: &'a EngineHandle,
+    metrics: &'a Arc<Metrics>,
+    health: &'a Health,
     served: signal::Receiver<optional::Served>,
-    tasks: JoinSet<()>,
-    initial: Vec<signal::Receiver<bool>>,
+    tasks: Tasks,
 }
 
-impl Starting {
-    fn follow(&mut self, kind: &'static str) -> Follow {
-        let (initial, done) = Initial::new();
-        self.initial.push(done);
-        Follow { kind, engine: self.engine.clone(), metrics: Arc::clone(&self.metrics), initial }
+/// How a kind is watched: bookmarks come by default.
+fn config() -> watcher::Config {
+    watcher::Config::default().timeout(WATCH_SECONDS)
+}
+
+impl Starting<'_> {
+    /// For one more kind, by its plural name: what follows it, and the client to watch it with.
+    fn follow(&self, kind: &'static str, resource: &'static str) -> (Follow, Client) {
+        let watched = self.health.watch(kind, resource);
+        let client = observed(self.client, &watched);
+        let (engine, metrics) = (self.engine.clone(), Arc::clone(self.metrics));
+        (Follow::new(kind, engine, metrics, watched), client)
+    }
+
+    fn spawn(&mut self, resource: &str, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(&format!("the watch of {resource}"), task);
     }
 
     fn core(&mut self) {
-        let follow = self.follow("Node");
-        let nodes = watcher(Api::<Node>::all(self.client.clone()), watcher::Config::default());
-        self.tasks.spawn(follow.run(
+        let (follow, client) = self.follow("Node", "nodes");
+        let nodes = watcher(Api::<Node>::all(client), config());
+        let follow = follow.run(
             nodes,
             |object| node::translate(object).map(|spec| vec![Event::Node(Box::new(spec))]),
             |gone| vec![Event::NodeGone(gone.name.clone())],
-        ));
+        );
+        self.spawn("nodes", follow);
         let volumes = Arc::new(Volumes::default());
-        let follow = self.follow("Pod");
-        let pods = watcher(Api::<Pod>::all(self.client.clone()), watcher::Config::default());
-        self.tasks.spawn(volumes::follow_pods(follow, pods, Arc::clone(&volumes)));
-        let follow = self.follow("PersistentVolumeClaim");
-        let claims =
-            watcher(Api::<PersistentVolumeClaim>::all(self.client.clone()), watcher::Config::default());
-        self.tasks.spawn(volumes::follow_claims(follow, claims, Arc::clone(&volumes)));
-        let follow = self.follow("PersistentVolume");
-        let persistent =
-            watcher(Api::<PersistentVolume>::all(self.client.clone()), watcher::Config::default());
-        self.tasks.spawn(volumes::follow_volumes(follow, persistent, volumes));
+        let (follow, client) = self.follow("Pod", "pods");
+        let pods = watcher(Api::<Pod>::all(client), config());
+        self.spawn("pods", volumes::follow_pods(follow, pods, Arc::clone(&volumes)));
+        let (follow, client) = self.follow("PersistentVolumeClaim", "persistentvolumeclaims");
+        let claims = watcher(Api::<PersistentVolumeClaim>::all(client), config());
+        self.spawn("persistentvolumeclaims", volumes::follow_claims(follow, claims, Arc::clone(&volumes)));
+        let (follow, client) = self.follow("PersistentVolume", "persistentvolumes");
+        let persistent = watcher(Api::<PersistentVolume>::all(client), config());
+        self.spawn("persistentvolumes", volumes::follow_volumes(follow, persistent, volumes));
     }
 
     fn owners(&mut self) {
-        let config = watcher::Config::default();
         macro_rules! owners {
-            ($kind:literal, $object:ty, $translate:expr) => {
-                let follow = self.follow($kind);
-                let stream = watcher(Api::<$object>::all(self.client.clone()), config.clone());
-                self.tasks.spawn(follow.run(
+            ($kind:literal, $resource:literal, $object:ty, $translate:expr) => {
+                let (follow, client) = self.follow($kind, $resource);
+                let stream = watcher(Api::<$object>::all(client), config());
+                let follow = follow.run(
                     stream,
                     |object: &$object| $translate(object).map(|spec| vec![Event::Owner(Box::new(spec))]),
                     |gone| vec![Event::OwnerGone(gone.uid.clone())],
-                ));
+                );
+                self.spawn($resource, follow);
             };
         }
-        owners!("Job", Job, owner::job);
-        owners!("StatefulSet", StatefulSet, owner::stateful_set);
-        owners!("ReplicaSet", ReplicaSet, owner::replica_set);
-        owners!("Deployment", Deployment, owner::deployment);
-        let follow = self.follow("CronJob");
-        let crons = watcher(Api::<PartialObjectMeta<CronJob>>::all(self.client.clone()), config);
-        self.tasks.spawn(follow.run(
+        owners!("Job", "jobs", Job, owner::job);
+        owners!("StatefulSet", "statefulsets", StatefulSet, owner::stateful_set);
+        owners!("ReplicaSet", "replicasets", ReplicaSet, owner::replica_set);
+        owners!("Deployment", "deployments", Deployment, owner::deployment);
+        let (follow, client) = self.follow("CronJob", "cronjobs");
+        let crons = watcher(Api::<PartialObjectMeta<CronJob>>::all(client), config());
+        let follow = follow.run(
             crons,
             |object: &PartialObjectMeta<CronJob>| {
                 let spec = owner::owner(&object.metadata, "batch/v1", "CronJob", OwnerDetail::Other)?;
                 Ok(vec![Event::Owner(Box::new(spec))])
             },
             |gone| vec![Event::OwnerGone(gone.uid.clone())],
-        ));
+        );
+        self.spawn("cronjobs", follow);
     }
 
     fn optional(&mut self) {
-        let client = self.client.clone();
-        let follow = self.follow("PodGroup");
-        self.tasks.spawn(optional::follow(
+        let (follow, client) = self.follow("PodGroup", "podgroups.scheduling.k8s.io");
+        let follow = optional::follow(
             follow,
             self.served.clone(),
             NATIVE_GROUPS,
-            move || watcher(Api::<PodGroup>::all(client.clone()), watcher::Config::default()),
+            move || watcher(Api::<PodGroup>::all(client.clone()), config()),
             |object: &PodGroup| group::native(object).map(|spec| vec![Event::Group(Box::new(spec))]),
             |gone| vec![Event::GroupGone(gone.uid.clone())],
-        ));
-        let (client, resource) = (self.client.clone(), api_resource(SIGS_GROUPS));
-        let follow = self.follow("PodGroup.scheduling.x-k8s.io");
-        self.tasks.spawn(optional::follow(
+        );
+        self.spawn("podgroups.scheduling.k8s.io", follow);
+        let resource = api_resource(SIGS_GROUPS);
+        let (follow, client) = self.follow("PodGroup.scheduling.x-k8s.io", "podgroups.scheduling.x-k8s.io");
+        let follow = optional::follow(
             follow,
             self.served.clone(),
             SIGS_GROUPS.0,
-            move || watcher(dynamic(&client, &resource), watcher::Config::default()),
+            move || watcher(dynamic(&client, &resource), config()),
             |object: &DynamicObject| group::sigs(object).map(|spec| vec![Event::Group(Box::new(spec))]),
             |gone| vec![Event::GroupGone(gone.uid.clone())],
-        ));
+        );
+        self.spawn("podgroups.scheduling.x-k8s.io", follow);
         for (api_version, kind, plural) in OTHER_OWNERS {
-            let (client, resource) = (self.client.clone(), api_resource((api_version, kind, plural)));
-            let follow = self.follow(kind);
-            self.tasks.spawn(optional::follow(
+            let resource = api_resource((api_version, kind, plural));
+            let (follow, client) = self.follow(kind, plural);
+            let follow = optional::follow(
                 follow,
                 self.served.clone(),
                 api_version,
-                move || watcher(partial(&client, &resource), watcher::Config::default()),
+                move || watcher(partial(&client, &resource), config()),
                 move |object: &PartialObjectMeta<DynamicObject>| {
                     let spec = owner::owner(&object.metadata, api_version, kind, OwnerDetail::Other)?;
                     Ok(vec![Event::Owner(Box::new(spec))])
                 },
                 |gone| vec![Event::OwnerGone(gone.uid.clone())],
-            ));
+            );
+            self.spawn(plural, follow);
         }
     }
 }
@@ -199,3 +191,6 @@ fn partial(client: &Client, resource: &ApiResource) -> Api<PartialObjectMeta<Dyn
 fn dynamic(client: &Client, resource: &ApiResource) -> Api<DynamicObject> {
     Api::all_with(client.clone(), resource)
 }
+
+#[cfg(test)]
+mod tests;

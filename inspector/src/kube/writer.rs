@@ -1,7 +1,7 @@
 //! Carries out what the engine wants of the API server.
 //!
 //! Effects about one object keep their order; otherwise a fixed number of them are under way at once, bindings
-//! first. Every binding is answered to the engine. What we don't lead in any more is not carried out.
+//! first. Every binding is answered to the engine. What was decided before the Lease was lost is not carried out.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use fluxion_core::event::{BindOutcome, Effect, Event};
 use kube::Client;
 use tokio::sync::{Notify, mpsc, watch as signal};
-use tokio::task::JoinSet;
 
 use crate::engine::EngineHandle;
+use crate::failpoint;
 use crate::logs::Seldom;
 use crate::metrics::{Kind, Metrics, Outcome};
+use crate::supervise::{Failure, Pulse, Tasks};
 
 mod api;
 mod bind;
@@ -40,7 +41,7 @@ struct Shared {
     metrics: Arc<Metrics>,
     lanes: Mutex<Lanes>,
     wake: Notify,
-    leading: signal::Receiver<bool>,
+    deciding: signal::Receiver<bool>,
     notes: Notes,
     failures: Seldom,
 }
@@ -48,17 +49,17 @@ struct Shared {
 /// The running workers.
 pub struct Writer {
     shared: Arc<Shared>,
-    tasks: JoinSet<()>,
+    tasks: Tasks,
 }
 
 impl Writer {
-    /// Starts taking effects; they are carried out while `leading` is true. `instance` names us in Events.
+    /// Starts taking effects; they are carried out while `deciding` is true. `instance` names us in Events.
     pub fn start(
         client: Client,
         engine: EngineHandle,
         metrics: Arc<Metrics>,
         effects: mpsc::Receiver<Vec<Effect>>,
-        leading: signal::Receiver<bool>,
+        deciding: signal::Receiver<bool>,
         instance: String,
     ) -> Self {
         let shared = Arc::new(Shared {
@@ -67,16 +68,26 @@ impl Writer {
             metrics,
             lanes: Mutex::default(),
             wake: Notify::new(),
-            leading,
+            deciding,
             notes: Notes::new(instance),
             failures: Seldom::new(Duration::from_secs(5)),
         });
-        let mut tasks = JoinSet::new();
-        tasks.spawn(take_in(Arc::clone(&shared), effects));
+        let mut tasks = Tasks::default();
+        tasks.spawn("the writer", take_in(Arc::clone(&shared), effects));
         for _ in 0..IN_FLIGHT {
-            tasks.spawn(work(Arc::clone(&shared)));
+            tasks.spawn("the writer", work(Arc::clone(&shared)));
         }
         Self { shared, tasks }
+    }
+
+    /// Waits until one of the workers ends, which none should.
+    pub async fn failed(&mut self) -> Failure {
+        self.tasks.failed().await
+    }
+
+    /// Their signs of life.
+    pub fn pulses(&self) -> impl Iterator<Item = Pulse> {
+        self.tasks.pulses()
     }
 
     /// Ends the workers after what they have under way.
@@ -94,11 +105,11 @@ impl Shared {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A binding that was not tried: the engine asks for it again when we lead again.
-    fn not_leading(&self, effect: Effect) {
+    /// A binding that was not tried: the engine asks for it again when it decides again.
+    fn not_deciding(&self, effect: Effect) {
         match effect {
             Effect::Bind { pod, .. } => {
-                let outcome = BindOutcome::Transient("another inspector leads".into());
+                let outcome = BindOutcome::Transient("not leading, or the watches are too old".into());
                 self.engine.send(Event::Bound { pod: pod.uid, outcome });
             }
             Effect::Note { .. } => {
@@ -172,6 +183,7 @@ impl Shared {
 /// Puts effects into their lanes; never waits for the API server, so the engine never waits for it either.
 async fn take_in(shared: Arc<Shared>, mut effects: mpsc::Receiver<Vec<Effect>>) {
     while let Some(batch) = effects.recv().await {
+        failpoint::reached("writer");
         let mut dropped = 0;
         {
             let mut lanes = shared.lock();
@@ -204,10 +216,10 @@ async fn work(shared: Arc<Shared>) {
             continue;
         };
         let lane = work.lane.clone();
-        if *shared.leading.borrow() {
+        if *shared.deciding.borrow() {
             shared.carry_out(work).await;
         } else {
-            shared.not_leading(work.effect);
+            shared.not_deciding(work.effect);
         }
         shared.lock().done(&lane);
     }

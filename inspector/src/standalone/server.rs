@@ -16,6 +16,7 @@ use super::kubelet::{self, RUN_TIME};
 use super::object::Object;
 use super::store::{Change, NameKey, StoreError, called, name_key, submission_key};
 use crate::engine::{Clock, EngineHandle};
+use crate::failpoint;
 use crate::journal::{Batch, Journal, JournalError, Kept, ObjectRow, Submission};
 
 /// What became of each object of a request, in its order.
@@ -239,6 +240,7 @@ impl Server {
             let mut outcomes = Vec::new();
             let mut answers = Vec::new();
             let nap = self.nap();
+            failpoint::reached("keeper");
             tokio::select! {
                 () = stopping.cancelled() => break,
                 batch = effects.recv() => match batch {

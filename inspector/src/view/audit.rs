@@ -4,24 +4,30 @@ use fluxion_api::graph::{Finding, FluxionAudit};
 use fluxion_api::{API_VERSION, ObjectMeta};
 
 use super::Lens;
+use crate::health::Problem;
 
-/// The findings about objects that the lens' viewer may see.
-pub fn audit(lens: &Lens<'_>) -> FluxionAudit {
+/// The findings about objects that the lens' viewer may see, after those about watches, on which all else rests.
+pub fn audit(lens: &Lens<'_>, watches: &[Problem]) -> FluxionAudit {
     let seen = |object: &str| match object.split('/').collect::<Vec<_>>().as_slice() {
         [namespace, _, _] => lens.viewer.sees(namespace),
         _ => true,
     };
+    let stale = watches.iter().map(|problem| Finding {
+        class: "StaleWatch".to_owned(),
+        object: format!("watch/{}", problem.resource),
+        text: format!("{}; nothing is bound until it is mended", problem.text),
+    });
     let findings = lens.state.audit().into_iter().filter(|finding| seen(&finding.object));
     FluxionAudit {
         api_version: API_VERSION.to_owned(),
         kind: "FluxionAudit".to_owned(),
         metadata: ObjectMeta { name: super::LIVE.to_owned(), ..ObjectMeta::default() },
-        findings: findings
-            .map(|finding| Finding {
+        findings: stale
+            .chain(findings.map(|finding| Finding {
                 class: finding.class.to_owned(),
                 object: finding.object,
                 text: finding.text,
-            })
+            }))
             .collect(),
     }
 }

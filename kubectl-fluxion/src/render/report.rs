@@ -30,6 +30,9 @@ pub struct StatusReport {
     pub resource_version: String,
     /// When the snapshot was taken (RFC 3339).
     pub observed_at: String,
+    /// What has to be known about the data beside its age.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     pub nodes: NodeCount,
     /// By resource, summed over nodes.
     pub usage: BTreeMap<String, Usage>,
@@ -110,6 +113,7 @@ impl StatusReport {
             role: list.role.clone(),
             resource_version: list.resource_version.clone(),
             observed_at: list.observed_at.clone(),
+            warning: list.warning.clone(),
             nodes: count,
             usage,
             jobs,
@@ -143,6 +147,9 @@ pub fn status(report: &StatusReport, options: &Options) -> String {
     let role = if report.role.is_empty() { String::new() } else { format!("  ({})", report.role) };
     line("Server", &format!("{BOLD}{}{BOLD:#}{}", clean(&report.server), clean(&role)));
     line("Data", &freshness(report, options));
+    if let Some(warning) = &report.warning {
+        line("", &format!("{WARN}{}{WARN:#}", clean(warning)));
+    }
     line("Nodes", &node_line(&report.nodes));
     for (name, usage) in &report.usage {
         line(&short_name(name), &usage_line(name, usage));

@@ -85,6 +85,8 @@ pub(super) struct Notice {
 pub struct App {
     pub(super) server: String,
     pub(super) role: String,
+    /// What the server warns of, and when its data was current.
+    pub(super) warning: Option<(String, Option<Timestamp>)>,
     pub(super) now: Timestamp,
     pub(super) zone: TimeZone,
     /// Whether colours are wanted.
@@ -133,6 +135,7 @@ impl App {
         Self {
             server: server.to_owned(),
             role: String::new(),
+            warning: None,
             now,
             zone,
             colours: true,

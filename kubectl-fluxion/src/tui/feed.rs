@@ -156,6 +156,9 @@ async fn overview_into(sender: Sender<Message>, client: Client) {
         };
         let message = match queues {
             Ok(queues) => {
+                if sender.send(Message::Standing(queues.metadata)).await.is_err() {
+                    return;
+                }
                 if std::mem::take(&mut lost) && sender.send(Message::Alive(Source::Jobs)).await.is_err() {
                     return;
                 }

@@ -3,7 +3,7 @@
 use crossterm::event::KeyEvent;
 use fluxion_api::client::Error;
 use fluxion_api::graph::Finding;
-use fluxion_api::{CancelAnswer, FluxionExplanation, FluxionJob, FluxionNode, FluxionQueue};
+use fluxion_api::{CancelAnswer, FluxionExplanation, FluxionJob, FluxionNode, FluxionQueue, ListMeta};
 use jiff::Timestamp;
 
 use crate::cancel::Outcome;
@@ -39,6 +39,8 @@ pub enum Message {
     /// The server lives and has nothing new.
     Alive(Source),
     Lost(Source, Error),
+    /// What the server says of itself and its data: its role, when the data was current, what else has to be known.
+    Standing(ListMeta),
     /// Queues, and what the audit found where the user may see it.
     Overview(Vec<FluxionQueue>, Option<Vec<Finding>>),
     /// What a cancel would do.

@@ -1,12 +1,14 @@
 //! How one message changes the live screen.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use fluxion_api::ListMeta;
 use fluxion_api::client::Error;
 
 use super::app::{App, Notice, Over, Pane, Show};
 use super::message::{Effect, Key, Message, Source};
 use crate::cancel::Outcome;
 use crate::failure::Failure;
+use crate::render::parse;
 
 /// Longest filter that is taken; more is not shown anyway.
 const LONGEST_FILTER: usize = 100;
@@ -96,6 +98,10 @@ fn learn(app: &mut App, message: Message) {
         }
         Message::Alive(Source::Jobs) => heard(&mut app.jobs.contact, &mut app.jobs.lost),
         Message::Alive(Source::Nodes) => heard(&mut app.nodes.contact, &mut app.nodes.lost),
+        Message::Standing(ListMeta { role, observed_at, warning, .. }) => {
+            app.role = role;
+            app.warning = warning.map(|text| (text, parse(&observed_at)));
+        }
         Message::Overview(queues, findings) => {
             if app.jobs.lost.is_none() && app.jobs.contact.is_some() {
                 app.jobs.contact = Some(now);

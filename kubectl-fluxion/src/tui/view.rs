@@ -6,6 +6,7 @@ mod panes;
 mod theme;
 
 use fluxion_api::client::Error;
+use jiff::Timestamp;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -20,7 +21,7 @@ pub fn view(frame: &mut Frame, app: &mut App) {
     app.settle();
     let theme = Theme::of(app);
     let area = frame.area();
-    let stale = u16::from(app.stale().is_some());
+    let stale = u16::from(app.stale().is_some() || app.warning.is_some());
     let [head, banner, body, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(stale),
@@ -134,20 +135,28 @@ fn header(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }
 
+/// Why what is shown may be out of date: because the server is lost, or because it says so itself.
 fn stale_banner(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
-    let Some((contact, error)) = app.stale() else { return };
-    let age = match contact {
-        Some(contact) => format!("STALE, {} old", short(app.now.as_second() - contact.as_second())),
-        None => "NOTHING SEEN YET".to_owned(),
+    let age = |since: Timestamp| short(app.now.as_second() - since.as_second());
+    let text = if let Some((contact, error)) = app.stale() {
+        let age = match contact {
+            Some(contact) => format!("STALE, {} old", age(contact)),
+            None => "NOTHING SEEN YET".to_owned(),
+        };
+        // Who is asked stands in the line above, and what to do is being done.
+        let why = match error {
+            Error::Unreachable { why, .. } => why.clone(),
+            Error::NotReady { message, .. } => format!("not ready: {message}"),
+            Error::TimedOut { limit, .. } => format!("no answer within {} s", limit.as_secs_f64()),
+            other => other.to_string(),
+        };
+        format!(" {age}: {}; trying again ", clean(&why))
+    } else if let Some((warning, current)) = &app.warning {
+        let age = current.map(|current| format!("data {} old: ", age(current))).unwrap_or_default();
+        format!(" {age}{} ", clean(warning))
+    } else {
+        return;
     };
-    // Who is asked stands in the line above, and what to do is being done.
-    let why = match error {
-        Error::Unreachable { why, .. } => why.clone(),
-        Error::NotReady { message, .. } => format!("not ready: {message}"),
-        Error::TimedOut { limit, .. } => format!("no answer within {} s", limit.as_secs_f64()),
-        other => other.to_string(),
-    };
-    let text = format!(" {age}: {}; trying again ", clean(&why));
     frame.render_widget(
         Paragraph::new(cut(&text, usize::from(area.width)).into_owned()).style(theme.alarm()),
         area,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use fluxion_api::client::Error;
-use fluxion_api::{CancelAnswer, CancelOutcome, CancelTarget, FluxionExplanation};
+use fluxion_api::{CancelAnswer, CancelOutcome, CancelTarget, FluxionExplanation, ListMeta};
 use futures::stream;
 use jiff::tz::TimeZone;
 use kubectl_fluxion::cancel::Outcome;
@@ -226,6 +226,28 @@ fn a_lost_inspector_is_told_with_the_age_of_what_is_shown() {
     screen.send(Message::AllJobs(sample::jobs(), "leader".into()));
     let picture = screen.picture();
     assert!(!picture.contains("STALE") && picture.contains("http://127.0.0.1:9090 (leader)"), "{picture}");
+}
+
+#[test]
+fn what_the_server_says_of_its_data_stands_above_it() {
+    let mut screen = Screen::sample(120, 24);
+    let warning = "not leading, API server unreachable since 2026-03-01T11:58:00Z";
+    let standing = |role: &str, at: &str, warning: Option<&str>| {
+        let warning = warning.map(str::to_owned);
+        Message::Standing(ListMeta {
+            role: role.into(),
+            observed_at: at.into(),
+            warning,
+            ..ListMeta::default()
+        })
+    };
+    screen.send(standing("follower", "2026-03-01T11:58:00Z", Some(warning)));
+    let picture = screen.picture();
+    assert!(picture.contains("(follower)"), "{picture}");
+    assert!(picture.contains(&format!(" data 2m old: {warning}")), "{picture}");
+    screen.send(standing("leader", sample::NOW, None));
+    let picture = screen.picture();
+    assert!(picture.contains("(leader)") && !picture.contains("not leading"), "{picture}");
 }
 
 #[test]

@@ -37,9 +37,14 @@ pub struct Finding {
 }
 
 impl State {
-    /// Whether every watch has delivered, so that answers are complete.
+    /// Whether it decides: everything was delivered, and nobody paused it.
     pub fn ready(&self) -> bool {
         self.ready
+    }
+
+    /// Whether everything that there is was delivered once, so that what is shown is whole; whoever decides.
+    pub fn whole(&self) -> bool {
+        self.whole
     }
 
     /// What was configured.

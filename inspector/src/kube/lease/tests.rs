@@ -40,53 +40,87 @@ fn client(store: &Store) -> Client {
 }
 
 fn lease(store: &Store, identity: &str) -> Lease {
-    Lease::new(client(store), "ns", "l", identity.to_owned(), 15)
+    Lease::new(client(store), "ns", "l", identity, 15)
 }
 
-fn holder(store: &Store) -> Value {
-    store.lock().unwrap().clone().unwrap().unwrap()["spec"].clone()
+/// One try of somebody who has seen nothing yet.
+async fn takes(lease: &Lease) -> bool {
+    lease.attempt(&mut Seen::default()).await.unwrap()
+}
+
+fn stored(store: &Store) -> Value {
+    store.lock().unwrap().clone().unwrap().unwrap()
 }
 
 #[tokio::test]
 async fn one_takes_it_and_the_other_waits_its_whole_length() {
     let store: Store = Arc::new(Mutex::new(Some(None)));
-    let (mut a, mut b) = (lease(&store, "a"), lease(&store, "b"));
-    assert!(a.attempt().await.unwrap());
-    assert!(!b.attempt().await.unwrap());
-    let spec: LeaseSpec = serde_json::from_value(holder(&store)).unwrap();
+    let (a, b, mut seen) = (lease(&store, "a"), lease(&store, "b"), Seen::default());
+    assert!(takes(&a).await && takes(&a).await);
+    assert!(!b.attempt(&mut seen).await.unwrap());
+    let spec: LeaseSpec = serde_json::from_value(stored(&store)["spec"].clone()).unwrap();
     let now = Instant::now();
-    assert!(!b.may_take(&spec, now + Duration::from_secs(14)));
-    assert!(b.may_take(&spec, now + Duration::from_secs(16)));
+    assert!(!b.may_take(&mut seen, &spec, now + Duration::from_secs(14)));
+    assert!(b.may_take(&mut seen, &spec, now + Duration::from_secs(16)));
     // A renewal starts the wait anew.
     let renewed = LeaseSpec { renew_time: Some(MicroTime(jiff::Timestamp::now())), ..spec };
-    assert!(!b.may_take(&renewed, now + Duration::from_secs(17)));
+    assert!(!b.may_take(&mut seen, &renewed, now + Duration::from_secs(17)));
 }
 
 #[tokio::test]
-async fn who_comes_back_goes_on_at_once_and_who_gives_back_is_followed_at_once() {
+async fn who_gives_back_is_followed_at_once() {
     let store: Store = Arc::new(Mutex::new(Some(None)));
-    assert!(lease(&store, "a").attempt().await.unwrap());
-    let mut again = lease(&store, "a");
-    assert!(again.attempt().await.unwrap());
-    assert_eq!(holder(&store)["leaseTransitions"], 1);
-    again.release().await.unwrap();
-    assert!(lease(&store, "b").attempt().await.unwrap());
-    assert_eq!(
-        (&holder(&store)["holderIdentity"], &holder(&store)["leaseTransitions"]),
-        (&json!("b"), &json!(2))
-    );
+    let a = lease(&store, "a");
+    assert!(takes(&a).await && !takes(&lease(&store, "b")).await);
+    a.release().await.unwrap();
+    assert!(takes(&lease(&store, "b")).await);
+    let spec = &stored(&store)["spec"];
+    assert_eq!((&spec["holderIdentity"], &spec["leaseTransitions"]), (&json!("b"), &json!(2)));
 }
 
 #[tokio::test]
-async fn a_holder_that_cannot_renew_stops_before_the_lease_runs_out() {
+async fn a_dead_process_of_this_machine_is_not_waited_for_and_any_other_is() {
+    let store: Store = Arc::new(Mutex::new(Some(None)));
+    assert!(takes(&lease(&store, "a")).await);
+    let signed = stored(&store)["metadata"]["annotations"][HOLDER_PROCESS].as_str().unwrap().to_owned();
+    let sign = |text: String| {
+        let mut lease = stored(&store);
+        lease["metadata"]["annotations"][HOLDER_PROCESS] = text.into();
+        *store.lock().unwrap() = Some(Some(lease));
+    };
+    // This very process runs; started at another time, it was another one under the same pid.
+    let (rest, started) = signed.rsplit_once(' ').unwrap();
+    let dead = format!("{rest} {}", started.parse::<u64>().unwrap() + 1);
+    for (text, taken) in [
+        (String::new(), false),
+        (signed.clone(), false),
+        (dead.replacen("a ", "before-a ", 1), false),
+        (dead, true),
+    ] {
+        sign(text.clone());
+        assert_eq!(takes(&lease(&store, "b")).await, taken, "{text}");
+    }
+}
+
+#[test]
+fn no_two_processes_have_one_identity() {
+    assert_ne!(identity(), identity());
+}
+
+#[tokio::test]
+async fn a_holder_that_cannot_renew_stops_before_the_lease_runs_out_and_says_since_when() {
     let store: Store = Arc::new(Mutex::new(Some(None)));
     let (sender, mut leading) = signal::channel(false);
-    let mut lease = Lease::new(client(&store), "ns", "l", "a".to_owned(), 3);
-    let run = tokio::spawn(async move { lease.run(&sender).await });
+    let health = Arc::new(Health::default());
+    let lease = Lease::new(client(&store), "ns", "l", "a", 3);
+    let run = tokio::spawn(lease.run(sender, Arc::clone(&health)));
     leading.wait_for(|leads| *leads).await.unwrap();
+    assert_eq!(health.warning(), None);
     *store.lock().unwrap() = None;
     let failed_at = Instant::now();
     leading.wait_for(|leads| !*leads).await.unwrap();
     assert!(failed_at.elapsed() < Duration::from_secs(3), "{:?}", failed_at.elapsed());
+    let warning = health.warning().unwrap();
+    assert!(warning.starts_with("not leading, API server unreachable since 2"), "{warning}");
     run.abort();
 }

@@ -8,35 +8,26 @@ use futures::{Stream, StreamExt};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event as WatchEvent};
 use kube::{Resource, ResourceExt};
-use tokio::sync::watch as signal;
 
 use crate::engine::EngineHandle;
+use crate::failpoint;
+use crate::health::{Verb, Watched};
 use crate::kube::translate::Unreadable;
-use crate::logs::Seldom;
+use crate::logs::{Repeated, kube_error};
 use crate::metrics::{Kind, Metrics};
 
 use super::known::{Known, KnownObjects};
 
-/// Says once that what there was has been delivered.
-pub(super) struct Initial(signal::Sender<bool>);
-
-impl Initial {
-    pub(super) fn new() -> (Self, signal::Receiver<bool>) {
-        let (sender, receiver) = signal::channel(false);
-        (Self(sender), receiver)
-    }
-
-    pub(super) fn done(&self) {
-        self.0.send_if_modified(|done| !std::mem::replace(done, true));
-    }
-}
+/// The same failure is logged once in this time.
+const SAID_AGAIN: Duration = Duration::from_mins(10);
 
 /// What following a kind needs.
 pub(super) struct Follow {
-    pub(super) kind: &'static str,
+    kind: &'static str,
     pub(super) engine: EngineHandle,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) initial: Initial,
+    metrics: Arc<Metrics>,
+    pub(super) watched: Arc<Watched>,
+    failures: Repeated,
 }
 
 /// Why a watch ended.
@@ -49,6 +40,15 @@ pub(super) enum Ended {
 }
 
 impl Follow {
+    pub(super) fn new(
+        kind: &'static str,
+        engine: EngineHandle,
+        metrics: Arc<Metrics>,
+        watched: Arc<Watched>,
+    ) -> Self {
+        Self { kind, engine, metrics, watched, failures: Repeated::new(SAID_AGAIN) }
+    }
+
     /// Follows a kind that is always there.
     pub(super) async fn run<K, S, T, G>(self, stream: S, mut translate: T, mut gone: G)
     where
@@ -76,13 +76,12 @@ impl Follow {
         T: FnMut(&K) -> Result<Vec<Event>, Unreadable> + Send,
         G: FnMut(&Known) -> Vec<Event> + Send,
     {
-        let seldom = Seldom::new(Duration::from_secs(10));
         let mut stream = std::pin::pin!(stream.default_backoff());
         while let Some(event) = stream.next().await {
             match event {
                 Ok(event) => self.take(event, known, translate, gone),
                 Err(error) if optional && not_served(&error) => return Ended::NotServed,
-                Err(error) => self.failed(&error, &seldom),
+                Err(error) => self.failed(&error),
             }
         }
         Ended::Stream
@@ -95,6 +94,7 @@ impl Follow {
         translate: &mut impl FnMut(&K) -> Result<Vec<Event>, Unreadable>,
         gone: &mut impl FnMut(&Known) -> Vec<Event>,
     ) {
+        failpoint::reached("watch");
         match event {
             WatchEvent::Init => known.list_begins(),
             WatchEvent::InitApply(object) | WatchEvent::Apply(object) => {
@@ -119,7 +119,7 @@ impl Follow {
                 for object in known.list_ends() {
                     self.send(gone(&object));
                 }
-                self.initial.done();
+                self.watched.listed();
             }
         }
     }
@@ -136,12 +136,45 @@ impl Follow {
         tracing::warn!(kind = self.kind, %namespace, %name, %uid, %error, "an object is left out");
     }
 
-    fn failed(&self, error: &watcher::Error, seldom: &Seldom) {
+    fn failed(&self, error: &watcher::Error) {
         self.metrics.watch_failures.get_or_create(&Kind { kind: self.kind }).inc();
-        if let Some(left_out) = seldom.now() {
-            tracing::warn!(kind = self.kind, %error, left_out, "a watch failed and is started again");
+        let (verb, refused, why) = read(error);
+        let resource = self.watched.resource();
+        if let Some(left_out) = self.failures.now(&why) {
+            let verb = verb.as_str();
+            if refused {
+                tracing::warn!(
+                    resource,
+                    verb,
+                    error = why,
+                    left_out,
+                    "not allowed to {verb} {resource}: nothing \
+                    is bound until the inspector's role grants it (charts/fluxion/rbac.yaml)"
+                );
+            } else {
+                tracing::warn!(resource, verb, error = why, left_out, "a watch failed and is started again");
+            }
         }
+        self.watched.failed(verb, refused, why);
     }
+}
+
+/// What failed, whether it will go on to, and the API server's words without the object they came in.
+fn read(error: &watcher::Error) -> (Verb, bool, String) {
+    let verb = if matches!(error, watcher::Error::InitialListFailed(_)) { Verb::List } else { Verb::Watch };
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => (verb, refused(error), kube_error(error)),
+        watcher::Error::WatchError(status) => (verb, false, status.message.clone()),
+        watcher::Error::NoResourceVersion => (verb, false, error.to_string()),
+    }
+}
+
+/// Asked again, the answer will be the same until somebody changes something.
+fn refused(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status)
+        if (400..500).contains(&status.code) && !matches!(status.code, 408 | 409 | 410 | 429))
 }
 
 pub(super) fn identity<K: Resource>(object: &K) -> Known {

@@ -9,38 +9,50 @@ use futures::Stream;
 use kube::runtime::watcher::{self, Event as WatchEvent};
 use kube::{Client, Resource};
 use tokio::sync::watch as signal;
-use tokio::task::JoinSet;
 
+use crate::health::{Health, Verb};
 use crate::kube::translate::Unreadable;
-use crate::logs::Seldom;
+use crate::logs::{Repeated, kube_error};
+use crate::supervise::Tasks;
 
 use super::follow::{Ended, Follow};
 use super::known::{Known, KnownObjects};
 
 /// How often the API server is asked what it serves.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The `group/version`s that are served; `None` until the API server has said so.
 pub(super) type Served = Option<Arc<BTreeSet<String>>>;
 
 /// Asks again and again which groups there are.
-pub(super) fn discover(client: Client, tasks: &mut JoinSet<()>) -> signal::Receiver<Served> {
+pub(super) fn discover(client: Client, health: &Health, tasks: &mut Tasks) -> signal::Receiver<Served> {
     let (sender, receiver) = signal::channel(Served::default());
-    tasks.spawn(async move {
-        let seldom = Seldom::new(Duration::from_mins(1));
+    let watched = health.watch("APIGroup", "apigroups");
+    tasks.spawn("the list of API groups", async move {
+        let failures = Repeated::new(Duration::from_mins(10));
         loop {
-            match client.list_api_groups().await {
-                Ok(list) => {
+            let asked = tokio::time::timeout(PATIENCE, client.list_api_groups()).await;
+            let failed = match asked {
+                Ok(Ok(list)) => {
+                    watched.heard();
+                    watched.listed();
+                    watched.stands();
                     let versions = list.groups.into_iter().flat_map(|group| group.versions);
                     let served: BTreeSet<_> = versions.map(|version| version.group_version).collect();
                     // Said each time, changed or not: a kind of a group that is there may have come since.
                     sender.send_replace(Some(Arc::new(served)));
+                    None
                 }
-                Err(error) => {
-                    if let Some(left_out) = seldom.now() {
-                        tracing::warn!(%error, left_out, "the API server does not say what it serves");
-                    }
+                Ok(Err(error)) => Some(kube_error(&error)),
+                Err(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
+            };
+            if let Some(error) = failed {
+                if let Some(left_out) = failures.now(&error) {
+                    tracing::warn!(error, left_out, "the API server does not say what it serves");
                 }
+                watched.failed(Verb::List, false, error);
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -65,16 +77,17 @@ pub(super) async fn follow<K, S, T, G>(
     let mut known = KnownObjects::default();
     loop {
         let there = (*served.borrow_and_update()).as_ref().map(|groups| groups.contains(api_version));
+        if there == Some(false) {
+            follow.watched.absent();
+        }
         if there == Some(true) {
             let ended = follow.until_ended(watch(), &mut known, true, &mut translate, &mut gone).await;
             if ended == Ended::NotServed {
                 for object in known.all_gone() {
                     follow.send(gone(&object));
                 }
+                follow.watched.absent();
             }
-        }
-        if there.is_some() {
-            follow.initial.done();
         }
         if served.changed().await.is_err() {
             return;

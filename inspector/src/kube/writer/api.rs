@@ -5,6 +5,8 @@ use std::time::Duration;
 use kube::Client;
 use serde_json::Value;
 
+use crate::logs::kube_error;
+
 /// A request that takes longer than this is given up (it may still have come through).
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Waits between tries of one write.
@@ -80,7 +82,7 @@ impl Write {
 /// What a failure means for whoever wanted the write.
 fn classify(error: kube::Error) -> WriteError {
     let kube::Error::Api(status) = error else {
-        return WriteError::Transient(error.to_string());
+        return WriteError::Transient(kube_error(&error));
     };
     match status.code {
         404 | 410 => WriteError::Gone,

@@ -1,0 +1,136 @@
+//! How far what is decided and shown can be relied on: whether the whole cluster was seen, how old each watch is, and
+//! whether this inspector leads.
+//!
+//! The edges report here; the HTTP API shows it, and nothing is bound while a watch is broken.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+mod leadership;
+mod watched;
+
+pub use leadership::{Leadership, Trouble};
+pub(crate) use watched::{IDLE, WATCH_SECONDS};
+pub use watched::{STALE_AFTER, Verb, Watched};
+
+/// What is wrong with one watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Plural name of what is watched, as roles name it.
+    pub resource: &'static str,
+    pub text: String,
+}
+
+/// See the module. Without watches and leadership (standalone mode) all is well.
+#[derive(Debug, Default)]
+pub struct Health {
+    watches: Mutex<Vec<Arc<Watched>>>,
+    leadership: Mutex<Option<Leadership>>,
+    /// Whether all watches had delivered once.
+    synced: AtomicBool,
+    changed: Arc<Notify>,
+}
+
+impl Health {
+    /// Another kind of object that is watched.
+    pub fn watch(&self, kind: &'static str, resource: &'static str) -> Arc<Watched> {
+        let watched = Arc::new(Watched::new(kind, resource, Arc::clone(&self.changed)));
+        self.lock().push(Arc::clone(&watched));
+        watched
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Watched>>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The watches, in the order in which they were started.
+    pub fn watches(&self) -> Vec<Arc<Watched>> {
+        self.lock().clone()
+    }
+
+    /// Returns when something may have changed, or after a moment: ages grow by themselves.
+    pub async fn changed(&self) {
+        const MOMENT: Duration = Duration::from_millis(500);
+        // Running into the moment is as good.
+        let _ = tokio::time::timeout(MOMENT, self.changed.notified()).await;
+    }
+
+    /// Whether every watch has delivered what there was, and stands; once it is true it stays so.
+    pub fn synced(&self) -> bool {
+        if !self.synced.load(Ordering::Acquire) {
+            let all = self.lock().iter().all(|watched| watched.delivered());
+            self.synced.store(all, Ordering::Release);
+        }
+        self.synced.load(Ordering::Acquire)
+    }
+
+    /// The watches whose data is too old to decide on.
+    pub fn problems(&self) -> Vec<Problem> {
+        let now = Instant::now();
+        self.lock().iter().filter_map(|watched| watched.problem(now)).collect()
+    }
+
+    /// Why it can't be said that all is seen, in one line; nothing when it is.
+    pub fn unready(&self) -> Option<String> {
+        let problems = self.problems();
+        if !problems.is_empty() {
+            let texts: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
+            return Some(texts.join("; "));
+        }
+        if self.synced() {
+            return None;
+        }
+        let missing: Vec<&str> = self
+            .lock()
+            .iter()
+            .filter(|watched| !watched.delivered())
+            .map(|watched| watched.resource())
+            .collect();
+        Some(format!("not everything has been listed yet: {}", missing.join(", ")))
+    }
+
+    /// How old the data is at least: that of the oldest watch that is not as it should be.
+    fn age(&self) -> Duration {
+        let now = Instant::now();
+        self.lock().iter().filter_map(|watched| watched.lag(now)).max().unwrap_or_default()
+    }
+
+    /// When all data was last known to be current, seen from `now` (epoch seconds); nothing while it is.
+    pub fn last_current(&self, now: i64) -> Option<i64> {
+        let age = i64::try_from(self.age().as_secs()).unwrap_or(i64::MAX);
+        let oldest = (age > 0).then(|| now.saturating_sub(age));
+        let unreachable = self.leadership().and_then(|leadership| leadership.unreachable_since());
+        [oldest, unreachable].into_iter().flatten().min()
+    }
+
+    /// What is known about the Lease; nothing where there is none.
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.leadership.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets what is known about the Lease.
+    pub fn set_leadership(&self, leadership: Leadership) {
+        *self.leadership.lock().unwrap_or_else(PoisonError::into_inner) = Some(leadership);
+        self.changed.notify_one();
+    }
+
+    /// What a reader has to know about the data beside its age.
+    pub fn warning(&self) -> Option<String> {
+        if let Some(text) = self.leadership().and_then(|leadership| leadership.warning()) {
+            return Some(text);
+        }
+        let problems = self.problems();
+        let first = problems.first()?;
+        let more = match problems.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        Some(format!("nothing is bound: {}{more}", first.text))
+    }
+}
+
+#[cfg(test)]
+mod tests;

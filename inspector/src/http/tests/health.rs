@@ -1,0 +1,125 @@
+//! What is answered when something is wrong: with the engine, the watches, the Lease.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::health::{Leadership, Trouble, Verb, Watched};
+
+async fn open(server: &Server, path: &str) -> (StatusCode, String) {
+    let request = Request::builder().uri(path).header("host", "localhost").body(Body::empty()).unwrap();
+    let response = server.send(request).await;
+    let status = response.status();
+    let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+/// In a cluster of two nodes whose watch of nodes stands; who leads is told later.
+async fn watching() -> (Server, Arc<Health>, Arc<Watched>) {
+    let health = Arc::new(Health::default());
+    let nodes = health.watch("Node", "nodes");
+    let server = Server::with(false, Arc::clone(&health), Arc::new(|| START * 1000));
+    assert_eq!(
+        open(&server, "/readyz").await,
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready: not everything has been listed yet: nodes".to_owned())
+    );
+    nodes.heard();
+    nodes.listed();
+    nodes.stands();
+    server.engine.set_role(Role::Follower);
+    server.tell([node("n1", 4), node("n2", 4), Event::Paused]).await;
+    (server, health, nodes)
+}
+
+#[tokio::test]
+async fn a_standby_that_has_seen_everything_is_ready_and_answers() {
+    let (server, health, _) = watching().await;
+    let holder = Some("other_1".to_owned());
+    health.set_leadership(Leadership { holder, ..Leadership::default() });
+    assert_eq!(open(&server, "/readyz").await, (StatusCode::OK, "ok".to_owned()));
+    let (status, body) = server.get("fluxionnodes").await;
+    assert_eq!((status, body["items"].as_array().unwrap().len()), (StatusCode::OK, 2));
+    assert_eq!(body["metadata"]["role"], "follower");
+    let warning = body["metadata"]["warning"].as_str().unwrap();
+    assert!(warning.contains("not leading: other_1 leads"), "{warning}");
+}
+
+#[tokio::test]
+async fn reads_go_on_when_the_lease_is_lost_and_say_how_old_they_are() {
+    let (server, health, _) = watching().await;
+    server.engine.set_role(Role::Leader);
+    server.tell([Event::Synced]).await;
+    health.set_leadership(Leadership { leads: true, ..Leadership::default() });
+    let (_, body) = server.get("fluxionnodes").await;
+    assert!(body["metadata"]["warning"].is_null());
+    let trouble = Trouble { since: START - 75, unreachable: true, why: "connection refused".to_owned() };
+    health.set_leadership(Leadership { trouble: Some(trouble), ..Leadership::default() });
+    server.engine.set_role(Role::Follower);
+    server.tell([Event::Paused]).await;
+    let wanted = "not leading, API server unreachable since 2025-12-31T23:58:45Z";
+    for path in ["fluxionnodes", "fluxionjobs", "fluxionqueues", "fluxionaudits", "fluxiongraphs"] {
+        let response = server.send(request(Method::GET, path)).await;
+        assert_eq!(response.headers()["warning"], format!("299 - \"{wanted}\""), "{path}");
+        let (status, body) = read(response).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        assert_eq!(body["metadata"]["warning"], wanted, "{path}");
+        assert_eq!(body["metadata"]["observedAt"], "2025-12-31T23:58:45Z", "{path}");
+    }
+    let response = server.send(request(Method::GET, "fluxionnodes/n1")).await;
+    assert_eq!(response.headers()["fluxion-observed-at"], "2025-12-31T23:58:45Z");
+    assert_eq!(response.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_refused_watch_is_named_wherever_somebody_looks() {
+    let (server, health, nodes) = watching().await;
+    health.set_leadership(Leadership { leads: true, ..Leadership::default() });
+    nodes.failed(Verb::Watch, true, "nodes is forbidden: \"u\" cannot watch".to_owned());
+    let (status, text) = open(&server, "/readyz").await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(text.contains("not allowed to watch nodes"), "{text}");
+    let (_, body) = server.get("fluxionaudits/live").await;
+    let finding = &body["findings"][0];
+    assert_eq!((&finding["class"], &finding["object"]), (&"StaleWatch".into(), &"watch/nodes".into()));
+    let (status, body) = server.get("fluxionnodes").await;
+    assert_eq!(status, StatusCode::OK);
+    let warning = body["metadata"]["warning"].as_str().unwrap();
+    assert!(warning.starts_with("nothing is bound: not allowed to watch nodes"), "{warning}");
+    let response = server.send(request(Method::GET, "/metrics")).await;
+    let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    assert!(text.contains("fluxion_watch_age_seconds{kind=\"Node\"} "), "{text}");
+    // The API server is alive while a watch is not.
+    assert_eq!(open(&server, "/livez").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_engine_that_hangs_or_died_fails_the_liveness() {
+    let stuck = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stuck);
+    let clock: Clock = Arc::new(move || {
+        while flag.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        START * 1000
+    });
+    let server = Server::with(false, Arc::default(), clock);
+    assert_eq!(open(&server, "/livez").await.0, StatusCode::OK);
+    stuck.store(true, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_millis(3500)).await;
+    let (status, text) = open(&server, "/livez").await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(text.starts_with("the engine has not come back for "), "{text}");
+    stuck.store(false, Ordering::Relaxed);
+
+    let clock: Clock = Arc::new({
+        let began = std::time::Instant::now();
+        move || {
+            assert!(began.elapsed() < Duration::from_millis(500), "planted");
+            START * 1000
+        }
+    });
+    let server = Server::with(false, Arc::default(), clock);
+    server.engine.failed().await;
+    let (status, text) = open(&server, "/livez").await;
+    assert_eq!((status, text.as_str()), (StatusCode::INTERNAL_SERVER_ERROR, "the engine panicked: planted"));
+}

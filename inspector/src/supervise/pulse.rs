@@ -1,0 +1,84 @@
+//! Signs of life of loops.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::Failure;
+
+/// How often a task that waits says that it still could do something.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// Beaten by a loop each time round, read by whoever wants to know whether it still turns; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Pulse {
+    what: Arc<str>,
+    began: Instant,
+    /// Milliseconds since `began`.
+    last: Arc<AtomicU64>,
+}
+
+impl Pulse {
+    /// Of a loop that starts now; `what` names it in errors.
+    pub fn new(what: &str) -> Self {
+        Self { what: what.into(), began: Instant::now(), last: Arc::default() }
+    }
+
+    /// The loop has come round.
+    pub fn beat(&self) {
+        let passed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.store(passed, Ordering::Release);
+    }
+
+    /// How long it has not.
+    pub fn silent(&self) -> Duration {
+        self.began.elapsed().saturating_sub(Duration::from_millis(self.last.load(Ordering::Acquire)))
+    }
+
+    /// What beats.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Carries out `work`, and beats for as long as it waits or gets on.
+    pub async fn during<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            self.beat();
+            if let Ok(done) = tokio::time::timeout(BEAT, &mut work).await {
+                return done;
+            }
+        }
+    }
+}
+
+/// Loops, and how long one of them may be silent.
+#[derive(Clone, Debug)]
+pub struct Liveness {
+    pulses: Vec<Pulse>,
+    limit: Duration,
+}
+
+impl Liveness {
+    pub fn new(pulses: Vec<Pulse>, limit: Duration) -> Self {
+        Self { pulses, limit }
+    }
+
+    /// The one that has been silent for longest, if for too long. What was before `since` does not count.
+    pub fn stuck(&self, since: Option<Instant>) -> Option<Failure> {
+        let silent = |pulse: &Pulse| pulse.silent().min(since.map_or(Duration::MAX, |since| since.elapsed()));
+        let pulse = self.pulses.iter().max_by_key(|pulse| pulse.silent())?;
+        if silent(pulse) < self.limit {
+            return None;
+        }
+        Some(Failure::Stuck { what: pulse.what().to_owned(), seconds: pulse.silent().as_secs() })
+    }
+
+    /// The same loops with more patience.
+    #[must_use]
+    pub fn times(mut self, factor: u32) -> Self {
+        self.limit *= factor;
+        self
+    }
+}

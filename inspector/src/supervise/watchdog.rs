@@ -1,0 +1,95 @@
+//! Notices a loop that turns no more, on a thread of its own: whatever hangs must not keep it from looking.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::{Failure, Liveness};
+
+/// How long the process may take to end in order after it was found stuck.
+const LAST_CHANCE: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// A nap that took this long says that the whole process stood still.
+const OVERSLEPT: Duration = Duration::from_secs(5);
+
+/// Says which loop is stuck.
+#[derive(Clone, Debug)]
+pub struct Watchdog(watch::Receiver<Option<Failure>>);
+
+impl Watchdog {
+    /// Watches these from now on. When one is stuck, the process has a few seconds to end in order before it is ended.
+    ///
+    /// # Errors
+    /// The system can't start another thread.
+    pub fn start(liveness: Liveness) -> std::io::Result<Self> {
+        let (sender, receiver) = watch::channel(None);
+        std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
+            let Some(failure) = look(&liveness, &sender) else { return };
+            sender.send_replace(Some(failure.clone()));
+            let told = Instant::now();
+            while told.elapsed() < LAST_CHANCE {
+                std::thread::sleep(LOOK_EVERY);
+                if sender.is_closed() {
+                    return;
+                }
+            }
+            // Whoever should end the process hangs too.
+            eprintln!("error: {failure}, and the process can't be ended in order");
+            std::process::exit(1);
+        })?;
+        Ok(Self(receiver))
+    }
+
+    /// Waits until one is stuck.
+    pub async fn stuck(&mut self) -> Failure {
+        match self.0.wait_for(Option::is_some).await {
+            Ok(found) => found.clone().unwrap_or_else(|| Failure::Ended("the watchdog".to_owned())),
+            Err(_) => Failure::Ended("the watchdog".to_owned()),
+        }
+    }
+}
+
+/// The first that is stuck; nothing when nobody wants to know any more.
+fn look(liveness: &Liveness, sender: &watch::Sender<Option<Failure>>) -> Option<Failure> {
+    // A process that was stopped for a while has missed everything at once: silence counts from when it went on.
+    let mut awake = Instant::now();
+    loop {
+        let before = Instant::now();
+        std::thread::sleep(LOOK_EVERY);
+        if sender.is_closed() {
+            return None;
+        }
+        if before.elapsed() > OVERSLEPT {
+            awake = Instant::now();
+        }
+        let stuck = liveness.stuck(Some(awake));
+        if stuck.is_some() {
+            return stuck;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Pulse;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_loop_that_turns_no_more_is_named_and_one_that_turns_is_not() {
+        let (alive, stuck) = (Pulse::new("the Lease"), Pulse::new("the engine"));
+        let limit = Duration::from_secs(1);
+        let liveness = Liveness::new(vec![alive.clone(), stuck], limit);
+        let mut watchdog = Watchdog::start(liveness.clone()).unwrap();
+        let beating = tokio::spawn(async move {
+            loop {
+                alive.beat();
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        });
+        let began = Instant::now();
+        let Failure::Stuck { what, .. } = watchdog.stuck().await else { panic!("another failure") };
+        assert!(what == "the engine" && began.elapsed() >= limit);
+        assert_eq!(liveness.times(9).stuck(None), None);
+        beating.abort();
+    }
+}
