@@ -134,8 +134,8 @@ pub struct State {
     unbindable: OrdSet<Text>,
     /// Nodes to which bindings were refused.
     refusals: refusals::Refusals,
-    /// Bound Pods that were let go, and when that is asked for again.
-    let_go: OrdMap<Text, i64>,
+    /// Bound Pods that were let go.
+    let_go: OrdMap<Text, partial::LetGo>,
     /// What a Pod's condition was last made to say.
     told: OrdMap<Text, tell::Told>,
     /// What a job's Pods are to be told.

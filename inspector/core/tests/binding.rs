@@ -327,6 +327,41 @@ fn a_pod_that_is_bound_after_all_when_its_gang_was_released_goes_too() {
 }
 
 #[test]
+fn a_pod_that_can_not_be_evicted_is_asked_to_go_again_and_found_by_the_audit() {
+    let mut world = world(Settings::default());
+    pair_of_job(&mut world);
+    world.pass(305);
+    assert_eq!(evicted(&world), ["j-0"]);
+    assert!(!world.state.audit().iter().any(|finding| finding.class == "NotEvicted"));
+    world.pass(60);
+    assert!((2..=4).contains(&evicted(&world).len()), "{:?}", evicted(&world));
+    let findings = world.state.audit();
+    let found = findings.iter().find(|finding| finding.class == "NotEvicted").unwrap();
+    assert!(
+        found.text.contains("Pod j-0 was let go") && found.text.contains("PodDisruptionBudgets"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn what_is_refused_in_one_namespace_closes_no_node_to_another() {
+    let mut world = World::default();
+    world.node("n1", "cpu=4000");
+    world.node("n2", "cpu=4000");
+    world.bind = |pod, node| {
+        (&*pod.namespace == "a" && &**node == "n1").then(|| BindOutcome::Refused("not in a".into()))
+    };
+    for index in 0..3 {
+        world.pod_with(&format!("a-{index}"), "cpu=1000", |pod| pod.namespace = "a".into());
+        world.pass(2);
+    }
+    assert_eq!(binds(&world, "a-1"), ["n1", "n2"]);
+    assert_eq!(binds(&world, "a-2"), ["n2"], "two of its namespace were refused there");
+    world.pod_with("b-0", "cpu=1000", |pod| pod.namespace = "b".into());
+    assert_eq!(world.node_of("b-0"), Some("n1"));
+}
+
+#[test]
 fn every_pod_that_is_bound_has_one_event_whoever_says_so_first() {
     for watch_first in [true, false] {
         let mut world = world(Settings::default());

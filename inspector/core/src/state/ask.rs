@@ -27,7 +27,7 @@ pub struct CancelPlan {
 /// Something that is off.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// `Overcommitted`, `PartlyBound`, `BindingRefused`, `RefusesBindings`, `RejectedByKubelet`, `LostMember`,
+    /// `Overcommitted`, `PartlyBound`, `BindingRefused`, `NotEvicted`, `RefusesBindings`, `RejectedByKubelet`, `LostMember`,
     /// `Preempted`, `NotUnderstood`, `Invariant`.
     pub class: &'static str,
     /// `node/NAME` or `NAMESPACE/KIND/NAME`.
@@ -265,6 +265,11 @@ impl State {
             }
             findings.extend(self.not_understood(job).into_iter().map(|text| Finding {
                 class: "NotUnderstood",
+                object: object.clone(),
+                text,
+            }));
+            findings.extend(self.not_evicted(job).map(|text| Finding {
+                class: "NotEvicted",
                 object: object.clone(),
                 text,
             }));

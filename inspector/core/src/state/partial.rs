@@ -21,6 +21,14 @@ const GRACE: i64 = 10;
 /// Seconds until a Pod that was let go and is still there is evicted again (a disruption budget may have refused it).
 const AGAIN: i64 = 30;
 
+/// A Pod that was let go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LetGo {
+    since: i64,
+    /// When it is evicted again, if it is still there.
+    again: i64,
+}
+
 /// What became of a job's bindings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Binds {
@@ -216,7 +224,7 @@ impl State {
             let late = job.binds.gave_up(&pod);
             match self.let_go.get(uid) {
                 None if ours || late => self.evict(&pod),
-                Some(again) if *again <= self.now => self.evict(&pod),
+                Some(let_go) if let_go.again <= self.now => self.evict(&pod),
                 _ => {}
             }
         }
@@ -224,7 +232,8 @@ impl State {
 
     fn evict(&mut self, pod: &PodSpec) {
         let again = self.now.saturating_add(AGAIN);
-        self.let_go.insert(pod.uid.clone(), again);
+        let since = self.let_go.get(&pod.uid).map_or(self.now, |let_go| let_go.since);
+        self.let_go.insert(pod.uid.clone(), LetGo { since, again });
         if let Some(job) = self.job_of_pod.get(&pod.uid) {
             self.timers.insert((again, *job));
             self.dirty.insert(*job);
@@ -250,6 +259,24 @@ impl State {
             format!("refused {most} times and tried again every few minutes")
         };
         Some(format!("{why} ({tried}): look at admission policies, webhooks and quotas for pods/binding"))
+    }
+
+    /// Pods of the job that were let go and stay, for the audit.
+    pub(super) fn not_evicted(&self, job: &Job) -> Option<String> {
+        let stays = |pod: &&Arc<PodSpec>| {
+            let late = |let_go: &LetGo| let_go.since.saturating_add(AGAIN) < self.now;
+            !pod.deleting && self.let_go.get(&pod.uid).is_some_and(late)
+        };
+        let mut pods = job.pods.iter().filter_map(|uid| self.pods.get(uid)).filter(stays);
+        let (first, more) = (pods.next()?, pods.count());
+        let who = match more {
+            0 => format!("Pod {} was", first.name),
+            more => format!("Pod {} and {more} more were", first.name),
+        };
+        Some(format!(
+            "{who} let go, as the gang could be bound only in part, and can't be evicted: look at PodDisruptionBudgets, \
+             or delete the Pods"
+        ))
     }
 
     fn what_is_bound(&self, job: &Job, half: &HalfBound) -> String {
