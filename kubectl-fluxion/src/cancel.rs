@@ -149,8 +149,7 @@ pub fn name(target: &CancelTarget) -> String {
 
 /// What cancelling the job would do; `Err` when there is nothing to do or to be had.
 pub async fn plan(client: &Client, job: &FluxionJob, with_others: bool) -> Result<CancelAnswer, Outcome> {
-    let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
-    let answer = client.cancel(namespace, &job.metadata.name, Cancel::DryRun).await?;
+    let answer = client.cancel(job, Cancel::DryRun).await?;
     match answer.outcome {
         CancelOutcome::AlreadyEnding => Err(Outcome::AlreadyEnding),
         CancelOutcome::AlreadyEnded => Err(Outcome::AlreadyEnded),
@@ -177,8 +176,7 @@ pub async fn carry_out(
     if standalone {
         // Others' Pods go only where the user has said so, which `plan` has seen to.
         let how = if plan.also_deletes.is_empty() { Cancel::Job } else { Cancel::WithOthers };
-        let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
-        return match client.cancel(namespace, &job.metadata.name, how).await {
+        return match client.cancel(job, how).await {
             Ok(answer) => match answer.outcome {
                 CancelOutcome::Cancelled => Outcome::Cancelled,
                 CancelOutcome::AlreadyEnding => Outcome::AlreadyEnding,

@@ -24,7 +24,7 @@ use crate::failure::Failure;
 
 pub use app::{App, Pane, Show};
 pub use event_loop::{Outside, run_loop};
-pub use message::{Effect, Key, Message, Source};
+pub use message::{Effect, Key, Message, Question, Source};
 pub use update::update;
 pub use view::view;
 

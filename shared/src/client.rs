@@ -16,6 +16,7 @@ use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use crate::cancel::CancelAnswer;
 use crate::explain::FluxionExplanation;
@@ -196,14 +197,17 @@ impl Client {
     }
 
     /// Cancels a job, or asks what that would delete.
-    pub async fn cancel(&self, namespace: &str, name: &str, how: Cancel) -> Result<CancelAnswer, Error> {
+    pub async fn cancel(&self, job: &FluxionJob, how: Cancel) -> Result<CancelAnswer, Error> {
+        let ObjectMeta { namespace, name, uid, .. } = &job.metadata;
+        let namespace = namespace.as_deref().unwrap_or_default();
         let mut path = path::object(Some(namespace), FluxionJob::PLURAL, Some(name)) + "/cancel";
+        let body = if uid.is_empty() { json!({}) } else { json!({"preconditions": {"uid": uid}}) };
         match how {
             Cancel::DryRun => path::push_query(&mut path, "dryRun", "All"),
             Cancel::Job => {}
             Cancel::WithOthers => path::push_query(&mut path, "alsoDelete", "true"),
         }
-        self.ask(Call { method: Method::Post, path, body: b"{}".to_vec() }).await
+        self.ask(Call { method: Method::Post, path, body: body.to_string().into_bytes() }).await
     }
 
     /// The resource graph, with or without the JGF in it.

@@ -35,7 +35,8 @@ pub(super) async fn post(
     query: Query,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
-    let also_delete = also_delete(&body.map_err(|_| Refusal::TooLarge)?)? || query.flag("alsoDelete")?;
+    let wish = Wish::read(&body.map_err(|_| Refusal::TooLarge)?)?;
+    let also_delete = wish.also_delete || query.flag("alsoDelete")?;
     app.ready()?;
     if !asker.viewer.sees(&namespace) {
         return Err(Refusal::NotFound(Jobs::PLURAL, name));
@@ -43,7 +44,8 @@ pub(super) async fn post(
     if query.dry_run()? {
         let published = fresh(&app).await?;
         let job = published.state.job_named(&namespace, &name);
-        let job = job.ok_or(Refusal::NotFound(Jobs::PLURAL, name))?;
+        let job = job.ok_or_else(|| Refusal::NotFound(Jobs::PLURAL, name.clone()))?;
+        wish.is_meant(job, &name)?;
         let (answer, _) = consider(&published, job);
         return Ok(answer::json(&answer, &app.moment(&published)));
     }
@@ -51,6 +53,7 @@ pub(super) async fn post(
     let published = fresh(&app).await?;
     let job = published.state.job_named(&namespace, &name);
     let job = job.ok_or_else(|| Refusal::NotFound(Jobs::PLURAL, name.clone()))?;
+    wish.is_meant(job, &name)?;
     let (mut answer, open) = consider(&published, job);
     if open {
         if !answer.also_deletes.is_empty() && !also_delete {
@@ -76,19 +79,52 @@ pub(super) async fn post(
     Ok(answer::json(&answer, &app.moment(&published)))
 }
 
-/// Whether the body asks to go on though Pods of other jobs go as well (`alsoDelete`). Any JSON object will do,
-/// and none.
-fn also_delete(body: &[u8]) -> Result<bool, Refusal> {
-    if body.iter().all(u8::is_ascii_whitespace) {
-        return Ok(false);
+/// What the body asks for. Any JSON object will do, and none.
+#[derive(Debug, Default, PartialEq)]
+struct Wish {
+    /// To go on though Pods of other jobs go as well.
+    also_delete: bool,
+    /// Cancels only the job of this uid (`preconditions.uid`, as in Kubernetes' DeleteOptions).
+    uid: Option<String>,
+}
+
+impl Wish {
+    fn read(body: &[u8]) -> Result<Self, Refusal> {
+        if body.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Self::default());
+        }
+        let wish: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
+            Refusal::BadRequest(format!("the body must be a JSON object, e.g. {{}}: {error}"))
+        })?;
+        let also_delete = match wish.get("alsoDelete") {
+            None => false,
+            Some(Value::Bool(also)) => *also,
+            Some(_) => return Err(Refusal::BadRequest("alsoDelete: must be true or false".to_owned())),
+        };
+        let uid =
+            match wish.get("preconditions").map(|conditions| (conditions.is_object(), conditions.get("uid")))
+            {
+                None | Some((true, None | Some(Value::Null))) => None,
+                Some((true, Some(Value::String(uid)))) => Some(uid.clone()),
+                Some((true, Some(_))) => {
+                    return Err(Refusal::BadRequest("preconditions.uid: must be a string".to_owned()));
+                }
+                Some((false, _)) => {
+                    return Err(Refusal::BadRequest("preconditions: must be an object".to_owned()));
+                }
+            };
+        Ok(Self { also_delete, uid })
     }
-    let wish: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
-        Refusal::BadRequest(format!("the body must be a JSON object, e.g. {{}}: {error}"))
-    })?;
-    match wish.get("alsoDelete") {
-        None => Ok(false),
-        Some(Value::Bool(also)) => Ok(*also),
-        Some(_) => Err(Refusal::BadRequest("alsoDelete: must be true or false".to_owned())),
+
+    /// Refuses where the job of that name is another one by now.
+    fn is_meant(&self, job: &Job, name: &str) -> Result<(), Refusal> {
+        match &self.uid {
+            Some(uid) if **uid != *job.key.uid => Err(Refusal::Conflict(format!(
+                "Precondition failed: the uid in preconditions is {uid}, the job {name} that is there now has {}",
+                job.key.uid
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 

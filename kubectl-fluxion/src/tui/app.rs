@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::cursor::Cursor;
-use super::message::Key;
+use super::message::{Key, Question};
 use super::order::{JobOrder, NodeOrder};
 use crate::render::parse;
 
@@ -68,7 +68,7 @@ pub(super) enum Over {
         scroll: u16,
     },
     /// What a cancel would do is being asked.
-    Asking(String),
+    Asking(Question, String),
     Confirm(Box<FluxionJob>, Box<CancelAnswer>),
 }
 
@@ -95,6 +95,10 @@ pub struct App {
     pub(super) nodes: Feed<FluxionNode>,
     pub(super) queues: Vec<FluxionQueue>,
     pub(super) findings: Option<Vec<Finding>>,
+    /// The number of the last question to the server.
+    pub(super) asked: Question,
+    /// The question whose explanation is waited for.
+    pub(super) explaining: Question,
     pub(super) explained: Option<(Key, Box<fluxion_api::FluxionExplanation>)>,
     pub(super) focus: Pane,
     pub(super) show: Show,
@@ -143,6 +147,8 @@ impl App {
             nodes: Feed::default(),
             queues: Vec::new(),
             findings: None,
+            asked: 0,
+            explaining: 0,
             explained: None,
             focus: Pane::default(),
             show: Show::default(),
@@ -166,6 +172,12 @@ impl App {
             Pane::Queue => (&mut self.cursors.queue, &self.lists.queue),
             Pane::Reservations => (&mut self.cursors.reservations, &self.lists.reservations),
         }
+    }
+
+    /// The number of a new question.
+    pub(super) fn ask(&mut self) -> Question {
+        self.asked += 1;
+        self.asked
     }
 
     /// The job that is chosen in the focused pane.

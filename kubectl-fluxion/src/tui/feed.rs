@@ -178,9 +178,9 @@ async fn overview_into(sender: Sender<Message>, client: Client) {
 
 async fn carry_out(sender: Sender<Message>, client: Client, settings: Settings, effect: Effect) {
     let message = match effect {
-        Effect::Plan(job) => {
+        Effect::Plan(question, job) => {
             let answer = cancel::plan(&client, &job, false).await;
-            Message::Planned(job, answer.map(Box::new))
+            Message::Planned(question, job, answer.map(Box::new))
         }
         Effect::Cancel(job, answer) => {
             let namespace = job.metadata.namespace.clone().unwrap_or_default();
@@ -192,8 +192,8 @@ async fn carry_out(sender: Sender<Message>, client: Client, settings: Settings, 
             };
             Message::Cancelled(job.reference().to_string(), outcome)
         }
-        Effect::Explain(key) => match client.explain(&key.0, &key.1).await {
-            Ok(answer) => Message::Explained(key, Box::new(answer)),
+        Effect::Explain(question, key) => match client.explain(&key.0, &key.1).await {
+            Ok(answer) => Message::Explained(question, key, Box::new(answer)),
             // The job itself is on the screen already; the answer only adds to it.
             Err(_) => return,
         },

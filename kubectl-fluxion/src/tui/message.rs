@@ -12,6 +12,9 @@ use crate::failure::Failure;
 /// Namespace and name.
 pub type Key = (String, String);
 
+/// The number of a question to the server: answers come in any order, and one that is late belongs to nobody.
+pub type Question = u64;
+
 /// Which of the two streams of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -43,11 +46,12 @@ pub enum Message {
     Standing(ListMeta),
     /// Queues, and what the audit found where the user may see it.
     Overview(Vec<FluxionQueue>, Option<Vec<Finding>>),
-    /// What a cancel would do.
-    Planned(Box<FluxionJob>, Result<Box<CancelAnswer>, Outcome>),
+    /// What a cancel would do, as the question of this number asked.
+    Planned(Question, Box<FluxionJob>, Result<Box<CancelAnswer>, Outcome>),
     /// What became of a cancel; the job as users write it.
     Cancelled(String, Outcome),
-    Explained(Key, Box<FluxionExplanation>),
+    /// The answer to the question of this number.
+    Explained(Question, Key, Box<FluxionExplanation>),
     /// Somebody outside wants it to end.
     Quit,
     /// It cannot go on.
@@ -58,9 +62,9 @@ pub enum Message {
 #[derive(Debug, PartialEq)]
 pub enum Effect {
     /// Ask what cancelling would do.
-    Plan(Box<FluxionJob>),
+    Plan(Question, Box<FluxionJob>),
     Cancel(Box<FluxionJob>, Box<CancelAnswer>),
-    Explain(Key),
+    Explain(Question, Key),
     /// Leave.
     Quit,
 }

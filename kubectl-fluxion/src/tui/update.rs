@@ -1,7 +1,7 @@
 //! How one message changes the live screen.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use fluxion_api::ListMeta;
+use fluxion_api::{FluxionJob, ListMeta};
 use fluxion_api::client::Error;
 
 use super::app::{App, Notice, Over, Pane, Show};
@@ -34,9 +34,9 @@ pub fn update(app: &mut App, message: Message) -> Option<Effect> {
             Some(Effect::Quit)
         }
         Message::Lost(source, error) => lost(app, source, error),
-        Message::Planned(job, answer) => {
-            // Whoever closed the question does not want its answer.
-            if matches!(app.over, Some(Over::Asking(_))) {
+        Message::Planned(question, job, answer) => {
+            // Whoever closed the question, or asks another one by now, does not want its answer.
+            if matches!(app.over, Some(Over::Asking(asked, _)) if asked == question) {
                 app.over = match answer {
                     Ok(answer) => Some(Over::Confirm(job, answer)),
                     Err(outcome) => {
@@ -51,8 +51,10 @@ pub fn update(app: &mut App, message: Message) -> Option<Effect> {
             tell(app, &job, &outcome);
             None
         }
-        Message::Explained(key, answer) => {
-            app.explained = Some((key, answer));
+        Message::Explained(question, key, answer) => {
+            if question == app.explaining {
+                app.explained = Some((key, answer));
+            }
             None
         }
         data => {
@@ -184,7 +186,10 @@ fn pressed(app: &mut App, key: KeyEvent) -> Option<Effect> {
         KeyCode::Tab | KeyCode::Right | KeyCode::Char('l') => app.focus = next(app.focus),
         KeyCode::BackTab | KeyCode::Left => app.focus = next(next(app.focus)),
         KeyCode::Enter => return open(app),
-        KeyCode::Char('c') => return ask_to_cancel(app),
+        KeyCode::Char('c') => {
+            let job = app.chosen_job().cloned();
+            return ask_to_cancel(app, job, "choose a job first: tab goes from pane to pane");
+        }
         code => {
             if let Some(by) = steps(code) {
                 let (cursor, list) = app.cursor(app.focus);
@@ -252,7 +257,11 @@ fn over(app: &mut App, code: KeyCode) -> Option<Effect> {
                 return None;
             }
             match code {
-                KeyCode::Char('c') if pane != Pane::Nodes => ask_to_cancel(app),
+                // The job that is read about, wherever the cursor has gone meanwhile.
+                KeyCode::Char('c') if pane != Pane::Nodes => {
+                    let job = app.jobs.objects.get(&key).cloned();
+                    ask_to_cancel(app, job, "it is gone: there is nothing to cancel")
+                }
                 KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => None,
                 _ => {
                     app.over = Some(Over::Detail { pane, key, scroll });
@@ -280,15 +289,19 @@ fn open(app: &mut App) -> Option<Effect> {
     let key = app.cursor(pane).0.key().cloned()?;
     app.explained = None;
     app.over = Some(Over::Detail { pane, key: key.clone(), scroll: 0 });
-    (pane != Pane::Nodes).then_some(Effect::Explain(key))
+    if pane == Pane::Nodes {
+        return None;
+    }
+    app.explaining = app.ask();
+    Some(Effect::Explain(app.explaining, key))
 }
 
-fn ask_to_cancel(app: &mut App) -> Option<Effect> {
-    let Some(job) = app.chosen_job().cloned() else {
-        let text = "choose a job first: tab goes from pane to pane".to_owned();
-        app.notice = Some(Notice { text, good: false, since: app.now });
+fn ask_to_cancel(app: &mut App, job: Option<FluxionJob>, nothing: &str) -> Option<Effect> {
+    let Some(job) = job else {
+        app.notice = Some(Notice { text: nothing.to_owned(), good: false, since: app.now });
         return None;
     };
-    app.over = Some(Over::Asking(job.reference().to_string()));
-    Some(Effect::Plan(Box::new(job)))
+    let question = app.ask();
+    app.over = Some(Over::Asking(question, job.reference().to_string()));
+    Some(Effect::Plan(question, Box::new(job)))
 }

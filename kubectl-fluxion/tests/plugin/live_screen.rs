@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use fluxion_api::client::Error;
-use fluxion_api::{CancelAnswer, CancelOutcome, CancelTarget, FluxionExplanation, ListMeta};
+use fluxion_api::{CancelAnswer, CancelOutcome, CancelTarget, FluxionExplanation, FluxionJob, ListMeta};
 use futures::stream;
 use jiff::tz::TimeZone;
 use kubectl_fluxion::cancel::Outcome;
@@ -118,7 +118,7 @@ fn no_size_and_no_key_breaks_it() {
         for mut screen in [Screen::empty(width, height), Screen::sample(width, height)] {
             for key in keys.into_iter().cycle().take(100) {
                 screen.press(key);
-                screen.send(Message::Planned(Box::new(sample::reserved()), Ok(Box::new(answer()))));
+                screen.send(Message::Planned(1, Box::new(sample::reserved()), Ok(Box::new(answer()))));
             }
         }
     }
@@ -135,13 +135,13 @@ fn nothing_is_known_at_first() {
 fn enter_shows_all_about_a_job() {
     let mut screen = Screen::sample(90, 28);
     let effect = screen.press(KeyCode::Enter);
-    assert_eq!(effect, Some(Effect::Explain(("default".into(), "podgroup.train".into()))));
+    assert_eq!(effect, Some(Effect::Explain(1, ("default".into(), "podgroup.train".into()))));
     let explanation = FluxionExplanation {
         job: sample::reserved(),
         nearest: Some("2 of 4 members fit now".into()),
         ..FluxionExplanation::default()
     };
-    screen.send(Message::Explained(("default".into(), "podgroup.train".into()), Box::new(explanation)));
+    screen.send(Message::Explained(1, ("default".into(), "podgroup.train".into()), Box::new(explanation)));
     insta::assert_snapshot!(screen.picture());
     screen.press(KeyCode::Esc);
     assert!(screen.picture().contains("Planned starts"));
@@ -188,9 +188,11 @@ fn the_order_of_the_queue_and_what_it_shows_can_be_changed() {
 #[test]
 fn a_cancel_is_asked_for_and_confirmed() {
     let mut screen = Screen::sample(80, 24);
-    let Some(Effect::Plan(job)) = screen.press(KeyCode::Char('c')) else { panic!("nothing was asked") };
+    let Some(Effect::Plan(question, job)) = screen.press(KeyCode::Char('c')) else {
+        panic!("nothing was asked")
+    };
     assert_eq!(job.metadata.name, "podgroup.train");
-    screen.send(Message::Planned(job, Ok(Box::new(answer()))));
+    screen.send(Message::Planned(question, job, Ok(Box::new(answer()))));
     insta::assert_snapshot!("confirm", screen.picture());
     assert_eq!(screen.press(KeyCode::Enter), None, "only y is a yes");
     let Some(Effect::Cancel(job, _)) = screen.press(KeyCode::Char('y')) else { panic!("not cancelled") };
@@ -201,17 +203,90 @@ fn a_cancel_is_asked_for_and_confirmed() {
 #[test]
 fn a_cancel_can_be_called_off_and_refused() {
     let mut screen = Screen::sample(100, 24);
-    let Some(Effect::Plan(job)) = screen.press(KeyCode::Char('c')) else { panic!("nothing was asked") };
-    screen.send(Message::Planned(job.clone(), Ok(Box::new(answer()))));
+    let Some(Effect::Plan(question, job)) = screen.press(KeyCode::Char('c')) else {
+        panic!("nothing was asked")
+    };
+    screen.send(Message::Planned(question, job.clone(), Ok(Box::new(answer()))));
     assert_eq!(screen.press(KeyCode::Char('n')), None);
     assert!(screen.picture().contains("not cancelled"));
-    screen.press(KeyCode::Char('c'));
-    screen.send(Message::Planned(job.clone(), Err(Outcome::Forbidden("jane may not delete jobs".into()))));
+    let Some(Effect::Plan(question, _)) = screen.press(KeyCode::Char('c')) else {
+        panic!("nothing was asked")
+    };
+    screen.send(Message::Planned(
+        question,
+        job.clone(),
+        Err(Outcome::Forbidden("jane may not delete jobs".into())),
+    ));
     assert!(screen.picture().contains("default/podgroup/train forbidden: jane may not delete jobs"));
     screen.press(KeyCode::Char('c'));
     screen.press(KeyCode::Esc);
-    screen.send(Message::Planned(job, Ok(Box::new(answer()))));
+    screen.send(Message::Planned(question, job, Ok(Box::new(answer()))));
     assert!(!screen.picture().contains("y cancel it"), "an answer that nobody waits for asks nothing");
+}
+
+#[test]
+fn a_late_answer_is_not_taken_for_the_answer_to_another_question() {
+    let mut screen = Screen::sample(100, 24);
+    let Some(Effect::Plan(first, train)) = screen.press(KeyCode::Char('c')) else {
+        panic!("nothing was asked")
+    };
+    screen.press(KeyCode::Esc);
+    screen.press(KeyCode::Down);
+    let Some(Effect::Plan(second, sweep)) = screen.press(KeyCode::Char('c')) else {
+        panic!("nothing was asked")
+    };
+    assert_eq!((&*train.metadata.name, &*sweep.metadata.name), ("podgroup.train", "job.sweep"));
+    for late in [Ok(Box::new(answer())), Err(Outcome::AlreadyEnded)] {
+        screen.send(Message::Planned(first, train.clone(), late));
+        let picture = screen.picture();
+        assert!(picture.contains("asking what cancelling default/job/sweep would do"), "{picture}");
+        assert!(!picture.contains("Cancel default/podgroup/train?"), "{picture}");
+    }
+    assert_eq!(screen.press(KeyCode::Char('y')), None, "nothing was confirmed");
+    let Some(Effect::Plan(third, _)) = screen.press(KeyCode::Char('c')) else { panic!("nothing was asked") };
+    screen.send(Message::Planned(second, sweep.clone(), Ok(Box::new(answer()))));
+    assert!(!screen.picture().contains("y cancel it"), "an older answer about the same job is as late");
+    screen.send(Message::Planned(third, sweep, Ok(Box::new(answer()))));
+    let Some(Effect::Cancel(job, _)) = screen.press(KeyCode::Char('y')) else { panic!("not cancelled") };
+    assert_eq!(job.metadata.name, "job.sweep");
+}
+
+#[test]
+fn a_late_explanation_replaces_no_newer_one() {
+    let explained = |job: FluxionJob, nearest: &str| {
+        let key = (job.metadata.namespace.clone().unwrap(), job.metadata.name.clone());
+        let answer =
+            FluxionExplanation { job, nearest: Some(nearest.into()), ..FluxionExplanation::default() };
+        (key, Box::new(answer))
+    };
+    let mut screen = Screen::sample(100, 40);
+    let Some(Effect::Explain(first, _)) = screen.press(KeyCode::Enter) else { panic!("nothing was asked") };
+    screen.press(KeyCode::Esc);
+    screen.press(KeyCode::Down);
+    let Some(Effect::Explain(second, key)) = screen.press(KeyCode::Enter) else {
+        panic!("nothing was asked")
+    };
+    assert_eq!(key.1, "job.sweep");
+    let sweep = sample::jobs().into_iter().find(|job| job.metadata.name == "job.sweep").unwrap();
+    let (key, answer) = explained(sweep.clone(), "the right one");
+    screen.send(Message::Explained(second, key, answer));
+    let (key, answer) = explained(sample::reserved(), "a late one");
+    screen.send(Message::Explained(first, key, answer));
+    assert!(screen.picture().contains("the right one"), "{}", screen.picture());
+    // A job that was made anew under the same name is another job.
+    let mut again = sweep;
+    again.metadata.uid = "another".into();
+    screen.send(Message::Job(Box::new(again)));
+    assert!(!screen.picture().contains("the right one"), "{}", screen.picture());
+}
+
+#[test]
+fn what_is_read_about_is_what_is_cancelled() {
+    let mut screen = Screen::sample(100, 24);
+    screen.press(KeyCode::Enter);
+    screen.send(Message::JobGone(("default".into(), "podgroup.train".into())));
+    assert_eq!(screen.press(KeyCode::Char('c')), None, "the next job in the list was not asked about");
+    assert!(screen.picture().contains("it is gone: there is nothing to cancel"), "{}", screen.picture());
 }
 
 #[test]
@@ -276,7 +351,9 @@ fn objects_come_change_and_go() {
     screen.send(Message::JobGone(("default".into(), "group.sim".into())));
     let picture = screen.picture();
     assert!(picture.contains("job/first") && !picture.contains("group/sim"), "{picture}");
-    let Some(Effect::Plan(job)) = screen.press(KeyCode::Char('c')) else { panic!("nothing was asked") };
+    let Some(Effect::Plan(question, job)) = screen.press(KeyCode::Char('c')) else {
+        panic!("nothing was asked")
+    };
     assert_eq!(job.metadata.name, "job.sweep", "the cursor stays on its job");
 }
 
@@ -297,6 +374,6 @@ async fn the_loop_draws_carries_out_and_ends() {
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
     let app = App::new("s", sample::NOW.parse().unwrap(), TimeZone::UTC);
     run_loop(&mut terminal, app, outside).await.unwrap();
-    assert!(matches!(effects.lock().unwrap().as_slice(), [Effect::Plan(_)]));
+    assert!(matches!(effects.lock().unwrap().as_slice(), [Effect::Plan(1, _)]));
     assert!(terminal.backend().to_string().contains("podgroup/train"));
 }

@@ -52,6 +52,24 @@ async fn standalone_carries_it_out_and_a_second_one_is_told_apart() {
 }
 
 #[tokio::test]
+async fn a_job_that_was_made_anew_under_the_name_is_not_the_one_that_was_meant() {
+    let server = with_job(true).await;
+    let meant = |uid: &str| format!(r#"{{"preconditions": {{"uid": "{uid}"}}}}"#);
+    for path in [PATH.to_owned(), format!("{PATH}?dryRun=All")] {
+        let (status, body) = server.post(&path, &meant("uid-of-before")).await;
+        assert_eq!((status, &body["reason"]), (StatusCode::CONFLICT, &"Conflict".into()), "{body}");
+        for bad in [r#"{"preconditions": {"uid": 7}}"#, r#"{"preconditions": "uid"}"#] {
+            assert_eq!(server.post(&path, bad).await.0, StatusCode::BAD_REQUEST);
+        }
+    }
+    let (_, job) = server.get("namespaces/team/fluxionjobs/pod.a").await;
+    assert_ne!(job["status"]["state"], "Cancelled");
+    let uid = job["metadata"]["uid"].as_str().unwrap();
+    let (status, body) = server.post(PATH, &meant(uid)).await;
+    assert_eq!((status, &body["outcome"]), (StatusCode::OK, &"Cancelled".into()), "{body}");
+}
+
+#[tokio::test]
 async fn in_a_cluster_the_asker_is_told_how() {
     let server = with_job(false).await;
     let (status, body) = server.post(PATH, "{}").await;

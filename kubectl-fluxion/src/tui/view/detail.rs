@@ -39,7 +39,8 @@ pub(super) fn lines(
                 Some((explained, answer)) if explained == key => (**answer).clone(),
                 _ => FluxionExplanation::default(),
             };
-            if answer.job.status.state != job.status.state {
+            let same = answer.job.metadata.uid == job.metadata.uid;
+            if !same || answer.job.status.state != job.status.state {
                 answer = FluxionExplanation::default();
             }
             answer.job = job.clone();

@@ -32,7 +32,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     let (title, lines) = match &app.over {
         None | Some(Over::Detail { .. }) => return,
         Some(Over::Help) => ("Keys", HELP.map(Line::raw).to_vec()),
-        Some(Over::Asking(job)) => {
+        Some(Over::Asking(_, job)) => {
             ("Cancel", vec![Line::raw(format!("asking what cancelling {} would do …", clean(job)))])
         }
         Some(Over::Confirm(job, answer)) => {
