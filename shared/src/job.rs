@@ -61,8 +61,13 @@ impl FluxionJob {
 pub struct JobSpec {
     pub queue: String,
     pub priority: i32,
-    /// Seconds from its start; `null` when it has no time limit.
+    /// Seconds from its start that it is planned to run, for reservations and backfill; nothing ends it then. `null`
+    /// when nobody knows.
     pub duration_seconds: Option<i64>,
+    /// Seconds after which Kubernetes ends it (activeDeadlineSeconds of its Pods, or of its Job, which counts from the
+    /// Job's start).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_seconds: Option<i64>,
     pub group: Group,
     pub shapes: Vec<Shape>,
     /// The topology key whose one domain all members must share.
@@ -216,7 +221,7 @@ pub struct Reservation {
 pub struct WaitsFor {
     /// `KIND/NAME`, with the namespace in front when it is another one.
     pub job: String,
-    /// When it plans to end; absent when it has no time limit.
+    /// When it is planned to end; absent when nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }

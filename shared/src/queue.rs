@@ -27,7 +27,7 @@ pub struct QueueSpec {
     pub queue_depth: u32,
     /// How many of them may hold a reservation.
     pub reservation_depth: u32,
-    /// Seconds a job without a time limit of its own is planned for; `null`: no limit.
+    /// Seconds a job that says no duration is planned for; `null`: none.
     pub default_duration_seconds: Option<i64>,
 }
 

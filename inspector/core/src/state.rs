@@ -35,6 +35,7 @@ mod refusals;
 mod schedule;
 mod tell;
 mod tell_group;
+mod unknown;
 
 pub use ask::{CancelPlan, Finding};
 pub use attempt::Asked;

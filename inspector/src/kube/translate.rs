@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 
 use fluxion_core::model::{ControllerRef, Marks, Text};
+pub use fluxion_core::state::marks::ALLOCATION;
+use fluxion_core::state::marks::PREFIXES;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 
 pub mod affinity;
@@ -16,9 +18,6 @@ pub mod node;
 pub mod owner;
 pub mod pod;
 pub mod requests;
-
-/// Annotation of a bound Pod that holds its [`fluxion_core::model::AllocationRecord`].
-pub const ALLOCATION: &str = "fluxion.flux-framework.org/allocation";
 
 /// An object that is of no use to the engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,16 +79,10 @@ fn labels(map: Option<&BTreeMap<String, String>>) -> Marks {
 
 /// Only those that mean something to the engine: the others can be large, and change for no reason of ours.
 fn annotations(map: Option<&BTreeMap<String, String>>) -> Marks {
-    const READ: [&str; 7] = [
-        "fluxion.flux-framework.org/",
-        "fluence.",
-        "fluxnetes.",
-        "fluxqueue.",
-        "scheduling.x-k8s.io/",
-        "pod-group.scheduling.sigs.k8s.io",
-        "kubernetes.io/config.mirror",
-    ];
-    marks(map, |key| key != ALLOCATION && READ.iter().any(|start| key.starts_with(start)))
+    const OTHERS: [&str; 3] =
+        ["scheduling.x-k8s.io/", "pod-group.scheduling.sigs.k8s.io", "kubernetes.io/config.mirror"];
+    let read = |key: &str| PREFIXES.iter().chain(&OTHERS).any(|start| key.starts_with(start));
+    marks(map, |key| key != ALLOCATION && read(key))
 }
 
 fn marks(map: Option<&BTreeMap<String, String>>, keep: impl Fn(&str) -> bool) -> Marks {

@@ -13,7 +13,7 @@ use super::store::{seconds, time};
 use crate::kube::translate::ALLOCATION;
 
 /// How long a virtual Pod runs.
-pub const RUN_TIME: &str = "fluxion.flux-framework.org/run-time";
+pub use fluxion_core::state::marks::RUN_TIME;
 
 /// What happens to a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

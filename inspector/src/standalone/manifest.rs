@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::object::{NotAnObject, Object};
 use super::store::{NameKey, submission_key};
-use super::unknown_fields::unknown_fields;
+use super::unknown_fields::{NAMED_MAX, unknown_fields};
 
 /// The largest file that is read, in bytes (about 10,000 nodes as kubectl prints them).
 pub const FILE_SIZE_MAX: u64 = 256 << 20;
@@ -178,8 +178,12 @@ impl Manifests {
                         }
                     }
                 }
-                for path in unknown_fields(&value, &object.to_value()) {
-                    self.warnings.push(format!("{place}: unknown field {path} is ignored"));
+                for (count, path) in unknown_fields(&value, &object.to_value()).into_iter().enumerate() {
+                    self.warnings.push(if count < NAMED_MAX {
+                        format!("{place}: unknown field {path} is ignored")
+                    } else {
+                        format!("{place}: more unknown fields are ignored")
+                    });
                 }
                 self.documents.push(Document { place, object });
                 Ok(())

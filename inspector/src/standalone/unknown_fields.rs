@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// At most this many are named for one object.
-const NAMED_MAX: usize = 10;
+/// At most this many are named for one object; that there are more is said.
+pub(super) const NAMED_MAX: usize = 10;
 
 /// Paths that stand in `written` and did not survive being read into the API type and written again
-/// (`understood`). Empty and null values say nothing and may vanish.
+/// (`understood`); at most one more than are to be named. Empty and null values say nothing and may vanish.
 pub(super) fn unknown_fields(written: &Value, understood: &Value) -> Vec<String> {
     let mut found = Vec::new();
     walk(written, Some(understood), &mut String::new(), &mut found);
@@ -14,7 +14,7 @@ pub(super) fn unknown_fields(written: &Value, understood: &Value) -> Vec<String>
 }
 
 fn walk(written: &Value, understood: Option<&Value>, path: &mut String, found: &mut Vec<String>) {
-    if found.len() >= NAMED_MAX {
+    if found.len() > NAMED_MAX {
         return;
     }
     let length = path.len();
@@ -64,5 +64,8 @@ mod tests {
         let understood = json!({"a": {"b": 1}, "list": [{"x": 1}, {}]});
         assert_eq!(unknown_fields(&written, &understood), ["a.typo", "list[1].y"]);
         assert!(unknown_fields(&written, &written).is_empty());
+        let many: Value =
+            (0..100).map(|n| (format!("f{n:03}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
+        assert_eq!(unknown_fields(&many, &json!({})).len(), NAMED_MAX + 1);
     }
 }

@@ -81,6 +81,7 @@ fn spec(state: &State, job: &Job) -> JobSpec {
         queue: job.queue.to_string(),
         priority: job.priority,
         duration_seconds: job.duration,
+        limit_seconds: job.limit,
         group: Group {
             kind,
             name: job.key.name.to_string(),

@@ -28,6 +28,22 @@ pub fn explain(answer: &FluxionExplanation, options: &Options) -> String {
     out.text
 }
 
+/// How long it is planned to run, and what ends it then, if anything does.
+fn duration(job: &FluxionJob) -> String {
+    match (job.spec.duration_seconds, job.spec.limit_seconds) {
+        (None, None) => "no planned duration".to_owned(),
+        (Some(planned), None) => format!("planned duration {} (not enforced)", short(planned)),
+        (Some(planned), Some(limit)) if planned != limit => {
+            format!(
+                "planned duration {}, time limit {} (activeDeadlineSeconds)",
+                short(planned),
+                short(limit)
+            )
+        }
+        (_, Some(limit)) => format!("time limit {} (activeDeadlineSeconds)", short(limit)),
+    }
+}
+
 struct Page<'a> {
     text: String,
     options: &'a Options,
@@ -51,10 +67,7 @@ impl Page<'_> {
             put!(self.text, " {WARN}(degraded){WARN:#}");
         }
         self.text.push('\n');
-        let limit = job
-            .spec
-            .duration_seconds
-            .map_or_else(|| "no time limit".to_owned(), |s| format!("time limit {}", short(s)));
+        let duration = duration(job);
         let request = match request(job, true).as_str() {
             "-" => "no requests".to_owned(),
             some => clean(some).into_owned(),
@@ -69,7 +82,7 @@ impl Page<'_> {
         let place = status.position.map_or_else(String::new, |place| format!(", number {place} in line"));
         putln!(
             self.text,
-            "{DIM}{} members{earlier}, {request}, {limit}; queue {}{place}, priority {}{DIM:#}",
+            "{DIM}{} members{earlier}, {request}, {duration}; queue {}{place}, priority {}{DIM:#}",
             members(job),
             clean(&job.spec.queue),
             job.spec.priority
@@ -138,10 +151,12 @@ impl Page<'_> {
                 if left == "now" {
                     putln!(self.text, "  {WARN}planned to end at {at}, and still holds them{WARN:#}");
                 } else {
-                    putln!(self.text, "  ends by {at} (in {left})");
+                    let ends = if job.spec.limit_seconds.is_some() { "ends by" } else { "planned to end at" };
+                    putln!(self.text, "  {ends} {at} (in {left})");
+                }
                 }
             } else {
-                putln!(self.text, "  no time limit: nobody knows when it ends");
+                putln!(self.text, "  no planned duration: nobody knows when it ends");
             }
         } else if let Some(start) = planned_start(job).filter(|_| job.is_queued()) {
             self.title("Planned start");

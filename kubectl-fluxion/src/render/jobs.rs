@@ -33,7 +33,7 @@ impl Columns {
             Self::Jobs => columns.extend(["STARTED", "ENDS", "NODES"]),
         }
         if options.wide {
-            columns.extend(["QUEUE", "POSITION", "LIMIT"]);
+            columns.extend(["QUEUE", "POSITION", "DURATION"]);
             if self == Self::Queue {
                 columns.push("PLANNED-NODES");
             }

@@ -28,7 +28,7 @@ pub fn reservations(jobs: &[FluxionJob], options: &Options) -> String {
             Painted::new(reference.to_string(), BOLD),
             clock(start, options.now, &options.zone).into(),
             until(Some(start), options.now).into(),
-            end.map_or_else(|| "no limit".to_owned(), |end| clock(end, options.now, &options.zone)).into(),
+            end.map_or_else(|| "not known".to_owned(), |end| clock(end, options.now, &options.zone)).into(),
             request(job, options.wide).into(),
             hostlist(reservation.map_or(&[][..], |it| &it.nodes), most).into(),
             name_some(&waits, most).into(),

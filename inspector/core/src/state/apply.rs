@@ -205,7 +205,7 @@ impl State {
         let mut open = vec![uid.clone()];
         let mut seen = OrdSet::new();
         while let Some(uid) = open.pop() {
-            if seen.insert(uid.clone()).is_some() || seen.len() > 10_000 {
+            if seen.insert(uid.clone()).is_some() {
                 continue;
             }
             if let Some(pods) = self.pods_of_owner.get(&uid) {

@@ -204,7 +204,7 @@ impl State {
         let mut seen = BTreeSet::new();
         let mut pods = Vec::new();
         while let Some(uid) = open.pop() {
-            if !seen.insert(uid.clone()) || seen.len() > 10_000 {
+            if !seen.insert(uid.clone()) {
                 continue;
             }
             pods.extend(self.pods_of_owner.get(&uid).into_iter().flatten().filter_map(|pod| self.pod(pod)));

@@ -138,6 +138,7 @@ impl State {
         if !job.pods.is_empty() {
             job.queue = roster.queue.clone();
             job.duration = roster.duration;
+            job.limit = roster.limit;
             job.level.clone_from(&roster.level);
         }
         job.killed_at = roster.killed_at;
@@ -156,6 +157,7 @@ impl State {
         self.settle(id, state, reason, changed_request);
         // One that stood before others, or was promised nodes, no longer does.
         self.pass.wanted |= was_queued && !started && !self.is_queued(id);
+        self.note_unknown_marks(id);
         self.note_start_times(id);
         if started {
             self.find_incomplete(id, &roster);
@@ -342,6 +344,7 @@ impl State {
             None
         };
         let mut warnings = self.not_understood(&job);
+        warnings.extend(job.unknown_marks.iter().cloned());
         let start = job.reservation.as_ref().map_or(self.now, |reservation| reservation.start);
         let wanted_end = job.duration.map(|seconds| start.saturating_add(seconds));
         if let Some(killed) =

@@ -50,6 +50,9 @@ pub(super) enum Size {
     },
 }
 
+/// So many controllers may stand above one another; where there are more, or they go in a circle, nothing starts.
+pub(super) const OWNERS_DEEP: usize = 32;
+
 /// Kinds of controllers that are watched: a Pod of one waits until the controller was seen.
 pub(super) fn watched(controller: &ControllerRef) -> bool {
     matches!(
@@ -210,7 +213,7 @@ impl State {
         let mut above: Vec<&OwnerSpec> = Vec::new();
         let mut next = owner.controller.as_ref();
         while let Some(found) = next.and_then(|controller| self.owners.get(&controller.uid)) {
-            if above.len() == 8 || found.uid == owner.uid {
+            if above.len() == OWNERS_DEEP {
                 break;
             }
             above.push(found);

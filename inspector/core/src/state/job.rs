@@ -204,8 +204,11 @@ pub struct Job {
     pub created: i64,
     pub priority: i32,
     pub queue: Text,
-    /// Seconds; `None`: no time limit.
+    /// Seconds that it is planned to run; nothing ends it then unless `limit` does. `None`: nobody knows.
     pub duration: Option<i64>,
+    /// Seconds after which Kubernetes ends it: activeDeadlineSeconds of its Pods, or of its Job, whose own counts from
+    /// the Job's start.
+    pub limit: Option<i64>,
     pub state: JobState,
     pub state_since: i64,
     /// Fewer members are assigned than it is owed.
@@ -237,6 +240,10 @@ pub struct Job {
     /// Jobs it waits for.
     pub waits_for: Vec<JobId>,
     pub warnings: Vec<String>,
+    /// What is said of labels and annotations that begin as ours do and mean nothing; part of the warnings.
+    pub(super) unknown_marks: Vec<String>,
+    /// Those of them that an Event has named.
+    pub(super) told_marks: Vec<String>,
     /// When the time limit of its Kubernetes Job, which runs while it waits, will end it.
     pub killed_at: Option<i64>,
     /// Who asked for its end.
@@ -276,6 +283,7 @@ impl Job {
             priority: 0,
             queue: "default".into(),
             duration: None,
+            limit: None,
             state: JobState::Gathering,
             state_since: 0,
             degraded: false,
@@ -295,6 +303,8 @@ impl Job {
             reservation: None,
             waits_for: Vec::new(),
             warnings: Vec::new(),
+            unknown_marks: Vec::new(),
+            told_marks: Vec::new(),
             killed_at: None,
             cancelled_by: None,
             lost: Vec::new(),

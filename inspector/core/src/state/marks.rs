@@ -1,5 +1,7 @@
 //! The labels and annotations that make Pods a group, and how a size is read from them.
 
+use std::ops::Bound;
+
 use crate::model::{Marks, PodSpec, Text};
 
 /// On a Pod, its Job or its PodGroup: how long it may run.
@@ -10,6 +12,8 @@ pub const QUEUE: &str = "fluxion.flux-framework.org/queue";
 pub const GANG: &str = "fluxion.flux-framework.org/gang";
 /// Standalone mode: how long the Pod runs.
 pub const RUN_TIME: &str = "fluxion.flux-framework.org/run-time";
+/// Standalone mode: when an object is submitted, counted from the server's first start.
+pub const SUBMIT_AT: &str = "fluxion.flux-framework.org/submit-at";
 /// On a Pod, as JSON: what was allocated to it.
 pub const ALLOCATION: &str = "fluxion.flux-framework.org/allocation";
 /// The name of the scheduling.x-k8s.io PodGroup a Pod belongs to.
@@ -41,6 +45,53 @@ pub const FAMILIES: [Family; 4] = [
         sizes: &["fluxion.flux-framework.org/group-size"],
     },
 ];
+
+/// How the labels and annotations begin that are meant for this scheduler, or for one whose manifests it understands.
+pub const PREFIXES: [&str; 4] = ["fluence.", "fluxion.flux-framework.org/", "fluxnetes.", "fluxqueue."];
+
+/// Those that are read as annotations only. The ones in [`FAMILIES`] may be labels too.
+const ANNOTATIONS: [&str; 6] = [ALLOCATION, DURATION, GANG, QUEUE, RUN_TIME, SUBMIT_AT];
+
+/// The keys in `marks` that begin as ours do and mean nothing, in order.
+pub fn unknown(marks: &Marks, labels: bool) -> impl Iterator<Item = &Text> {
+    let ours = PREFIXES.iter().flat_map(|prefix| {
+        marks
+            .range::<str, _>((Bound::Included(*prefix), Bound::Unbounded))
+            .map(|(key, _)| key)
+            .take_while(|key| key.starts_with(*prefix))
+    });
+    ours.filter(move |key| {
+        !known().any(|known| *known == ***key) || (labels && ANNOTATIONS.contains(&&***key))
+    })
+}
+
+fn known() -> impl Iterator<Item = &'static str> {
+    let families = FAMILIES.iter().flat_map(|family| family.names.iter().chain(family.sizes));
+    families.chain(&ANNOTATIONS).copied()
+}
+
+/// What may have been meant by a key that is [`unknown`].
+pub fn advice(key: &str) -> String {
+    let all = || known().filter(|known| *known != ALLOCATION);
+    if all().any(|known| known == key) {
+        return "it is read as an annotation only".to_owned();
+    }
+    let typed = shorten(key);
+    let nearest = all().min_by_key(|known| strsim::osa_distance(known, &typed));
+    let name = typed.rsplit(['/', '.']).next().unwrap_or_default().chars().count();
+    match nearest {
+        // A typing mistake, and not another word.
+        Some(known) if strsim::osa_distance(known, &typed) <= (name / 3).max(1) => {
+            format!("did you mean {known}?")
+        }
+        _ => {
+            let prefix =
+                PREFIXES.iter().find(|prefix| key.starts_with(**prefix)).copied().unwrap_or_default();
+            let known: Vec<&str> = all().filter(|known| known.starts_with(prefix)).collect();
+            format!("known are {}", known.join(", "))
+        }
+    }
+}
 
 /// The first of `keys` that is a label or an annotation, with its value.
 pub fn find<'a>(pod: &'a PodSpec, keys: &[&'static str]) -> Option<(&'static str, &'a Text)> {
@@ -86,6 +137,36 @@ pub fn shorten_to(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mistyped_key_is_told_from_known_ones_and_from_others() {
+        let marks = |keys: &[&str]| keys.iter().map(|key| ((*key).into(), "x".into())).collect::<Marks>();
+        let found = |keys: &[&str], labels| {
+            unknown(&marks(keys), labels).map(|key| key.to_string()).collect::<Vec<_>>()
+        };
+        let all: Vec<&str> = known().collect();
+        assert_eq!(found(&all, false), [""; 0]);
+        let ours = ["fluxion.flux-framework.org/timelimit", "fluence.group-szie", "fluxqueue.x"];
+        let others =
+            ["app", "fluxion.example.org/duration", "fluxion.flux-framework.org", "scheduling.x-k8s.io/x"];
+        assert_eq!(found(&[&ours[..], &others[..]].concat(), false), [ours[1], ours[0], ours[2]]);
+        assert_eq!(found(&[DURATION, "fluence.group-size"], true), [DURATION], "a label is no annotation");
+    }
+
+    #[test]
+    fn what_was_meant_is_named_where_it_is_near() {
+        for (key, text) in [
+            ("fluxion.flux-framework.org/durration", "did you mean fluxion.flux-framework.org/duration?"),
+            ("fluxion.flux-framework.org/group_size", "did you mean fluxion.flux-framework.org/group-size?"),
+            ("fluence.group-szie", "did you mean fluence.group-size?"),
+            (DURATION, "it is read as an annotation only"),
+            ("fluxnetes.x", "known are fluxnetes.group-name, fluxnetes.group-size"),
+        ] {
+            assert_eq!(advice(key), text);
+        }
+        let far = advice("fluxion.flux-framework.org/timelimit");
+        assert!(far.starts_with("known are ") && far.contains(DURATION) && !far.contains("fluence"), "{far}");
+    }
 
     #[test]
     fn sizes_are_plain_whole_numbers() {

@@ -9,7 +9,7 @@ use crate::inventory::natural_order;
 use crate::model::{Marks, OwnerDetail, OwnerSpec, PodSpec, Text};
 use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
-use crate::state::grouping::{Membership, Size, watched};
+use crate::state::grouping::{Membership, OWNERS_DEEP, Size, watched};
 use crate::state::{Job, Members, ReasonClass, State, marks};
 
 /// Problems of one job's Pods that are listed.
@@ -63,6 +63,8 @@ pub(super) struct Roster {
     /// What keeps a member from starting that the others can do without.
     pub set_aside: Option<(ReasonClass, String)>,
     pub duration: Option<i64>,
+    /// The activeDeadlineSeconds that ends it, its Pods' or its Job's.
+    pub limit: Option<i64>,
     pub priority: i32,
     pub queue: Text,
     pub created: i64,
@@ -132,6 +134,7 @@ impl State {
             problem: None,
             set_aside: None,
             duration: None,
+            limit: None,
             priority: live().map(|pod| pod.priority).max().unwrap_or(job.priority),
             queue: self.settings.queues.first().map_or_else(|| "default".into(), |queue| queue.name.clone()),
             created: live().map(|pod| pod.created).min().unwrap_or(job.created),
@@ -355,6 +358,12 @@ impl State {
                 roster.problem.get_or_insert((ReasonClass::GroupNotFound, text));
             }
         }
+        if owners.len() > OWNERS_DEEP {
+            let text = format!(
+                "more than {OWNERS_DEEP} owners stand above one another, or they own each other in a circle"
+            );
+            roster.problem.get_or_insert((ReasonClass::InvalidRequest, text));
+        }
         if let Some(object) = job.object.as_ref().and_then(|object| self.owners.get(&object.uid)) {
             roster.created = object.created;
         }
@@ -383,16 +392,17 @@ impl State {
         if let Some((limit, Some(start))) = of_job {
             roster.killed_at = Some(start.saturating_add(limit));
         }
+        roster.limit = [of_pods, of_job.map(|(limit, _)| limit)].into_iter().flatten().min();
         match annotation(marks::DURATION).map(|text| (text, duration::parse(text))) {
-            Some((_, Ok(seconds))) => roster.duration = Some(seconds),
+            // A plan beyond what ends the Pods would be a wrong one. What is left of a Job's limit is known at its start.
+            Some((_, Ok(seconds))) => {
+                roster.duration = Some(of_pods.map_or(seconds, |limit| limit.min(seconds)))
+            }
             Some((text, Err(error))) => {
                 let text = format!("{} is '{}': {error}", marks::DURATION, marks::shorten(text));
                 roster.problem.get_or_insert((ReasonClass::InvalidRequest, text));
             }
-            None => {
-                let own = [of_pods, of_job.map(|(limit, _)| limit)].into_iter().flatten().min();
-                roster.duration = own.or(roster.duration);
-            }
+            None => roster.duration = roster.limit.or(roster.duration),
         }
     }
 

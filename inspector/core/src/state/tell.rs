@@ -42,6 +42,7 @@ impl State {
         for id in changed {
             let Some(job) = self.jobs.get(&id).cloned() else { continue };
             if !job.state.ended() {
+                self.tell_unknown_marks(&job);
                 self.tell_pods(&job);
             }
             self.tell_group(&job);

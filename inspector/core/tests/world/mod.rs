@@ -228,6 +228,13 @@ impl World {
         self.step(vec![Event::Group(Box::new(group))]);
     }
 
+    pub fn change_group(&mut self, name: &str, change: impl FnOnce(&mut GroupSpec)) {
+        let group = self.groups.values_mut().find(|group| &*group.name == name).expect("a known PodGroup");
+        change(group);
+        let group = group.clone();
+        self.step(vec![Event::Group(Box::new(group))]);
+    }
+
     pub fn job_object(
         &mut self,
         name: &str,

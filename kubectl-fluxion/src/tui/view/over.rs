@@ -10,6 +10,9 @@ use crate::cancel;
 use crate::render::{amounts, clean};
 use crate::tui::app::{App, Over};
 
+/// What a cancel deletes, as far as it is named; the rest is counted.
+const TARGETS: usize = 5;
+
 const HELP: [&str; 14] = [
     "↑ ↓ j k       move",
     "PgUp PgDn     ten lines",
@@ -41,8 +44,11 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
             let pods =
                 if answer.pods == 1 { "1 Pod goes".to_owned() } else { format!("{} Pods go", answer.pods) };
             lines.push(Line::raw(pods));
-            for target in answer.targets.iter().take(5) {
+            for target in answer.targets.iter().take(TARGETS) {
                 lines.push(Line::raw(format!("deletes {}", clean(&cancel::name(target)))));
+            }
+            if answer.targets.len() > TARGETS {
+                lines.push(Line::raw(format!("and {} more", answer.targets.len() - TARGETS)));
             }
             if !answer.frees.is_empty() {
                 lines.push(Line::raw(format!("frees {}", clean(&amounts(&answer.frees)))));

@@ -1,0 +1,89 @@
+//! Labels and annotations that begin as ours do and mean nothing: a mistyped one would be ignored in silence.
+
+use std::collections::BTreeMap;
+
+use crate::event::Effect;
+use crate::model::{Marks, Text};
+use crate::state::{Job, JobId, State, marks};
+
+/// So many are named of one job.
+const NAMED: usize = 10;
+
+impl State {
+    /// What is said of the unknown keys on a job's Pods and the objects above them; the same whichever Pods there are.
+    pub(super) fn unknown_marks(&self, job: &Job) -> Vec<String> {
+        let mut found: BTreeMap<(Text, &str), String> = BTreeMap::new();
+        let mut look = |labels: &Marks, annotations: &Marks, at: &dyn Fn() -> String| {
+            for key in marks::unknown(annotations, false) {
+                found.entry((key.clone(), "annotation")).or_insert_with(at);
+            }
+            for key in marks::unknown(labels, true) {
+                found.entry((key.clone(), "label")).or_insert_with(at);
+            }
+        };
+        let pods = || job.pods.iter().filter_map(|uid| self.pods.get(uid));
+        // What an owner says itself is the better place to look than the Pods that it makes.
+        if let Some(group) = self.group_of(job) {
+            look(&group.labels, &group.annotations, &|| format!("PodGroup {}", group.name));
+        }
+        let direct = pods().find_map(|pod| self.owners.get(&pod.controller.as_ref()?.uid));
+        for owner in direct
+            .into_iter()
+            .flat_map(|direct| std::iter::once(&**direct).chain(self.controllers_of(direct)))
+        {
+            look(&owner.labels, &owner.annotations, &|| format!("{} {}", owner.kind, owner.name));
+        }
+        for pod in pods() {
+            look(&pod.labels, &pod.annotations, &|| "its Pods".to_owned());
+        }
+        let count = found.len();
+        let mut said: Vec<String> = found
+            .into_iter()
+            .take(NAMED)
+            .map(|((key, what), at)| {
+                let (shown, advice) = (marks::shorten(&key), marks::advice(&key));
+                format!("unknown {what} '{shown}' on {at} is ignored: {advice}")
+            })
+            .collect();
+        if count > NAMED {
+            said.push(format!("{} more unknown labels and annotations are ignored", count - NAMED));
+        }
+        said
+    }
+
+    /// Notes them on the job, and that others have to be told.
+    pub(super) fn note_unknown_marks(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let found = self.unknown_marks(job);
+        if found == job.unknown_marks {
+            return;
+        }
+        self.changed.insert(id);
+        if let Some(job) = self.job_mut(id) {
+            job.unknown_marks = found;
+        }
+    }
+
+    /// An Event for each, once. A job that runs was told before it started.
+    pub(super) fn tell_unknown_marks(&mut self, job: &Job) {
+        let first = || job.pods.iter().find_map(|uid| self.pods.get(uid)).map(|pod| pod.object());
+        let news: Vec<&String> =
+            job.unknown_marks.iter().filter(|text| !job.told_marks.contains(text)).collect();
+        if news.is_empty() {
+            return;
+        }
+        let Some(regarding) = job.object.clone().or_else(first) else { return };
+        if job.members.bound == 0 {
+            self.effects.extend(news.into_iter().map(|text| Effect::Note {
+                regarding: regarding.clone(),
+                warning: true,
+                reason: "UnknownAnnotation",
+                action: "Scheduling",
+                note: text.clone(),
+            }));
+        }
+        if let Some(kept) = self.job_mut(job.id) {
+            kept.told_marks.clone_from(&job.unknown_marks);
+        }
+    }
+}
