@@ -4,6 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fluxion_core::state::Settings;
+
+use crate::config::{self, ConfigError};
 
 /// The server behind `kubectl fluxion`: schedules groups of Pods as one, and shows every decision.
 #[derive(Debug, Parser)]
@@ -52,6 +55,16 @@ pub struct CommonOptions {
     /// Seconds that one step of the engine may take before /livez fails; after twice that the process ends.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = step_limit)]
     pub step_limit: u16,
+    /// Allow default-scheduler among the scheduler names, for a cluster without kube-scheduler.
+    #[arg(long)]
+    pub replace_default_scheduler: bool,
+}
+
+impl CommonOptions {
+    /// The settings of the configuration file and of the flags.
+    pub fn settings(&self) -> Result<Settings, ConfigError> {
+        config::load(self.config.as_deref(), &self.scheduler_names, self.replace_default_scheduler)
+    }
 }
 
 #[derive(Clone, Debug, Args)]

@@ -11,7 +11,6 @@ use tokio::sync::watch as signal;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::ClusterOptions;
-use crate::config;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
 use crate::health::Health;
 use crate::history;
@@ -34,7 +33,7 @@ const LAST_WORD: Duration = Duration::from_secs(3);
 /// Runs until it is told to end (SIGTERM, Ctrl-C), or until a part of it fails.
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let common = &options.common;
-    let settings = config::load(common.config.as_deref(), &common.scheduler_names)?;
+    let settings = common.settings()?;
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
     let listener = http::listen(common.listen.unwrap_or(LISTEN)).await.context("--listen")?;
     let connection = connect(options.kubeconfig.clone(), options.context.clone()).await?;

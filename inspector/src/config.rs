@@ -41,6 +41,7 @@ fn at(line: Option<u64>) -> String {
 struct File {
     queues: Option<Vec<Queue>>,
     scheduler_names: Option<Vec<String>>,
+    replace_default_scheduler: Option<bool>,
     topology_keys: Option<Vec<String>>,
     startup_taints: Option<Vec<String>>,
     bind_deadline: Option<Seconds>,
@@ -108,8 +109,9 @@ struct Limits {
     group_size_max: Option<u32>,
 }
 
-/// The settings: defaults, then the file, then the names from the command line where there are any.
-pub fn load(path: Option<&Path>, scheduler_names: &[String]) -> Result<Settings, ConfigError> {
+/// The settings: defaults, then the file, then the names from the command line where there are any. `replace` allows
+/// the name of kube-scheduler there.
+pub fn load(path: Option<&Path>, scheduler_names: &[String], replace: bool) -> Result<Settings, ConfigError> {
     let mut settings = match path {
         None => Settings::default(),
         Some(path) => {
@@ -118,18 +120,34 @@ pub fn load(path: Option<&Path>, scheduler_names: &[String]) -> Result<Settings,
                 return Err(ConfigError::TooLarge { path: path.to_owned() });
             }
             let text = std::fs::read_to_string(path).map_err(io)?;
-            parse(&path.display().to_string(), &text)?
+            parse_with(&path.display().to_string(), &text, replace)?
         }
     };
     if !scheduler_names.is_empty() {
         settings.scheduler_names = names("--scheduler-name", scheduler_names)
             .map_err(|message| value("command line", "--scheduler-name", message))?;
+        if !replace && has_default(&settings.scheduler_names) {
+            let message = format!("{SHARED}: add --replace-default-scheduler if it does not");
+            return Err(value("command line", "--scheduler-name", message));
+        }
     }
     Ok(settings)
 }
 
+/// What speaks against taking the Pods that name no scheduler.
+const SHARED: &str =
+    "Pods of default-scheduler belong to kube-scheduler, and where that runs too, both bind them";
+
+fn has_default(names: &[Arc<str>]) -> bool {
+    names.iter().any(|name| &**name == "default-scheduler")
+}
+
 /// Reads the text of a configuration; `file` is what errors call it.
 pub fn parse(file: &str, text: &str) -> Result<Settings, ConfigError> {
+    parse_with(file, text, false)
+}
+
+fn parse_with(file: &str, text: &str, replace: bool) -> Result<Settings, ConfigError> {
     let options = serde_saphyr::options! { with_snippet: false };
     let mut field = String::new();
     let read: Result<File, _> =
@@ -146,7 +164,7 @@ pub fn parse(file: &str, text: &str) -> Result<Settings, ConfigError> {
         let message = if field == "." || field.is_empty() { what } else { format!("{field}: {what}") };
         ConfigError::Syntax { file: file.to_owned(), line, message }
     })?;
-    settings(file, read)
+    settings(file, read, replace)
 }
 
 /// What the reader of YAML says in the words of a user, and without the place, which is named already.
@@ -165,7 +183,7 @@ fn value(file: &str, field: impl Into<String>, message: impl Into<String>) -> Co
     ConfigError::Value { file: file.to_owned(), field: field.into(), message: message.into() }
 }
 
-fn settings(file: &str, read: File) -> Result<Settings, ConfigError> {
+fn settings(file: &str, read: File, replace: bool) -> Result<Settings, ConfigError> {
     let mut settings = Settings::default();
     if let Some(queues) = read.queues {
         if queues.is_empty() || queues.len() > QUEUES_MAX {
@@ -186,6 +204,11 @@ fn settings(file: &str, read: File) -> Result<Settings, ConfigError> {
     if let Some(list) = read.scheduler_names {
         settings.scheduler_names =
             names("schedulerNames", &list).map_err(|message| value(file, "schedulerNames", message))?;
+        let replace = replace || read.replace_default_scheduler == Some(true);
+        if !replace && has_default(&settings.scheduler_names) {
+            let message = format!("{SHARED}: set replaceDefaultScheduler: true if it does not");
+            return Err(value(file, "schedulerNames", message));
+        }
     }
     if let Some(list) = read.topology_keys {
         settings.topology_keys =

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fluxion_core::event::{Effect, Event};
-use fluxion_core::state::{PassReport, State};
+use fluxion_core::state::{JobState, PassReport, State};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -170,6 +170,9 @@ impl Loop {
         let effects = self.state.step(now, batch);
         let took = began.elapsed();
         self.metrics.step(took);
+        for effect in &effects {
+            self.count_start(effect);
+        }
         self.passing += took;
         if !self.state.unfinished() {
             let passing = std::mem::take(&mut self.passing);
@@ -178,6 +181,18 @@ impl Loop {
             }
         }
         effects.is_empty() || self.effects.send(effects).await.is_ok()
+    }
+
+    /// How long a job waited that this engine starts.
+    fn count_start(&self, effect: &Effect) {
+        let Effect::Journal(entry) = effect else { return };
+        if entry.state != JobState::Binding.as_str() {
+            return;
+        }
+        let (namespace, name) = entry.job.split_once('/').unwrap_or_default();
+        if let Some(job) = self.state.job_named(namespace, name) {
+            self.metrics.job_waited(&job.queue, entry.time.saturating_sub(job.created));
+        }
     }
 
     /// Until something comes, time is due, or a snapshot that was held back may be published.

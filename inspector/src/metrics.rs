@@ -5,11 +5,12 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::{self, EncodeLabelSet};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 /// One label: how something came out.
@@ -24,11 +25,27 @@ pub struct Kind {
     pub kind: &'static str,
 }
 
+/// One label: the queue of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Queue {
+    queue: String,
+}
+
+/// The two forms in which Prometheus reads metrics; both say what each metric is (HELP, TYPE).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFormat {
+    /// `OpenMetrics` 1.0.
+    OpenMetrics,
+    /// Prometheus' own, version 0.0.4.
+    Prometheus,
+}
+
 /// What is counted. All of it is cheap to touch from any task.
 pub struct Metrics {
     registry: Mutex<Registry>,
     step_seconds: Histogram,
     inbox_wait_seconds: Histogram,
+    wait_seconds: Family<Queue, Histogram>,
     /// `done`, `gone`, `elsewhere`, `transient`, `refused`.
     pub binds: Family<Outcome, Counter>,
     /// From the decision until the API server has answered.
@@ -66,6 +83,8 @@ impl Metrics {
         let metrics = Self {
             step_seconds: step_seconds.clone(),
             inbox_wait_seconds: inbox_wait_seconds.clone(),
+            // 1 s to about 6 days.
+            wait_seconds: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 20))),
             binds: Family::default(),
             bind_seconds: bind_seconds.clone(),
             writes: Family::default(),
@@ -77,6 +96,13 @@ impl Metrics {
             leader: Gauge::default(),
             registry: Mutex::new(Registry::default()),
         };
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The version of this inspector", build);
+        registry.register(
+            "job_wait_seconds",
+            "From a job's creation to its start, by queue",
+            metrics.wait_seconds.clone(),
+        );
         registry.register("step_seconds", "Length of one step of the engine", step_seconds);
         registry.register(
             "inbox_wait_seconds",
@@ -113,12 +139,21 @@ impl Metrics {
         add(&mut self.lock());
     }
 
-    /// The `OpenMetrics` text.
-    pub fn encode(&self) -> String {
+    /// All of it as text.
+    pub fn encode(&self, format: TextFormat) -> String {
         let mut text = String::new();
         // Writing to a String does not fail.
-        let _ = prometheus_client::encoding::text::encode(&mut text, &self.lock());
+        let _ = match format {
+            TextFormat::OpenMetrics => encoding::text::encode(&mut text, &self.lock()),
+            TextFormat::Prometheus => encoding::prometheus_text::encode(&mut text, &self.lock()),
+        };
         text
+    }
+
+    /// A job of this queue was started after so many seconds.
+    pub fn job_waited(&self, queue: &str, seconds: i64) {
+        let queue = Queue { queue: queue.to_owned() };
+        self.wait_seconds.get_or_create(&queue).observe(seconds.max(0) as f64);
     }
 
     /// One step of the engine.
@@ -140,7 +175,44 @@ mod tests {
     fn what_is_counted_is_shown() {
         let metrics = Metrics::new();
         metrics.binds.get_or_create(&Outcome { outcome: "done" }).inc_by(3);
-        let text = metrics.encode();
-        assert!(text.contains("fluxion_binds_total{outcome=\"done\"} 3"), "{text}");
+        for format in [TextFormat::OpenMetrics, TextFormat::Prometheus] {
+            let text = metrics.encode(format);
+            assert!(text.contains("fluxion_binds_total{outcome=\"done\"} 3"), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_form_says_what_every_metric_is() {
+        let metrics = Metrics::new();
+        metrics.binds.get_or_create(&Outcome { outcome: "done" }).inc();
+        metrics.writes.get_or_create(&Kind { kind: "event" }).inc();
+        metrics.write_failures.get_or_create(&Kind { kind: "event" }).inc();
+        metrics.watch_failures.get_or_create(&Kind { kind: "Pod" }).inc();
+        metrics.invalid_objects.get_or_create(&Kind { kind: "Pod" }).inc();
+        metrics.job_waited("default", 90);
+        for format in [TextFormat::OpenMetrics, TextFormat::Prometheus] {
+            let text = metrics.encode(format);
+            let said = |word: &str| -> Vec<&str> {
+                text.lines().filter_map(|line| line.strip_prefix(word)?.split(' ').next()).collect()
+            };
+            let (helped, typed) = (said("# HELP "), said("# TYPE "));
+            assert_eq!(helped, typed);
+            let samples = text.lines().filter(|line| !line.starts_with('#'));
+            for name in samples.map(|line| line.split(['{', ' ']).next().unwrap_or_default()) {
+                let ends = ["", "_total", "_info", "_bucket", "_sum", "_count"];
+                assert!(
+                    ends.iter().any(|end| name.strip_suffix(end).is_some_and(|name| typed.contains(&name))),
+                    "{name} is not described in {text}"
+                );
+            }
+            assert!(
+                text.contains(&format!("fluxion_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION")))
+            );
+            assert!(text.contains("fluxion_job_wait_seconds_count{queue=\"default\"} 1"), "{text}");
+            assert_eq!(text.ends_with("# EOF\n"), format == TextFormat::OpenMetrics);
+        }
+        // What Prometheus' own form calls a counter is the name of its sample.
+        let text = metrics.encode(TextFormat::Prometheus);
+        assert!(text.contains("# TYPE fluxion_binds_total counter"), "{text}");
     }
 }

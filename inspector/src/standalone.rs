@@ -15,7 +15,6 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::StandaloneOptions;
-use crate::config;
 use crate::engine::{Clock, Engine, EngineHandle, Role, system_clock};
 use crate::http::{self, App, HttpSettings};
 use crate::journal::{Journal, JournalError};
@@ -93,7 +92,7 @@ impl Running {
 /// keeps lies in the state folder, or in a folder in there.
 pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow::Result<Running> {
     let common = &options.common;
-    let settings = config::load(common.config.as_deref(), &common.scheduler_names)?;
+    let settings = common.settings()?;
     let manifests = read(options)?;
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
     let kept_in = state_dir.folder(inside)?;

@@ -62,6 +62,12 @@ impl Phase {
 pub enum Unsupported {
     /// A claim that waits for its first consumer, or whose volume is not known yet.
     UnboundVolume(Text),
+    /// A claim that does not exist.
+    MissingClaim(Text),
+    /// A bound claim, and its volume that does not exist.
+    MissingVolume(Text, Text),
+    /// A claim whose volume can be reached from too many kinds of nodes to be met with what the Pod says itself.
+    WideVolume(Text),
     ResourceClaim(Text),
     PodAffinity,
     PodAntiAffinity,

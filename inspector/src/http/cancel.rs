@@ -84,7 +84,7 @@ pub(super) async fn post(
 struct Wish {
     /// To go on though Pods of other jobs go as well.
     also_delete: bool,
-    /// Cancels only the job of this uid (`preconditions.uid`, as in Kubernetes' DeleteOptions).
+    /// Cancels only the job of this uid (`preconditions.uid`, as in Kubernetes' `DeleteOptions`).
     uid: Option<String>,
 }
 

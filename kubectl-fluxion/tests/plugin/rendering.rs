@@ -92,6 +92,28 @@ fn explanations() {
 }
 
 #[test]
+fn what_ends_a_job_is_told_from_what_is_planned() {
+    for (planned, limit, head, end) in [
+        (Some(3600), None, "planned duration 60m (not enforced)", "planned to end at 12:45:00"),
+        (Some(3600), Some(3600), "time limit 60m (activeDeadlineSeconds)", "ends by 12:45:00"),
+        (
+            Some(1800),
+            Some(3600),
+            "planned duration 30m, time limit 60m (activeDeadlineSeconds)",
+            "ends by 12:45:00",
+        ),
+        (None, None, "no planned duration", "planned to end at 12:45:00"),
+    ] {
+        let mut job = sample::running();
+        (job.spec.duration_seconds, job.spec.limit_seconds) = (planned, limit);
+        let answer = FluxionExplanation { job, ..FluxionExplanation::default() };
+        let page = plain(&render::explain(&answer, &options()));
+        assert!(page.contains(head) && page.contains(end), "{page}");
+        assert_eq!(page.contains("limit"), limit.is_some(), "{page}");
+    }
+}
+
+#[test]
 fn reservations_and_graph() {
     let jobs = sample::jobs();
     insta::assert_snapshot!("reservations", plain(&render::reservations(&jobs, &options())));

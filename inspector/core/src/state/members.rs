@@ -396,7 +396,7 @@ impl State {
         match annotation(marks::DURATION).map(|text| (text, duration::parse(text))) {
             // A plan beyond what ends the Pods would be a wrong one. What is left of a Job's limit is known at its start.
             Some((_, Ok(seconds))) => {
-                roster.duration = Some(of_pods.map_or(seconds, |limit| limit.min(seconds)))
+                roster.duration = Some(of_pods.map_or(seconds, |limit| limit.min(seconds)));
             }
             Some((text, Err(error))) => {
                 let text = format!("{} is '{}': {error}", marks::DURATION, marks::shorten(text));
@@ -474,6 +474,15 @@ fn pod_problem(pod: &PodSpec) -> Option<(ReasonClass, String)> {
                 marks::shorten(claim)
             )
         }
+        Unsupported::MissingClaim(claim) => format!("its claim {} does not exist", marks::shorten(claim)),
+        Unsupported::MissingVolume(claim, volume) => {
+            let (claim, volume) = (marks::shorten(claim), marks::shorten(volume));
+            format!("its claim {claim} is bound to volume {volume}, which does not exist")
+        }
+        Unsupported::WideVolume(claim) => format!(
+            "the volume of its claim {} has too many node affinity terms next to the Pod's own: use fewer",
+            marks::shorten(claim)
+        ),
         Unsupported::ResourceClaim(claim) => {
             format!("resource claims ({}) are allocated by kube-scheduler only", marks::shorten(claim))
         }

@@ -108,3 +108,31 @@ async fn metrics_count_requests_and_show_the_snapshot() {
     );
     assert!(text.contains("fluxion_nodes 2"), "{text}");
 }
+
+#[tokio::test]
+async fn metrics_tell_what_waits_why_and_what_is_held() {
+    let server = Server::started(true).await;
+    let mut huge = pod("team", "huge");
+    huge.needs = Ok(Arc::new(resources(&[("cpu", 9_000_000), ("pods", 1)])));
+    server.tell([Event::Pod(Box::new(pod("team", "a"))), Event::Pod(Box::new(huge))]).await;
+    for (accept, content_type) in [
+        ("*/*", "text/plain; version=0.0.4; charset=utf-8"),
+        ("application/openmetrics-text", "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+    ] {
+        let mut request = request(Method::GET, "/metrics");
+        request.headers_mut().insert("accept", accept.parse().unwrap());
+        let response = server.send(request).await;
+        assert_eq!(response.headers()["content-type"], content_type);
+        let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        for line in [
+            r#"fluxion_waiting_jobs{queue="default",reason="Unsatisfiable"} 1"#,
+            r#"fluxion_resource_allocated{resource="cpu"} 1.0"#,
+            r#"fluxion_job_wait_seconds_count{queue="default"} 1"#,
+            "# HELP fluxion_resource_reserved What is kept",
+            "fluxion_build_info{",
+        ] {
+            assert!(text.contains(line), "no {line} in {text}");
+        }
+    }
+}

@@ -24,8 +24,8 @@ type Claim = (Text, Text);
 
 #[derive(Default)]
 struct Content {
-    /// Bound claims and their volumes.
-    bound: BTreeMap<Claim, Text>,
+    /// Claims, and the volumes of those that are bound.
+    claims: BTreeMap<Claim, Option<Text>>,
     /// From which nodes a volume can be reached; `None`: from all.
     volumes: BTreeMap<Text, Option<Vec<Term>>>,
     /// Pods that mount claims and are not on a node yet, by uid; said again when a claim or its volume changes.
@@ -74,26 +74,29 @@ impl Content {
     fn judged(&self, spec: &PodSpec, claims: &[Text]) -> PodSpec {
         let mut spec = spec.clone();
         for claim in claims {
-            let volume = self.bound.get(&(spec.namespace.clone(), claim.clone()));
-            let narrowed = match volume.and_then(|volume| self.volumes.get(volume)) {
-                None => false,
-                Some(None) => true,
-                Some(Some(reachable)) => narrow(&mut spec, reachable),
+            let problem = match self.claims.get(&(spec.namespace.clone(), claim.clone())) {
+                None => Some(Unsupported::MissingClaim(claim.clone())),
+                Some(None) => Some(Unsupported::UnboundVolume(claim.clone())),
+                Some(Some(volume)) => match self.volumes.get(volume) {
+                    None => Some(Unsupported::MissingVolume(claim.clone(), volume.clone())),
+                    Some(None) => None,
+                    Some(Some(reachable)) => {
+                        (!narrow(&mut spec, reachable)).then(|| Unsupported::WideVolume(claim.clone()))
+                    }
+                },
             };
-            if !narrowed {
-                spec.unsupported.push(Unsupported::UnboundVolume(claim.clone()));
-            }
+            spec.unsupported.extend(problem);
         }
         spec
     }
 
-    /// A claim is bound to a volume or not; the Pods that mount it, if that is news.
-    fn claim(&mut self, claim: Claim, volume: Option<Text>) -> Vec<PodSpec> {
-        let before = match volume.clone() {
-            Some(volume) => self.bound.insert(claim.clone(), volume),
-            None => self.bound.remove(&claim),
+    /// A claim is bound to a volume, or not yet, or is gone; the Pods that mount it, if that is news.
+    fn claim(&mut self, claim: Claim, state: Option<Option<Text>>) -> Vec<PodSpec> {
+        let before = match state.clone() {
+            Some(volume) => self.claims.insert(claim.clone(), volume),
+            None => self.claims.remove(&claim),
         };
-        if before == volume { Vec::new() } else { self.affected(&claim) }
+        if before == state { Vec::new() } else { self.affected(&claim) }
     }
 
     /// A volume can be reached from these nodes, or is gone; the Pods that mount it, if that is news.
@@ -105,7 +108,10 @@ impl Content {
         if before == reachable {
             return Vec::new();
         }
-        let claims = self.users.keys().filter(|claim| self.bound.get(*claim) == Some(name));
+        let claims = self
+            .users
+            .keys()
+            .filter(|claim| self.claims.get(*claim).is_some_and(|at| at.as_ref() == Some(name)));
         claims.flat_map(|claim| self.affected(claim)).collect()
     }
 
@@ -170,9 +176,9 @@ pub(super) async fn follow_claims(
     volumes: Arc<Volumes>,
 ) {
     let engine = follow.engine.clone();
-    let tell = |object: &Known, volume: Option<Text>| {
+    let tell = |object: &Known, state: Option<Option<Text>>| {
         let mut content = volumes.lock();
-        for spec in content.claim((object.namespace.clone(), object.name.clone()), volume) {
+        for spec in content.claim((object.namespace.clone(), object.name.clone()), state) {
             engine.send(Event::Pod(Box::new(spec)));
         }
         Vec::new()
@@ -180,7 +186,7 @@ pub(super) async fn follow_claims(
     let translate = |object: &PersistentVolumeClaim| {
         let bound = object.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Bound");
         let volume = object.spec.as_ref().and_then(|spec| spec.volume_name.as_deref());
-        Ok(tell(&identity(object), volume.filter(|_| bound).map(Text::from)))
+        Ok(tell(&identity(object), Some(volume.filter(|_| bound).map(Text::from))))
     };
     follow.run(claims, translate, |object| tell(object, None)).await;
 }
@@ -235,18 +241,34 @@ mod tests {
     fn a_pod_is_said_again_when_its_claim_is_bound_and_the_volume_known() {
         let mut content = Content::default();
         let (spec, claims) = read(None, &Value::Null);
+        let missing = vec![Unsupported::MissingClaim("data".into())];
         let unbound = vec![Unsupported::UnboundVolume("data".into())];
-        assert_eq!(content.pod(spec, claims).unsupported, unbound);
-        assert_eq!(content.claim(claim(), Some("pv".into()))[0].unsupported, unbound);
+        assert_eq!(content.pod(spec, claims).unsupported, missing);
+        assert_eq!(content.claim(claim(), Some(None))[0].unsupported, unbound);
+        let bound = || Some(Some(Text::from("pv")));
+        let no_volume = vec![Unsupported::MissingVolume("data".into(), "pv".into())];
+        assert_eq!(content.claim(claim(), bound())[0].unsupported, no_volume);
         assert_eq!(content.volume(&"pv".into(), Some(None))[0].unsupported, []);
-        assert!(content.claim(claim(), Some("pv".into())).is_empty(), "no news");
-        assert_eq!(content.claim(claim(), None)[0].unsupported, unbound);
+        assert!(content.claim(claim(), bound()).is_empty(), "no news");
+        assert_eq!(content.claim(claim(), Some(None))[0].unsupported, unbound);
+        assert_eq!(content.claim(claim(), None)[0].unsupported, missing);
+    }
+
+    #[test]
+    fn a_volume_of_too_many_terms_is_told_from_one_that_is_not_bound() {
+        let mut content = Content::default();
+        content.claim(claim(), Some(Some("pv".into())));
+        content.volume(&"pv".into(), Some(Some(vec![term("rack"); TERMS_MAX + 1])));
+        let own = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "ssd", "operator": "Exists"}]}]}}});
+        let (spec, claims) = read(None, &own);
+        assert_eq!(content.pod(spec, claims).unsupported, [Unsupported::WideVolume("data".into())]);
     }
 
     #[test]
     fn a_volume_narrows_the_nodes() {
         let mut content = Content::default();
-        content.claim(claim(), Some("pv".into()));
+        content.claim(claim(), Some(Some("pv".into())));
         content.volume(&"pv".into(), Some(Some(vec![term("rack-1"), term("rack-2")])));
         let (spec, claims) = read(None, &Value::Null);
         assert_eq!(content.pod(spec, claims).constraint.affinity, Some(vec![term("rack-1"), term("rack-2")]));
@@ -264,7 +286,7 @@ mod tests {
         for (spec, claims) in [read(None, &Value::Null), read(Some("n1"), &Value::Null)] {
             content.pod(spec, claims);
         }
-        assert!(content.claim(claim(), Some("pv".into())).is_empty());
+        assert!(content.claim(claim(), Some(Some("pv".into()))).is_empty());
         assert!(content.waiting.is_empty() && content.users.is_empty());
     }
 }

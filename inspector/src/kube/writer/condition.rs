@@ -32,7 +32,7 @@ pub(super) async fn disrupted(
     reason: &str,
     message: &str,
 ) -> Result<(), WriteError> {
-    let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message,
+    let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": reason, "message": clean(message),
         "lastTransitionTime": now()});
     write(client, pod, &condition).await
 }
