@@ -74,7 +74,7 @@ fn owners_groups_and_labels_count_and_a_running_job_is_not_told_again() {
     world.pod_with("g-0", "cpu=1000", |pod| pod.scheduling_group = Some("train".into()));
     world.group("train", Some(1), None);
     world.change_group("train", |group| {
-        drop(group.annotations.insert("fluence.group-szie".into(), "2".into()))
+        drop(group.annotations.insert("fluence.group-szie".into(), "2".into()));
     });
     assert_eq!(
         world.job("podgroup.train").warnings,

@@ -149,11 +149,14 @@ impl Page<'_> {
                 let left = until(Some(end), now);
                 let at = clock(end, now, &self.options.zone);
                 if left == "now" {
-                    putln!(self.text, "  {WARN}planned to end at {at}, and still holds them{WARN:#}");
+                    let over = ago(Some(end), now);
+                    putln!(
+                        self.text,
+                        "  {WARN}planned to end at {at}, overran by {over}, and still holds them{WARN:#}"
+                    );
                 } else {
                     let ends = if job.spec.limit_seconds.is_some() { "ends by" } else { "planned to end at" };
                     putln!(self.text, "  {ends} {at} (in {left})");
-                }
                 }
             } else {
                 putln!(self.text, "  no planned duration: nobody knows when it ends");

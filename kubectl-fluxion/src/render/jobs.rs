@@ -141,7 +141,7 @@ pub(super) fn planned_start(job: &FluxionJob) -> Option<&str> {
         .or(status.reservation.as_ref().map(|reservation| reservation.start.as_str()))
 }
 
-/// When it ends or ended; `late` for one that overruns.
+/// When it ends or ended; for one that overruns, by how much.
 fn ends(job: &FluxionJob, options: &Options) -> String {
     let status = &job.status;
     if let Some(ended) = &status.ended_at {
@@ -152,7 +152,7 @@ fn ends(job: &FluxionJob, options: &Options) -> String {
     }
     match until(status.planned_end.as_deref(), options.now).as_str() {
         "-" => "-".to_owned(),
-        "now" => "late".to_owned(),
+        "now" => format!("late {}", ago(status.planned_end.as_deref(), options.now)),
         left => format!("in {left}"),
     }
 }

@@ -76,6 +76,8 @@ fn explanations() {
     answer.job.status.degraded = true;
     answer.job.status.planned_end = Some("2026-03-01T11:59:00Z".into());
     insta::assert_snapshot!("explain_overrun", show(&answer));
+    let table = plain(&render::jobs(std::slice::from_ref(&answer.job), &options()));
+    assert!(table.contains("late 60s"), "{table}");
     let mut job = sample::running();
     job.status.state = "Failed".into();
     job.status.degraded = false;
