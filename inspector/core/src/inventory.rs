@@ -65,6 +65,10 @@ pub struct Inventory {
     startup_taints: Arc<[Arc<str>]>,
     freed: u64,
     graph: u64,
+    /// When what there is to see of a node last changed, and of all of them, counted by `revision`.
+    revisions: CowVec<u64>,
+    all_changed: u64,
+    revision: u64,
 }
 
 impl Inventory {
@@ -127,11 +131,26 @@ impl Inventory {
         };
         self.ids.insert(name.clone(), id);
         *self.books.slot(id) = Some(Arc::new(Book::new(name.clone())));
+        self.touch(id);
         id
+    }
+
+    /// Something about the node changed that can be seen.
+    fn touch(&mut self, id: NodeId) {
+        self.revision += 1;
+        *self.revisions.slot(id) = self.revision;
+    }
+
+    /// Whoever holds this is called otherwise than before.
+    pub(crate) fn touch_node_of(&mut self, holder: &Arc<str>) {
+        if let Some(id) = self.holders.get(holder).copied() {
+            self.touch(id);
+        }
     }
 
     /// The book for change.
     fn book_mut(&mut self, id: NodeId) -> Option<&mut Book> {
+        self.touch(id);
         if self.reserved.get(id).is_some_and(Option::is_some)
             && let Some(reserved) = self.reserved.slot(id)
         {

@@ -118,6 +118,9 @@ pub struct State {
     /// The job of each group that has not ended.
     active: OrdMap<GroupKey, JobId>,
     jobs: OrdMap<JobId, Arc<Job>>,
+    /// When what there is to see of a job last changed, counted by [`Self::revision`].
+    revisions: OrdMap<JobId, u64>,
+    revision: u64,
     /// Namespace and `KIND.NAME` to the jobs of that name, oldest first.
     names: OrdMap<(Text, String), OrdSet<JobId>>,
     memory: memory::Memory,
@@ -186,6 +189,8 @@ impl State {
             strays: OrdSet::new(),
             active: OrdMap::new(),
             jobs: OrdMap::new(),
+            revisions: OrdMap::new(),
+            revision: 0,
             names: OrdMap::new(),
             memory: memory::Memory::default(),
             ended: OrdSet::new(),
@@ -254,6 +259,26 @@ impl State {
 
     /// The job, which must exist: ids are only handed out for jobs that are kept.
     fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        self.touch(id);
         self.jobs.get_mut(&id).map(Arc::make_mut)
+    }
+
+    /// Something about the job changed that can be seen: in itself, in its members, or in what owns them.
+    fn touch(&mut self, id: JobId) {
+        if self.jobs.contains_key(&id) {
+            self.revision += 1;
+            self.revisions.insert(id, self.revision);
+        }
+    }
+
+    /// Jobs of one name are told apart otherwise than before: wherever they are named, that changes.
+    fn renamed(&mut self, jobs: impl IntoIterator<Item = JobId>) {
+        for id in jobs {
+            self.touch(id);
+            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            for holder in job.pods.iter().cloned().chain(job.lost.iter().map(|lost| lost.holder(id))) {
+                self.inventory.touch_node_of(&holder);
+            }
+        }
     }
 }

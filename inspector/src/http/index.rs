@@ -34,7 +34,7 @@ pub(super) struct Row<R: Resource> {
     /// Where to find it in the state.
     pub id: R::Id,
     /// Equal stamps in successive states mean that nothing about the object can have changed.
-    pub stamp: Option<u64>,
+    pub stamp: Option<Vec<u64>>,
     /// When it was last changed.
     pub version: u64,
 }
@@ -70,7 +70,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    fn first(published: Arc<Published>) -> Self {
+    pub(super) fn first(published: Arc<Published>) -> Self {
         let viewer = Viewer::everything();
         let lens = Lens::of(&published, &viewer);
         let version = published.sequence;
@@ -80,7 +80,7 @@ impl Served {
     }
 
     /// The same for a later snapshot.
-    fn next(&self, published: Arc<Published>) -> Self {
+    pub(super) fn next(&self, published: Arc<Published>) -> Self {
         let viewer = Viewer::everything();
         let (before, after) = (Lens::of(&self.published, &viewer), Lens::of(&published, &viewer));
         let mut version = self.version;

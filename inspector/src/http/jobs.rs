@@ -1,7 +1,5 @@
 //! `fluxionjobs`: lists, watches, single jobs.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
@@ -39,7 +37,7 @@ impl Resource for Jobs {
         "node",
     ];
 
-    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, JobId, Option<u64>)> {
+    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, JobId, Option<Vec<u64>>)> {
         let rows = lens.state.jobs().map(|job| {
             let name = lens.state.object_name(job);
             (
@@ -92,16 +90,12 @@ impl Resource for Jobs {
     }
 }
 
-/// Whatever changes about a job makes it another object in memory. What it shows of others (its place in the
-/// queue, the ends of those it waits for) goes into the stamp beside that.
-fn stamp(lens: &Lens<'_>, job: &Job) -> u64 {
-    let address = |job: &Job| std::ptr::from_ref(job).addr() as u64;
-    let mut hasher = DefaultHasher::new();
-    (address(job), lens.position(job.id)).hash(&mut hasher);
-    for other in job.waits_for.iter().filter_map(|id| lens.state.job(*id)) {
-        address(other).hash(&mut hasher);
-    }
-    hasher.finish()
+/// The job's revision, and of what it shows of others: its place in the queue, and the jobs that it waits for.
+fn stamp(lens: &Lens<'_>, job: &Job) -> Vec<u64> {
+    let position = lens.position(job.id).map_or(0, u64::from);
+    let others = job.waits_for.iter().filter_map(|id| lens.state.job(*id));
+    let others = others.flat_map(|other| [u64::from(other.id.0), lens.state.revision_of(other.id)]);
+    [lens.state.revision_of(job.id), position].into_iter().chain(others).collect()
 }
 
 /// All namespaces.

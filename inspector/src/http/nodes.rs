@@ -28,12 +28,12 @@ impl Resource for Nodes {
     const PLURAL: &'static str = "fluxionnodes";
     const FIELDS: &'static [&'static str] = &["metadata.name", "status.eligible"];
 
-    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, Text, Option<u64>)> {
+    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, Text, Option<Vec<u64>>)> {
         let inventory = lens.state.inventory();
         let rows = inventory.node_names().filter_map(|name| {
             let uid = inventory.node_spec(&name)?.uid.clone();
             let key = Key { namespace: Text::from(""), name: name.clone() };
-            let stamp = inventory.node_stamp(&name);
+            let stamp = inventory.node_revision(&name).map(|revision| vec![revision]);
             Some((key, uid, name, stamp))
         });
         rows.collect()

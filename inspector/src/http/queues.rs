@@ -28,7 +28,7 @@ impl Resource for Queues {
     const PLURAL: &'static str = "fluxionqueues";
     const FIELDS: &'static [&'static str] = &["metadata.name", "spec.policy"];
 
-    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, Text, Option<u64>)> {
+    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, Text, Option<Vec<u64>>)> {
         let row = |name: &Text| {
             let key = Key { namespace: Text::from(""), name: name.clone() };
             (key, Text::from(""), name.clone(), None)

@@ -22,9 +22,9 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     /// The fields that can be selected by.
     const FIELDS: &'static [&'static str];
 
-    /// Key, uid, id and stamp of every object. Two states that are both alive give an object the same stamp
-    /// only if it is the same in both; without a stamp it is rendered and compared.
-    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, Self::Id, Option<u64>)>;
+    /// Key, uid, id and stamp of every object. A stamp is made of revisions: two states of one engine give an object
+    /// the same one only if it is the same in both. Without a stamp it is rendered and compared.
+    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, Self::Id, Option<Vec<u64>>)>;
 
     /// One object as the lens' viewer may see it, without a resource version.
     fn render(lens: &Lens<'_>, id: &Self::Id) -> Option<Self::Object>;

@@ -26,6 +26,7 @@ use crate::supervise::Liveness;
 mod cancels;
 mod health;
 mod hostile;
+mod index;
 mod lists;
 mod open;
 mod watches;

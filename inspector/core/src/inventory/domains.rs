@@ -34,7 +34,11 @@ impl Inventory {
         let mut keys: Vec<_> = keys.into_iter().collect();
         keys.sort();
         keys.dedup();
-        self.levels = Arc::new(keys);
+        if *self.levels != keys {
+            self.levels = Arc::new(keys);
+            self.revision += 1;
+            self.all_changed = self.revision;
+        }
     }
 
     /// Labels that are shown as levels of each node, in order.

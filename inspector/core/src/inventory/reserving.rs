@@ -72,6 +72,7 @@ impl Inventory {
                 needs: needs.into(),
                 ports: shape.ports.to_vec(),
             };
+            self.touch(id);
             let reserved = Arc::make_mut(self.reserved.slot(id).get_or_insert_default());
             if let Some(timeline) = reserved.timeline.get_mut() {
                 Arc::make_mut(timeline).reserve(&entry);
@@ -87,6 +88,7 @@ impl Inventory {
     pub fn clear_reservation(&mut self, job: u32) {
         let Some(reservation) = self.reservations.remove(&job) else { return };
         for id in &reservation.nodes {
+            self.touch(*id);
             let slot = self.reserved.slot(*id);
             if let Some(reserved) = slot {
                 let reserved = Arc::make_mut(reserved);

@@ -102,16 +102,9 @@ impl Inventory {
         self.order.iter().map(|id| self.name(*id))
     }
 
-    /// Two inventories that are both alive give a node the same stamp only if [`Self::node`] shows the same in
-    /// both: what changes lies elsewhere in memory. Equal nodes may still have different stamps.
-    pub fn node_stamp(&self, name: &str) -> Option<u64> {
-        let id = self.id(name)?;
-        let places = [
-            Arc::as_ptr(self.book(id)?).addr(),
-            self.reserved_on(id).as_ptr().addr(),
-            Arc::as_ptr(&self.levels).addr(),
-        ];
-        Some(places.into_iter().fold(0, |stamp: u64, place| stamp.rotate_left(21) ^ place as u64))
+    /// Grows with every change of what [`Self::node`] shows, and when a holder is called otherwise.
+    pub fn node_revision(&self, name: &str) -> Option<u64> {
+        Some(self.revisions.value(self.id(name)?).max(self.all_changed))
     }
 
     fn most_reserved(&self, id: u32, book: &Book) -> ResourceList {

@@ -67,6 +67,12 @@ impl State {
         self.jobs.get(&id).map(AsRef::as_ref)
     }
 
+    /// Grows with every change of what there is to see of the job: itself, its members, its owners, its name. Where
+    /// it names others, their revisions count beside its own.
+    pub fn revision_of(&self, job: JobId) -> u64 {
+        self.revisions.get(&job).copied().unwrap_or(0)
+    }
+
     /// The job of this name (`job.lammps`), the newest where there are several; or, with `.UID5` behind it, an
     /// older one.
     pub fn job_named(&self, namespace: &str, name: &str) -> Option<&Job> {

@@ -108,6 +108,8 @@ impl State {
 
     pub(super) fn evaluate_dirty(&mut self) {
         while let Some(id) = self.dirty.pop_first() {
+            // Its members or what owns them may be all that changed.
+            self.touch(id);
             if self.jobs.get(&id).is_some_and(|job| !job.state.ended()) {
                 self.evaluate(id);
             }

@@ -38,7 +38,10 @@ impl State {
         let id = self.next_id();
         let key = job_key(pod, membership);
         self.active.insert(membership.key.clone(), id);
-        self.names.entry((key.namespace.clone(), key.object_name())).or_default().insert(id);
+        let of_name = self.names.entry((key.namespace.clone(), key.object_name())).or_default();
+        let others: Vec<JobId> = of_name.iter().copied().collect();
+        of_name.insert(id);
+        self.renamed(others);
         let job = Job {
             object: membership.object.clone(),
             created: pod.created,
@@ -148,13 +151,16 @@ impl State {
     }
 
     fn remove_job(&mut self, job: &Job) {
+        self.revisions.remove(&job.id);
         self.jobs.remove(&job.id);
         let name = (job.key.namespace.clone(), job.key.object_name());
         if let Some(of_name) = self.names.get_mut(&name) {
             of_name.remove(&job.id);
-            if of_name.is_empty() {
+            let others: Vec<JobId> = of_name.iter().copied().collect();
+            if others.is_empty() {
                 self.names.remove(&name);
             }
+            self.renamed(others);
         }
     }
 

@@ -33,7 +33,7 @@ pub struct LostMember {
 
 impl LostMember {
     /// The holder's key in the inventory.
-    fn holder(&self, job: JobId) -> Text {
+    pub(super) fn holder(&self, job: JobId) -> Text {
         format!("kept/{}/{}", job.0, self.number).into()
     }
 }

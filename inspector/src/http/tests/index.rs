@@ -1,0 +1,188 @@
+//! The index against the obvious: what differs between two snapshots has a new version, whatever was in between.
+
+use fluxion_core::event::BindOutcome;
+use fluxion_core::model::{ControllerRef, OwnerDetail, OwnerSpec};
+
+use super::super::index::{Served, Table};
+use super::super::resource::Resource;
+use super::*;
+use crate::engine::Published;
+use crate::view::{Lens, Viewer};
+
+fn publish(state: &State, sequence: u64) -> Arc<Published> {
+    Arc::new(Published {
+        state: state.clone(),
+        sequence,
+        observed_at: START,
+        role: Role::Standalone,
+        pass_seconds: 0.0,
+    })
+}
+
+/// Compares the versions with what is shown; how many objects changed.
+fn compare<R: Resource>(before: &Served, after: &Served, what: &str) -> usize {
+    let everything = Viewer::everything();
+    let (old, new) = (Lens::of(&before.published, &everything), Lens::of(&after.published, &everything));
+    let (was, is): (&Table<R>, &Table<R>) = (R::table(before), R::table(after));
+    let mut changed = 0;
+    for (key, row) in &is.rows {
+        let Some(known) = was.rows.get(key) else { continue };
+        let same = R::render(&old, &known.id) == R::render(&new, &row.id);
+        assert_eq!(row.version == known.version, same, "{what}: {key:?}");
+        changed += usize::from(!same);
+    }
+    changed
+}
+
+struct World {
+    state: State,
+    served: Served,
+    now: i64,
+    sequence: u64,
+    changed: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut state = State::new(Settings { keep_ended: 60, ..Settings::default() });
+        state.step(START, vec![node("n1", 4), node("n2", 4), Event::Synced]);
+        let served = Served::first(publish(&state, 1));
+        Self { state, served, now: START, sequence: 1, changed: 0 }
+    }
+
+    /// One step; what it wants bound is bound.
+    fn step(&mut self, events: Vec<Event>) {
+        let mut effects = self.state.step(self.now, events);
+        while !effects.is_empty() {
+            let mut answers = Vec::new();
+            for effect in effects {
+                let Effect::Bind { pod, node, record } = effect else { continue };
+                let Some(mut bound) = self.state.pod(&pod.uid).cloned() else { continue };
+                (bound.node, bound.record, bound.scheduled_at) = (Some(node), Some(record), Some(self.now));
+                answers.push(Event::Bound { pod: pod.uid, outcome: BindOutcome::Done });
+                answers.push(Event::Pod(Box::new(bound)));
+            }
+            effects = if answers.is_empty() { Vec::new() } else { self.state.step(self.now, answers) };
+        }
+    }
+
+    fn look(&mut self, what: &str) {
+        self.sequence += 1;
+        let next = self.served.next(publish(&self.state, self.sequence));
+        self.changed += compare::<super::super::jobs::Jobs>(&self.served, &next, what);
+        self.changed += compare::<super::super::nodes::Nodes>(&self.served, &next, what);
+        self.served = next;
+    }
+}
+
+fn controller(uid: &str) -> ControllerRef {
+    ControllerRef {
+        api_version: "example.com/v1".into(),
+        kind: "Set".into(),
+        name: uid.into(),
+        uid: uid.into(),
+    }
+}
+
+fn owner(uid: &str, above: Option<&str>) -> OwnerSpec {
+    OwnerSpec {
+        uid: uid.into(),
+        namespace: "team".into(),
+        api_version: "example.com/v1".into(),
+        kind: "Set".into(),
+        name: uid.into(),
+        created: START,
+        deleting: false,
+        labels: Marks::new(),
+        annotations: Marks::new(),
+        controller: above.map(controller),
+        detail: OwnerDetail::Replicas { replicas: 1 },
+    }
+}
+
+#[test]
+fn a_change_between_two_snapshots_is_never_missed() {
+    let mut seed = 7_u64;
+    let mut draw = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let mut world = World::new();
+    // How many Pods of a name there were; a uid never comes back.
+    let mut born = [0_u64; 6];
+    for round in 0..250 {
+        // Several steps between two looks: what changes there and back again is no change.
+        for _ in 0..=draw(3) {
+            let place = usize::try_from(draw(6)).unwrap();
+            let name = format!("p{place}");
+            let mut made = pod("team", &name);
+            // Of two of a name the older one is on its way out.
+            made.uid = format!("{name}-{}", born[place].saturating_sub(draw(2))).into();
+            let known = world.state.pod(&made.uid).cloned();
+            let event = match draw(12) {
+                0..=3 => {
+                    born[place] += 1;
+                    made.uid = format!("{name}-{}", born[place]).into();
+                    made.active_deadline = (draw(2) == 0).then_some(60);
+                    made.needs = Ok(Arc::new(resources(&[("cpu", 1000 * (1 + draw(4))), ("pods", 1)])));
+                    made.controller = (draw(3) == 0).then(|| controller("low"));
+                    Event::Pod(Box::new(made))
+                }
+                4 => Event::PodGone(made.uid),
+                5 | 6 => match known {
+                    Some(pod) if pod.node.is_some() => {
+                        let phase = [Phase::Running, Phase::Succeeded, Phase::Failed]
+                            [usize::try_from(draw(3)).unwrap()];
+                        Event::Pod(Box::new(PodSpec { phase, ..pod }))
+                    }
+                    Some(pod) => Event::Pod(Box::new(PodSpec { deleting: draw(2) == 0, ..pod })),
+                    None => Event::Tick,
+                },
+                7 => node("n1", 1 + draw(8)),
+                8 => node("n3", 2),
+                9 => Event::NodeGone("n3".into()),
+                10 => Event::Owner(Box::new(owner("low", (draw(2) == 0).then_some("high")))),
+                _ => match draw(3) {
+                    0 => Event::Owner(Box::new(owner("high", None))),
+                    1 => Event::OwnerGone("high".into()),
+                    _ => {
+                        world.now += i64::try_from(draw(50)).unwrap();
+                        Event::Tick
+                    }
+                },
+            };
+            world.step(vec![event]);
+        }
+        world.look(&format!("round {round}"));
+    }
+    assert!(world.changed > 200, "{} changes are not much of a test", world.changed);
+}
+
+#[test]
+fn who_is_called_otherwise_changes_where_it_is_named() {
+    let mut world = World::new();
+    let first = PodSpec { uid: "first".into(), active_deadline: Some(600), ..pod("team", "p") };
+    world.step(vec![Event::Pod(Box::new(first.clone()))]);
+    let placed = world.state.pod("first").cloned().unwrap();
+    assert!(placed.node.is_some());
+    world.look("the first");
+    world.step(vec![Event::Pod(Box::new(PodSpec { deleting: true, ..placed }))]);
+    world.look("it is deleted");
+    // Its successor comes while it still holds its node, and fits nowhere: all that changes of the node is the name.
+    let named = |world: &World| {
+        let everything = Viewer::everything();
+        let lens = Lens::of(&world.served.published, &everything);
+        super::super::nodes::Nodes::render(&lens, &"n1".into()).unwrap().status.jobs
+    };
+    assert_eq!(named(&world), ["team/pod/p"]);
+    let needs = Ok(Arc::new(resources(&[("cpu", 8000), ("pods", 1)])));
+    world.step(vec![Event::Pod(Box::new(PodSpec { uid: "second".into(), needs, ..first }))]);
+    world.look("the second");
+    assert_eq!(named(&world), ["team/pod/p.first"]);
+    world.step(vec![Event::PodGone("first".into())]);
+    world.look("the first is gone");
+    // Nobody remembers it any more.
+    world.now += 61;
+    world.step(vec![Event::Tick]);
+    world.look("forgotten");
+}
