@@ -345,6 +345,35 @@ fn a_gang_that_lost_everybody_keeps_nothing_and_starts_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_gang_that_lost_all_its_nodes_starts_whole_or_not_at_all() {
+    let mut world = cluster(2);
+    world.group("train", Some(2), None);
+    for name in ["t-0", "t-1"] {
+        world.pod_with(name, "cpu=1000", in_pod_group);
+    }
+    world.node("n3", "cpu=1000");
+    for node in ["n1", "n2"] {
+        world.nodes.remove(node);
+        world.step(vec![Event::NodeGone(node.into())]);
+    }
+    for name in ["t-0b", "t-1b"] {
+        world.pod_with(name, "cpu=1000", in_pod_group);
+    }
+    assert_eq!((world.node_of("t-0b"), world.node_of("t-1b")), (None, None));
+    assert!(world.told("podgroup.train").contains("its nodes are gone"), "{}", world.told("podgroup.train"));
+    for name in ["t-0", "t-1"] {
+        world.delete_pod(name);
+    }
+    assert_eq!(
+        (world.node_of("t-0b"), world.node_of("t-1b")),
+        (None, None),
+        "one node is not enough for two"
+    );
+    world.node("n4", "cpu=1000");
+    assert_eq!(world.line("podgroup.train"), "Running 2/2");
+}
+
+#[test]
 fn a_suspended_job_holds_nothing_and_starts_anew() {
     let mut world = cluster(2);
     let controller = world.job_object("run", 2, 2, true);

@@ -22,12 +22,15 @@ use crate::cluster::Cluster;
 use crate::inspector::{Inspector, Settings};
 use crate::nodes;
 use crate::plugin::{Plugin, Ran};
+use crate::wait;
 
 /// How long checks may take to become true.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// So long they must stay true.
 const STABLE: Duration = Duration::from_millis(700);
 const PAUSE: Duration = Duration::from_millis(250);
+/// Within that time a Job's controller has made its Pods.
+const MADE_WITHIN: Duration = Duration::from_secs(3);
 /// What ends a Pod by itself.
 const RUN_TIME: &str = "fluxion.flux-framework.org/run-time";
 
@@ -158,6 +161,9 @@ impl Player<'_> {
             if let Some(nodes) = daemons.of(object) {
                 daemons::bind(self.applier, object, nodes).await?;
             }
+            if object["kind"] == "Job" {
+                self.members_of(object).await?;
+            }
             if object["kind"] == "Namespace" {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
                 self.cluster.namespace_usable(self.applier.client(), name).await?;
@@ -166,6 +172,27 @@ impl Player<'_> {
         if new_nodes {
             nodes::untainted(self.applier.client()).await?;
         }
+        Ok(())
+    }
+
+    /// Waits for the Pods of a Job that makes some at once: so that what comes first in the file arrives first.
+    async fn members_of(&self, job: &Value) -> Result<()> {
+        let spec = &job["spec"];
+        if spec["suspend"] == true {
+            return Ok(());
+        }
+        let count = |field: &str| spec[field].as_u64().unwrap_or(1);
+        let wanted = usize::try_from(count("parallelism").min(count("completions")))?;
+        let name = job["metadata"]["name"].as_str().unwrap_or_default();
+        let namespace = job["metadata"]["namespace"].as_str().unwrap_or("default");
+        let pods: Api<Pod> = Api::namespaced(self.applier.client().clone(), namespace);
+        let mine = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={name}"));
+        let made = wait::until(&format!("job/{name} has its Pods"), MADE_WITHIN, || async {
+            let count = pods.list_metadata(&mine).await?.items.len();
+            if count >= wanted { Ok(()) } else { bail!("it has {count} of {wanted}") }
+        });
+        // A Job may be written so that it gets none: the checks tell.
+        let _ = made.await;
         Ok(())
     }
 

@@ -325,6 +325,14 @@ impl State {
                 Some(Reason { class: ReasonClass::Busy, text, details: Vec::new() })
             });
         }
+        if roster.assigned == 0 && roster.in_flight == 0 {
+            let text = "its nodes are gone: it starts again as a whole once its Pods on them are deleted";
+            return Some(Reason {
+                class: ReasonClass::Gathering,
+                text: text.to_owned(),
+                details: Vec::new(),
+            });
+        }
         let there = roster.assigned + u32::try_from(roster.waiting.len()).unwrap_or(u32::MAX);
         let text =
             format!("{there} of {wanted} members are there: the rest joins when the minimum can be reached");
@@ -415,9 +423,10 @@ fn why_degraded(job: &Job, roster: &Roster) -> Option<Reason> {
     Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() })
 }
 
-/// A started gang lets members in one by one as soon as those assigned and waiting reach its minimum.
+/// A started gang lets members in one by one as soon as those assigned and waiting reach its minimum; one whose members
+/// are all on nodes that are gone starts again as a whole.
 pub(super) fn may_join(roster: &Roster) -> bool {
     let waiting = u32::try_from(roster.waiting.len()).unwrap_or(u32::MAX);
-    let there = roster.assigned.saturating_add(roster.in_flight).saturating_add(waiting);
-    roster.members.wanted.is_some() && there >= roster.owed
+    let assigned = roster.assigned.saturating_add(roster.in_flight);
+    roster.members.wanted.is_some() && assigned > 0 && assigned.saturating_add(waiting) >= roster.owed
 }

@@ -3,6 +3,9 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, clippy::single_match_else, reason = "a test may panic")]
 
+pub mod controllers;
+pub mod owed;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,6 +17,8 @@ use fluxion_core::model::{
 };
 use fluxion_core::resources::ResourceList;
 use fluxion_core::state::{Job, JobState, Settings, State};
+
+use owed::Moment;
 
 pub struct World {
     pub state: State,
@@ -28,6 +33,9 @@ pub struct World {
     pub bind: fn(&ObjectRef, &Text) -> Option<BindOutcome>,
     /// Whether bindings are carried out at all.
     pub binding: bool,
+    /// Each step as the cluster was after it; `None` notes nothing.
+    pub moments: Option<Vec<Moment>>,
+    pub restarted: bool,
 }
 
 impl Default for World {
@@ -48,6 +56,8 @@ impl World {
             effects: Vec::new(),
             bind: |_, _| None,
             binding: true,
+            moments: None,
+            restarted: false,
         };
         world.step(vec![Event::Synced]);
         world
@@ -55,6 +65,7 @@ impl World {
 
     /// One event, and everything that follows from it at this moment.
     pub fn step(&mut self, mut events: Vec<Event>) {
+        let mut binds = Vec::new();
         for _ in 0..1000 {
             let effects = self.state.step(self.now, std::mem::take(&mut events));
             self.check();
@@ -72,6 +83,7 @@ impl World {
                             known.scheduled_at = Some(self.now);
                             known.record = Some(record.clone());
                             known.phase = Phase::Running;
+                            binds.push((pod.uid.clone(), node.clone()));
                             events.push(Event::Bound { pod: pod.uid.clone(), outcome: BindOutcome::Done });
                             events.push(Event::Pod(Box::new(known.clone())));
                         }
@@ -80,10 +92,31 @@ impl World {
                 self.effects.push(effect);
             }
             if events.is_empty() && !self.state.unfinished() {
-                return;
+                return self.note(binds);
             }
         }
         panic!("the engine does not come to rest");
+    }
+
+    /// Keeps the cluster as it is after a step, where that is asked for.
+    fn note(&mut self, binds: Vec<(Text, Text)>) {
+        let restarted = std::mem::take(&mut self.restarted);
+        let Some(moments) = &mut self.moments else { return };
+        let running = self.state.jobs().filter(|job| job.state == JobState::Running);
+        let marked = |job: &Job| {
+            let object = job.object.as_ref().map(|object| object.uid.clone());
+            object.map(|uid| (uid, job.degraded))
+        };
+        moments.push(Moment {
+            now: self.now,
+            restarted,
+            nodes: self.nodes.clone(),
+            pods: self.pods.clone(),
+            owners: self.owners.clone(),
+            groups: self.groups.clone(),
+            binds,
+            running: running.filter_map(marked).collect(),
+        });
     }
 
     /// The books are right, whatever happened.
@@ -292,6 +325,7 @@ impl World {
     /// A new engine that is told what the cluster holds, as after a kill.
     pub fn restart(&mut self) {
         self.state = State::new(self.state.settings().clone());
+        self.restarted = true;
         let mut events: Vec<Event> =
             self.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))).collect();
         events.extend(self.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));

@@ -24,6 +24,7 @@ pub(super) async fn holds(world: &World<'_>, name: &str, check: &Check) -> Resul
     let told = || reasons::of_status(&job);
     if let Some(wanted) = &check.state
         && !wanted.allows(state(&job))
+        && !(wanted.allows("Pending") && waits_as_written(&job))
     {
         bail!("it is {} ({})", state(&job), told());
     }
@@ -96,6 +97,12 @@ pub(super) async fn order(world: &World<'_>, wanted: &[String]) -> Result<()> {
 /// The state, with the mark on Running that a member is missing.
 fn state(job: &FluxionJob) -> &str {
     if job.status.degraded && job.status.state == "Running" { "Degraded" } else { &job.status.state }
+}
+
+/// It waits for its user: what can never run as it is written is called Unsatisfiable, as what can never run here.
+fn waits_as_written(job: &FluxionJob) -> bool {
+    let class = job.status.reason.as_ref().map(|reason| reason.class.as_str());
+    job.status.state == "Unsatisfiable" && class == Some("InvalidRequest")
 }
 
 /// Whether these are its nodes.
