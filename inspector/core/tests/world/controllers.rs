@@ -261,6 +261,10 @@ impl Controllers {
             gang.succeeded.insert(index);
             return None;
         }
+        // Of two Pods of one index, an old one that was going and its replacement, the first to end decides.
+        if gang.succeeded.contains(&index) || gang.failed.contains(&index) {
+            return None;
+        }
         if pod.phase == Phase::Succeeded {
             gang.succeeded.insert(index);
         } else {
