@@ -166,7 +166,7 @@ proptest! {
         let want = [
             "deployment.front Running 2/2",
             "group.labels Running 2/2",
-            "group.mixed Pending 3/3",
+            "group.mixed Unsatisfiable 3/3",
             "job.generated Running 2/2",
             "job.solver Running 3/3",
             "pod.back-1-0 Running 1/1",

@@ -49,7 +49,10 @@ impl State {
             anchor: ended.anchor,
         };
         self.memory.ended.entry(group.clone()).or_default().insert((ended.ended_at, id));
-        self.names.entry((ended.key.namespace.clone(), ended.key.object_name())).or_default().insert(id);
+        let of_name = self.names.entry((ended.key.namespace.clone(), ended.key.object_name())).or_default();
+        let others: Vec<JobId> = of_name.iter().copied().collect();
+        of_name.insert(id);
+        self.renamed(others);
         self.ended.insert((ended.ended_at, id));
         let job = Job {
             object: ended.object,
@@ -73,6 +76,7 @@ impl State {
             ..Job::new(id, group, ended.key)
         };
         self.jobs.insert(id, Arc::new(job));
+        self.touch(id);
     }
 
     /// The job that has ended and that this Pod, which has ended too, was a member of.
