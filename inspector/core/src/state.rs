@@ -71,6 +71,8 @@ pub struct Settings {
     pub unschedulable_max: usize,
     /// The largest group that is taken (members).
     pub group_size_max: u32,
+    /// Nodes that one step may look at before it hands the loop back (default 5,000,000); the next goes on.
+    pub visits_per_step: u64,
 }
 
 impl Default for Settings {
@@ -87,6 +89,7 @@ impl Default for Settings {
             keep_ended_max: 10_000,
             unschedulable_max: 100,
             group_size_max: 100_000,
+            visits_per_step: 5_000_000,
         }
     }
 }

@@ -20,8 +20,6 @@ fn nodes_of(placement: &Placement) -> Vec<Text> {
     nodes
 }
 
-/// Vertices one step may visit before it hands the loop back.
-const VISITS_PER_STEP: u64 = 5_000_000;
 /// Seconds between passes that only the passing of time calls for.
 const IDLE_PASS: i64 = 5;
 
@@ -172,13 +170,14 @@ impl State {
             _ => {
                 self.inventory.clear_reservations();
                 self.pass.before_cut = PassReport::default();
+                // What an earlier slice planned stays due.
+                self.pass.due = None;
                 (0, None)
             }
         };
         self.pass.wanted = false;
         self.pass.seen = self.generations();
-        self.pass.due = None;
-        let mut budget = VISITS_PER_STEP;
+        let mut budget = self.settings.visits_per_step;
         let settings = self.settings.clone();
         for (index, config) in settings.queues.iter().enumerate().skip(first) {
             let jobs = self.candidates(index);

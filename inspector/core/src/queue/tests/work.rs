@@ -91,8 +91,23 @@ fn nodes_that_were_found_full_are_passed_over() {
     // Each looks at the node that the one before it took, and at its own.
     assert_eq!(visited(&mut inventory, &none_promised(), &all), 2 * NODES - 1);
     // Within a domain the list is another, and is looked at from its beginning.
-    let racked = vec![one.within("rack"); 3];
+    let racked = vec![one.clone().within("rack"); 3];
     assert_eq!(visited(&mut inventory, &none_promised(), &racked), 1 + 2 + 3);
+    // A slice begins where the one before it ended.
+    let (mut carry, mut sum, jobs) = (None, 0, jobs(&all));
+    loop {
+        let result = pass(&mut inventory, &none_promised(), &jobs, 0, 1, carry);
+        for (id, placement) in &result.started {
+            let share = Hold { kind: HoldKind::Assumed, ..hold("cpu=1", None) };
+            inventory.hold(id.to_string().into(), &placement.slots[0].node, share);
+        }
+        sum += result.visited;
+        carry = result.carry;
+        if carry.is_none() {
+            break;
+        }
+    }
+    assert_eq!(sum, 2 * NODES - 1);
 }
 
 #[test]
@@ -193,6 +208,18 @@ fn a_slice_ends_with_its_budget_and_goes_on_with_what_is_known() {
     inventory.release("h5");
     let second = pass(&mut inventory, &config, &jobs(&equal), 0, u64::MAX, first.carry);
     assert_eq!((second.tried, second.started.len()), (2, 1));
+}
+
+#[test]
+fn one_that_only_promises_without_an_end_keep_out_does_not_count() {
+    let mut inventory = cluster(&[("n1", "cpu=4")]);
+    inventory.hold("h".into(), "n1", hold("cpu=2", Some(100)));
+    let config = QueueConfig { queue_depth: 2, reservation_depth: 2, ..policy(QueuePolicy::Hybrid) };
+    let requests = [gang(1, "cpu=4"), gang(1, "cpu=1"), gang(1, "cpu=2").lasting(50)];
+    let result = pass(&mut inventory, &config, &jobs(&requests), 0, u64::MAX, None);
+    assert_eq!(result.reserved[0].1.start, 100);
+    assert_eq!(result.refused, [(2, Refusal::BehindReservation { jobs: vec![1] })]);
+    assert_eq!((result.started[0].0, result.tried), (3, 3));
 }
 
 #[test]
