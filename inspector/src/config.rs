@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 mod seconds;
 
-use seconds::{Seconds, SecondsOrZero};
+use seconds::{Seconds, SecondsOrNone, SecondsOrZero};
 
 /// Larger files are no configuration (bytes).
 const SIZE_MAX: u64 = 1 << 20;
@@ -60,6 +60,7 @@ struct Queue {
     reservation_depth: Option<usize>,
     max_reservation_depth: Option<usize>,
     default_duration: Option<Seconds>,
+    assumed_duration: Option<SecondsOrNone>,
     #[serde(default)]
     node_policy: Nodes,
     on_partial_bind: Option<PartialBind>,
@@ -81,7 +82,6 @@ enum Nodes {
     #[default]
     Low,
     High,
-    First,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -278,10 +278,10 @@ fn queue_config(queue: Queue) -> Result<QueueConfig, (&'static str, String)> {
         reservation_depth,
         max_reservation_depth,
         default_duration: queue.default_duration.map(|seconds| seconds.0),
+        assumed_duration: queue.assumed_duration.map_or(defaults.assumed_duration, |seconds| seconds.0),
         node_policy: match queue.node_policy {
             Nodes::Low => NodePolicy::Low,
             Nodes::High => NodePolicy::High,
-            Nodes::First => NodePolicy::First,
         },
         on_partial_bind: queue.on_partial_bind.map(Into::into),
     })

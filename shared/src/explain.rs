@@ -43,4 +43,7 @@ pub struct NodesLeftOut {
     /// When that is planned to end; absent when nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// That is assumed, since who holds them has no time limit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub until_assumed: bool,
 }

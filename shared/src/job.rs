@@ -210,8 +210,14 @@ pub struct AllocatedNode {
 #[serde(rename_all = "camelCase", default)]
 pub struct Reservation {
     pub start: String,
+    /// The start rests on the assumed end of a job without a time limit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub start_assumed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
+    /// The end is assumed, or follows from such a start.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub end_assumed: bool,
     pub nodes: Vec<String>,
 }
 
@@ -224,6 +230,9 @@ pub struct WaitsFor {
     /// When it is planned to end; absent when nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// That is assumed, since it, or who it waits for, has no time limit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub assumed: bool,
 }
 
 /// One transition.

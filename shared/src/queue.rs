@@ -29,6 +29,8 @@ pub struct QueueSpec {
     pub reservation_depth: u32,
     /// Seconds a job that says no duration is planned for; `null`: none.
     pub default_duration_seconds: Option<i64>,
+    /// Seconds a job without a time limit is assumed to take by those planned behind it; `null`: nothing is.
+    pub assumed_duration_seconds: Option<i64>,
 }
 
 /// Its state.

@@ -74,6 +74,7 @@ fn cluster(load: u64, endless: u64) -> Inventory {
                 ports: Arc::default(),
                 from: 0,
                 until,
+                end_assumed: false,
                 kind: HoldKind::Bound,
                 permanent: false,
                 job: None,

@@ -3,6 +3,7 @@
 //! Eligibility is decided here alone ([`eligible`]); nothing in here knows what a node has free.
 
 mod eligible;
+pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

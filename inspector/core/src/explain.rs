@@ -10,8 +10,8 @@ mod text;
 use std::sync::Arc;
 
 use crate::constraint::{Exclusion, HostPort};
-use crate::inventory::Inventory;
-use crate::matcher::gang::{Lens, NodePolicy, Plan};
+use crate::inventory::{Inventory, Release};
+use crate::matcher::gang::{Lens, NodePolicy, Plan, Work, in_the_way, place, place_now};
 use crate::request::Request;
 use crate::resources::ResourceList;
 
@@ -23,6 +23,11 @@ pub use text::{Nameless, Names, render, utc};
 pub enum Reason {
     /// The constraint or the node's state keeps it away.
     Excluded(Exclusion),
+    /// No term of the required node affinity matches.
+    Affinity {
+        /// The terms, in words.
+        wanted: Arc<str>,
+    },
     /// The node has none of the resource.
     Missing {
         /// The resource.
@@ -30,6 +35,11 @@ pub enum Reason {
     },
     /// The node would be too small even when empty.
     TooSmall {
+        /// The resource.
+        resource: Arc<str>,
+    },
+    /// The node has enough, but does not let Pods have as much even when empty.
+    Withheld {
         /// The resource.
         resource: Arc<str>,
     },
@@ -56,10 +66,11 @@ pub struct Count {
     pub nodes: usize,
     /// For a resource: how much one slot needs.
     pub need: u64,
-    /// For a resource: the most that one of these nodes has, free for `Busy`, when empty for `TooSmall`.
+    /// For a resource: the most that one of these nodes has, free for `Busy`, when empty for `TooSmall` and
+    /// `Withheld`.
     pub largest: u64,
-    /// For `Busy`: when the first of these nodes is planned to have room (epoch seconds), if any.
-    pub soonest: Option<i64>,
+    /// For `Busy`: when the first of these nodes is planned to have room, if any.
+    pub soonest: Option<Release>,
     /// For `Busy`: how many of these nodes have no planned end that makes room.
     pub endless: usize,
     /// For `Reserved`: whose reservations (at most 16).
@@ -73,6 +84,8 @@ pub struct NearestMiss {
     pub node: Arc<str>,
     /// What it lacks: resource, need of one slot, free.
     pub lacks: Vec<(Arc<str>, u64, u64)>,
+    /// A host port that is taken there.
+    pub port: Option<HostPort>,
 }
 
 /// Why one shape does not start.
@@ -135,6 +148,10 @@ pub struct WhyNot {
     pub gang: Option<GangWhy>,
     /// It would start but for what these jobs are promised.
     pub behind: Vec<u32>,
+    /// It would fit, now or at the last planned end, if the nodes that are down for the time being took work.
+    pub down: bool,
+    /// No start can be planned.
+    pub no_estimate: bool,
     /// Holders without a planned end, where no start can be planned.
     pub no_end: Vec<Arc<str>>,
     /// Jobs that are about to hold, or are promised, something without an end, where no start can be planned.
@@ -146,15 +163,24 @@ pub fn why_not(inventory: &Inventory, request: &Request, now: i64) -> WhyNot {
     if let Err(never) = crate::matcher::gang::satisfiable(inventory, request) {
         return never;
     }
+    why_not_now(inventory, request, now)
+}
+
+/// Why the request does not start now, whether or not it ever can.
+pub fn why_not_now(inventory: &Inventory, request: &Request, now: i64) -> WhyNot {
     let plan = Plan::new(inventory, request, NodePolicy::Low);
     let end = request.end(now).unwrap_or(i64::MAX);
-    let mut why = look::look(&plan, request, &Lens::window(inventory, now, now, end), now, false);
-    if let Err(failure) = crate::matcher::gang::place_now(inventory, request, now, NodePolicy::Low) {
+    let (here, late) = (Lens::window(inventory, now, now, end), Lens::late(inventory, now));
+    let mut why = look::look(&plan, request, &here, now, false);
+    let fits = |lens: Lens<'_>| place(&plan, &lens, &mut Work::default()).is_some();
+    if let Err(failure) = place_now(inventory, request, now, NodePolicy::Low) {
         why.behind = failure.behind;
+        why.down = fits(here.recovered());
     }
-    let mut work = crate::matcher::gang::Work::default();
-    if crate::matcher::gang::place(&plan, &Lens::late(inventory, now), &mut work).is_none() {
-        let failure = crate::matcher::gang::in_the_way(&plan, now);
+    if !fits(late) {
+        let failure = in_the_way(&plan, now);
+        why.no_estimate = true;
+        why.down |= fits(late.recovered());
         why.no_end = failure.no_end;
         why.no_end_jobs = failure.no_end_jobs;
     }

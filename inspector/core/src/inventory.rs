@@ -21,7 +21,7 @@ mod view;
 
 use std::sync::Arc;
 
-pub use holding::{Hold, HoldKind};
+pub use holding::{Hold, HoldKind, Release, assumed_end, planned_or_assumed};
 pub use natural::natural_order;
 pub use node::NodeSpec;
 pub use reserving::Reservation;
@@ -56,6 +56,8 @@ pub struct Inventory {
     columns: Columns,
     /// Node of each holder.
     holders: imbl::OrdMap<Arc<str>, NodeId>,
+    /// Assumed ends, with whose they are.
+    assumed: imbl::OrdSet<(i64, NodeId, Arc<str>)>,
     reservations: imbl::OrdMap<u32, Arc<Reservation>>,
     reserved: CowVec<Option<Arc<Reserved>>>,
     eligibility: eligibility::Sets,
@@ -84,7 +86,7 @@ impl Inventory {
     }
 
     /// Grows whenever something was freed or planned otherwise, or a node changed: what did not fit may fit now.
-    /// Taking does not change it.
+    /// Taking does not change it, nor does it when an end is assumed later than before.
     pub fn freed_generation(&self) -> u64 {
         self.freed
     }

@@ -273,6 +273,7 @@ impl<'a> Simulation<'a> {
                 ports: Arc::default(),
                 from: now,
                 until: request.end(now),
+                end_assumed: false,
                 kind: HoldKind::Bound,
                 permanent: false,
                 job: Some(index),

@@ -28,14 +28,17 @@ mod lifecycle;
 pub mod marks;
 mod members;
 mod memory;
+mod moved;
 mod owed;
 mod partial;
 mod reasons;
 mod refusals;
+mod release;
 mod schedule;
 mod tell;
 mod tell_group;
 mod unknown;
+mod trial;
 
 pub use ask::{CancelPlan, Finding};
 pub use attempt::Asked;
@@ -44,6 +47,7 @@ pub use job::{HistoryEntry, Job, JobId, JobKey, JobState, Members, Reason, Reaso
 pub use owed::LostMember;
 pub use reasons::NamesFor;
 pub use schedule::PassReport;
+pub use trial::Trial;
 
 /// What can be configured.
 #[derive(Clone, Debug)]
@@ -229,6 +233,8 @@ impl State {
     /// [`Self::next_wake`], and at once while [`Self::unfinished`].
     pub fn step(&mut self, now: i64, events: Vec<Event>) -> Vec<Effect> {
         self.now = self.now.max(now);
+        // What is planned behind them is planned anew.
+        self.pass.wanted |= self.inventory.prolong(self.now);
         for event in events {
             self.apply(event);
         }

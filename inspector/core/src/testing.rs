@@ -67,6 +67,7 @@ pub(crate) fn hold(text: &str, until: impl Into<Option<i64>>) -> Hold {
         ports: Arc::default(),
         from: 0,
         until: until.into(),
+        end_assumed: false,
         kind: HoldKind::Bound,
         permanent: false,
         job: None,

@@ -205,9 +205,9 @@ fn a_gang_whose_members_all_failed_starts_again_whole_or_not_at_all() {
         world.pod_with(&format!("second-{index}"), "cpu=4000", member);
     }
     assert_eq!(world.bound("second"), 0, "{}", world.told("job.retry"));
-    assert_eq!(world.line("job.retry"), "Pending 2/2");
+    assert_eq!(world.line("job.retry"), "Reserved 2/2");
     world.restart();
-    assert_eq!((world.bound("second"), world.line("job.retry")), (0, "Pending 2/2".to_owned()));
+    assert_eq!((world.bound("second"), world.line("job.retry")), (0, "Reserved 2/2".to_owned()));
     world.at(50);
     world.end_pod("other", Phase::Succeeded);
     assert_eq!((world.bound("second"), world.line("job.retry")), (2, "Running 2/2".to_owned()));

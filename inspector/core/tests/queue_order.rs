@@ -3,7 +3,8 @@
 mod world;
 
 use fluxion_core::model::Phase;
-use fluxion_core::state::{JobState, ReasonClass};
+use fluxion_core::queue::QueueConfig;
+use fluxion_core::state::{JobState, ReasonClass, Settings};
 use world::{World, in_group};
 
 fn with_limit(seconds: i64) -> impl FnOnce(&mut fluxion_core::model::PodSpec) {
@@ -115,7 +116,8 @@ fn what_can_never_run_is_said_at_once_and_looked_at_again() {
 
 #[test]
 fn who_waits_on_a_job_without_a_limit_is_told_so() {
-    let mut world = World::default();
+    let queue = QueueConfig { assumed_duration: None, ..QueueConfig::default() };
+    let mut world = World::new(Settings { queues: vec![queue], ..Settings::default() });
     world.node("n1", "cpu=8000");
     world.pod("p-none", "cpu=1000");
     world.pod_with("p-5", "cpu=1000", with_limit(5));

@@ -9,44 +9,60 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seconds(pub(super) i64);
 
+/// The same, or `none`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SecondsOrNone(pub(super) Option<i64>);
+
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
+        let seconds = deserializer.deserialize_any(Read { none: false })?;
+        seconds.map(Seconds).ok_or_else(|| D::Error::custom("a duration is wanted"))
+    }
+}
 
-        impl Visitor<'_> for Read {
-            type Value = Seconds;
+impl<'de> Deserialize<'de> for SecondsOrNone {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Read { none: true }).map(SecondsOrNone)
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a duration such as 90s, 1.5h, 1h30m or 2d")
-            }
+struct Read {
+    /// Whether `none` is an answer.
+    none: bool,
+}
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Seconds, E> {
-                fluxion_core::duration::parse(text).map(Seconds).map_err(|error| match error {
-                    // What that would mean for a job has no place here.
-                    InvalidDuration::Zero(text) => {
-                        E::custom(format!("{text:?} is no time at all: want 1s or more"))
-                    }
-                    InvalidDuration::Infinite(text) => {
-                        E::custom(format!("{text:?} is no number: want e.g. 90s or 2d"))
-                    }
-                    other => E::custom(other),
-                })
-            }
+impl Visitor<'_> for Read {
+    type Value = Option<i64>;
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Seconds, E> {
-                self.visit_str(&number.to_string())
-            }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let none = if self.none { "none, or " } else { "" };
+        write!(f, "{none}a duration such as 90s, 1.5h, 1h30m or 2d")
+    }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Seconds, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Seconds, E> {
-                self.visit_str(&number.to_string())
-            }
+    fn visit_str<E: Error>(self, text: &str) -> Result<Option<i64>, E> {
+        if self.none && text == "none" {
+            return Ok(None);
         }
+        fluxion_core::duration::parse(text).map(Some).map_err(|error| match error {
+            // What that would mean for a job has no place here.
+            InvalidDuration::Zero(text) => E::custom(format!("{text:?} is no time at all: want 1s or more")),
+            InvalidDuration::Infinite(text) => {
+                E::custom(format!("{text:?} is no number: want e.g. 90s or 2d"))
+            }
+            other => E::custom(other),
+        })
+    }
 
-        deserializer.deserialize_any(Read)
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Option<i64>, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Option<i64>, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Option<i64>, E> {
+        self.visit_str(&number.to_string())
     }
 }
 

@@ -11,13 +11,14 @@ fn the_example_is_the_defaults() {
 
 #[test]
 fn what_is_set_wins_over_the_defaults() {
-    let text = "queues:\n- {name: gpu, policy: hybrid, reservationDepth: 4, defaultDuration: 1h30m, nodePolicy: high, onPartialBind: hold}\n\
-                - {name: rest, policy: fcfs, queueDepth: 5, defaultDuration: 90}\n\
+    let text = "queues:\n- {name: gpu, policy: hybrid, reservationDepth: 4, defaultDuration: 1h30m, assumedDuration: none, nodePolicy: high, onPartialBind: hold}\n\
+                - {name: rest, policy: fcfs, queueDepth: 5, defaultDuration: 90, assumedDuration: 2h}\n\
                 schedulerNames: [fluxion, fluence]\ntopologyKeys: [rack]\nbindDeadline: 10s\nonPartialBind: release\nlimits: {groupSizeMax: 7}\n";
     let settings = parse("c", text).unwrap();
     let gpu = &settings.queues[0];
     assert_eq!((&*gpu.name, gpu.policy, gpu.reservation_depth), ("gpu", QueuePolicy::Hybrid, 4));
     assert_eq!((gpu.default_duration, gpu.queue_depth), (Some(5400), 10_000));
+    assert_eq!((gpu.assumed_duration, settings.queues[1].assumed_duration), (None, Some(7200)));
     assert_eq!((settings.queues[1].default_duration, settings.queues[1].queue_depth), (Some(90), 5));
     assert_eq!((settings.bind_deadline, settings.group_size_max), (10, 7));
     assert_eq!(settings.scheduler_names.len(), 2);
@@ -46,7 +47,7 @@ fn kube_schedulers_pods_are_taken_only_when_that_is_said() {
 
 #[test]
 fn errors_name_the_line_the_field_and_what_is_allowed() {
-    let cases: [(&str, &[&str]); 19] = [
+    let cases: [(&str, &[&str]); 21] = [
         ("queues:\n- name: a\n  polcy: easy\n", &["c.yaml, line 3", "queues[0]", "polcy", "nodePolicy"]),
         ("queues:\n- name: a\n  policy: fair\n", &["line 3", "queues[0].policy", "fair", "conservative"]),
         ("queue: []\n", &["line 1", "queue", "schedulerNames"]),
@@ -75,6 +76,8 @@ fn errors_name_the_line_the_field_and_what_is_allowed() {
             &["queues[0].reservationDepth", "(8)"],
         ),
         ("queues: [{name: a, maxReservationDepth: 0}]\n", &["queues[0].maxReservationDepth", "at least 1"]),
+        ("queues: [{name: a, assumedDuration: never}]\n", &["queues[0].assumedDuration", "never"]),
+        ("queues: [{name: a, nodePolicy: first}]\n", &["queues[0].nodePolicy", "first", "low", "high"]),
         ("bindDeadline: soon\n", &["line 1", "bindDeadline", "soon"]),
         ("limits: {groupSizeMax: 0}\n", &["limits.groupSizeMax: must be at least 1"]),
         ("queues: [\n", &["c.yaml, line "]),

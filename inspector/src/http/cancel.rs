@@ -8,10 +8,10 @@ use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use fluxion_api::{CancelAnswer, CancelOutcome};
 use fluxion_core::event::Event;
-use fluxion_core::state::{Job, JobId, JobState};
+use fluxion_core::state::{CancelPlan, Job, JobId, JobState};
 use serde_json::{Map, Value};
 
 use super::answer;
@@ -22,7 +22,7 @@ use super::refusal::Refusal;
 use super::resource::Resource;
 use super::{App, jobs::Jobs};
 use crate::engine::Published;
-use crate::view::cancel;
+use crate::view::{Lens, cancel};
 
 /// How long it is waited for the engine to have taken a cancel before that is answered.
 const SEEN_WITHIN: Duration = Duration::from_secs(5);
@@ -43,18 +43,31 @@ pub(super) async fn post(
     }
     if query.dry_run()? {
         let published = fresh(&app).await?;
-        let job = published.state.job_named(&namespace, &name);
-        let job = job.ok_or_else(|| Refusal::NotFound(Jobs::PLURAL, name.clone()))?;
-        wish.is_meant(job, &name)?;
-        let (answer, _) = consider(&published, job);
-        return Ok(answer::json(&answer, &app.moment(&published)));
+        let moment = app.moment(&published);
+        // Who would start next takes a pass.
+        return answer::computed(move || {
+            let Some(job) = published.state.job_named(&namespace, &name) else {
+                return Refusal::NotFound(Jobs::PLURAL, name).into_response();
+            };
+            if let Err(refusal) = wish.is_meant(job, &name) {
+                return refusal.into_response();
+            }
+            let plan = published.state.cancel_plan(job);
+            let lens = Lens::of(&published, &asker.viewer);
+            let answer = cancel::answer(&lens, job, &plan, outcome(job, &plan));
+            answer::json(&answer, &moment)
+        })
+        .await;
     }
     let _one_at_a_time = app.cancelling.lock().await;
     let published = fresh(&app).await?;
     let job = published.state.job_named(&namespace, &name);
     let job = job.ok_or_else(|| Refusal::NotFound(Jobs::PLURAL, name.clone()))?;
     wish.is_meant(job, &name)?;
-    let (mut answer, open) = consider(&published, job);
+    let plan = published.state.cancel_plan(job);
+    let open = outcome(job, &plan) == CancelOutcome::DryRun;
+    let done = if open { CancelOutcome::Cancelled } else { outcome(job, &plan) };
+    let answer = cancel::answer(&Lens::of(&published, &asker.viewer), job, &plan, done);
     if open {
         if !answer.also_deletes.is_empty() && !also_delete {
             return Err(Refusal::Conflict(format!(
@@ -69,12 +82,6 @@ pub(super) async fn post(
         app.engine.send(Event::Cancelled { job: job.key.uid.clone(), by: Arc::clone(&asker.name) });
         tracing::info!(job = answer.metadata.name, namespace, by = %asker.name, "cancelled");
         until_seen(&app, job.id).await?;
-        answer = cancel::answer(
-            &published.state,
-            job,
-            &published.state.cancel_plan(job),
-            CancelOutcome::Cancelled,
-        );
     }
     Ok(answer::json(&answer, &app.moment(&published)))
 }
@@ -133,17 +140,15 @@ async fn fresh(app: &App) -> Result<Arc<Published>, Refusal> {
     app.engine.fresh().await.map_err(|_| Refusal::Unavailable("the inspector is shutting down"))
 }
 
-/// What a cancel finds, and whether there is still something to cancel.
-fn consider(published: &Published, job: &Job) -> (CancelAnswer, bool) {
-    let plan = published.state.cancel_plan(job);
-    let outcome = if job.state.ended() {
+/// How a cancel that changes nothing ends.
+fn outcome(job: &Job, plan: &CancelPlan) -> CancelOutcome {
+    if job.state.ended() {
         CancelOutcome::AlreadyEnded
     } else if plan.ending || job.cancelled_by.is_some() || job.state == JobState::Releasing {
         CancelOutcome::AlreadyEnding
     } else {
         CancelOutcome::DryRun
-    };
-    (cancel::answer(&published.state, job, &plan, outcome), outcome == CancelOutcome::DryRun)
+    }
 }
 
 /// Waits until the engine shows that the job is to end, so that whoever asks next sees it too.
@@ -152,7 +157,10 @@ async fn until_seen(app: &App, id: JobId) -> Result<(), Refusal> {
     let seen = async {
         loop {
             let published = fresh(app).await?;
-            let open = published.state.job(id).is_some_and(|job| consider(&published, job).1);
+            let state = &published.state;
+            let open = state
+                .job(id)
+                .is_some_and(|job| outcome(job, &state.cancel_plan(job)) == CancelOutcome::DryRun);
             if !open || changes.changed().await.is_err() {
                 return Ok(());
             }

@@ -1,20 +1,19 @@
 //! `FluxionExplanation`: why a job is where it is, and the smallest changes that would start it now.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use fluxion_api::explain::{FluxionExplanation, NodesLeftOut};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
 use fluxion_core::explain::{self, Count, Names, Reason, WhyNot};
-use fluxion_core::inventory::Inventory;
-use fluxion_core::matcher::gang::{NodePolicy, place_now};
+use fluxion_core::inventory::Release;
 use fluxion_core::quantity;
-use fluxion_core::request::Request;
 use fluxion_core::state::{Job, JobId};
 
 use super::Lens;
 use super::job::{full_name, short_name};
 use super::text::time;
+
+mod suggest;
 
 /// Explains a job; `object` is how the lens' viewer sees it.
 pub fn explain(lens: &Lens<'_>, job: &Job, mut object: FluxionJob) -> FluxionExplanation {
@@ -38,9 +37,10 @@ pub fn explain(lens: &Lens<'_>, job: &Job, mut object: FluxionJob) -> FluxionExp
         let why = explain::why_not(&inventory, request, now);
         let names = Seen { lens, job };
         explanation.nodes = left_out(&why, &names);
-        explanation.nearest = nearest(&why);
-        if !why.never {
-            explanation.suggestions = suggestions(&inventory, request, &why, now);
+        // What is said of now is counted now, also where no cluster like this could ever take it.
+        explanation.nearest = nearest(&explain::why_not_now(&inventory, request, now));
+        if let Some(trial) = lens.state.trial(job) {
+            explanation.suggestions = suggest::suggestions(&trial, request, why.never);
         }
         let (_, details) = explain::render(&why, &names);
         if let Some(reason) = object.status.reason.as_mut().filter(|reason| reason.details.is_empty()) {
@@ -81,7 +81,7 @@ impl Names for Seen<'_> {
 /// Nodes by reason over all shapes, most first. A node that takes neither of two shapes for one reason counts
 /// once for it.
 fn left_out(why: &WhyNot, names: &dyn Names) -> Vec<NodesLeftOut> {
-    let mut by_reason: BTreeMap<String, (usize, Option<i64>)> = BTreeMap::new();
+    let mut by_reason: BTreeMap<String, (usize, Option<Release>)> = BTreeMap::new();
     for count in why.shapes.iter().flat_map(|shape| &shape.counts) {
         let entry = by_reason.entry(reason(count, names)).or_default();
         entry.0 = entry.0.max(count.nodes);
@@ -92,7 +92,8 @@ fn left_out(why: &WhyNot, names: &dyn Names) -> Vec<NodesLeftOut> {
         .map(|(reason, (count, until))| NodesLeftOut {
             count: u32::try_from(count).unwrap_or(u32::MAX),
             reason,
-            until: until.map(time),
+            until: until.map(|until| time(until.at)),
+            until_assumed: until.is_some_and(|until| until.assumed),
         })
         .collect();
     nodes.sort_by_key(|left| std::cmp::Reverse(left.count));
@@ -102,6 +103,11 @@ fn left_out(why: &WhyNot, names: &dyn Names) -> Vec<NodesLeftOut> {
 fn reason(count: &Count, names: &dyn Names) -> String {
     match &count.reason {
         Reason::Excluded(exclusion) => exclusion.to_string(),
+        Reason::Affinity { wanted } => format!("excluded by node affinity: {wanted}"),
+        Reason::Withheld { resource } => {
+            let (need, largest) = quantity::compared(resource, count.need, count.largest);
+            format!("allow at most {resource} {largest} even when empty: {need} wanted")
+        }
         Reason::Missing { resource } => format!("lack {resource}"),
         Reason::TooSmall { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
@@ -130,70 +136,8 @@ fn nearest(why: &WhyNot) -> Option<String> {
         };
         parts.push(format!("{} of the {} members fit now{place}", gang.room, gang.wanted));
     }
-    for miss in why.shapes.iter().filter_map(|shape| shape.nearest.as_ref()).take(1) {
-        let lacks = miss.lacks.iter().map(|(resource, need, has)| {
-            let (has, need) = quantity::compared(resource, *has, *need);
-            format!("{resource} {has} of {need}")
-        });
-        parts.push(format!("node {} has {}", miss.node, lacks.collect::<Vec<_>>().join(", ")));
-    }
+    parts.extend(
+        why.shapes.iter().find_map(|shape| shape.nearest.as_ref()).map(|miss| format!("node {miss}")),
+    );
     (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-/// Changes of the request that were tried and would start it now.
-fn suggestions(inventory: &Inventory, request: &Request, why: &WhyNot, now: i64) -> Vec<String> {
-    let starts = |request: &Request| place_now(inventory, request, now, NodePolicy::Low).is_ok();
-    let mut found = Vec::new();
-    if starts(request) {
-        return found;
-    }
-    found.extend(shorter(request, &starts));
-    found.extend(smaller(request, why, &starts));
-    found.extend(without_selector(request, &starts));
-    if let Some(level) = &request.level {
-        let anywhere = Request { level: None, domain: None, ..request.clone() };
-        if starts(&anywhere) {
-            found.push(format!("without one {level} for all members it would start now"));
-        }
-    }
-    found
-}
-
-/// The longest of a few shorter times that ends before what is planned.
-fn shorter(request: &Request, starts: &dyn Fn(&Request) -> bool) -> Option<String> {
-    let whole = request.duration.unwrap_or(7 * 86_400);
-    [90, 75, 50, 25, 10, 5, 1]
-        .into_iter()
-        .map(|percent| whole.saturating_mul(percent) / 100)
-        .filter(|seconds| *seconds > 0)
-        .find(|seconds| starts(&Request { duration: Some(*seconds), ..request.clone() }))
-        .map(|seconds| format!("with a time limit of {seconds} s it would start now"))
-}
-
-fn smaller(request: &Request, why: &WhyNot, starts: &dyn Fn(&Request) -> bool) -> Option<String> {
-    let [shape] = request.shapes.as_slice() else { return None };
-    let gang = why.gang.as_ref()?;
-    let room = u32::try_from(gang.room).ok().filter(|room| *room > 0 && *room < shape.count)?;
-    let mut fewer = Request { minimum: None, ..request.clone() };
-    fewer.shapes[0].count = room;
-    let members = if room == 1 { "member" } else { "members" };
-    starts(&fewer).then(|| format!("with {room} {members} instead of {} it would start now", gang.wanted))
-}
-
-fn without_selector(request: &Request, starts: &dyn Fn(&Request) -> bool) -> Option<String> {
-    let mut free = request.clone();
-    let mut keys: Vec<String> = Vec::new();
-    for shape in &mut free.shapes {
-        let mut constraint = (*shape.constraint).clone();
-        keys.extend(constraint.selector.keys().map(ToString::to_string));
-        if constraint.affinity.take().is_some() {
-            keys.push("affinity".to_owned());
-        }
-        constraint.selector.clear();
-        shape.constraint = Arc::new(constraint);
-    }
-    keys.sort();
-    keys.dedup();
-    (!keys.is_empty() && starts(&free))
-        .then(|| format!("without its node selector ({}) it would start now", keys.join(", ")))
 }

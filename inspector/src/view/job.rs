@@ -158,7 +158,9 @@ fn status(lens: &Lens<'_>, job: &Job) -> JobStatus {
         allocation: (!allocation.nodes.is_empty()).then_some(allocation),
         reservation: reservation.map(|reservation| Reservation {
             start: time(reservation.start),
+            start_assumed: reservation.start_assumed,
             end: reservation.end.map(time),
+            end_assumed: reservation.end_assumed,
             nodes: reservation.nodes.iter().map(ToString::to_string).collect(),
         }),
         waits_for: waits_for(lens, job),
@@ -200,10 +202,15 @@ fn waits_for(lens: &Lens<'_>, job: &Job) -> Vec<WaitsFor> {
             continue;
         }
         let name = if other.key.namespace == job.key.namespace { short_name } else { full_name };
-        waits.push(WaitsFor { job: name(lens.state, other), until: other.planned_end.map(time) });
+        let release = lens.state.release_of(other);
+        waits.push(WaitsFor {
+            job: name(lens.state, other),
+            until: release.map(|release| time(release.at)),
+            assumed: release.is_some_and(|release| release.assumed),
+        });
     }
     if elsewhere {
-        waits.push(WaitsFor { job: ELSEWHERE.to_owned(), until: None });
+        waits.push(WaitsFor { job: ELSEWHERE.to_owned(), ..WaitsFor::default() });
     }
     waits
 }

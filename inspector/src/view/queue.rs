@@ -34,6 +34,7 @@ pub fn queue(lens: &Lens<'_>, config: &QueueConfig) -> FluxionQueue {
             queue_depth: number(config.queue_depth),
             reservation_depth: number(config.reservations()),
             default_duration_seconds: config.default_duration,
+            assumed_duration_seconds: config.assumed_duration,
         },
         status: QueueStatus {
             jobs,

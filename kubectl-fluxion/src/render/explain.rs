@@ -22,7 +22,9 @@ pub fn explain(answer: &FluxionExplanation, options: &Options) -> String {
     out.why(answer);
     out.place(job);
     out.waits(job);
-    out.list("What would start it now", &answer.suggestions);
+    let never = answer.job.status.state == "Unsatisfiable";
+    let title = if never { "What would let it run" } else { "What would start it now" };
+    out.list(title, &answer.suggestions);
     out.warnings(job);
     out.history(job);
     out.text
@@ -115,7 +117,8 @@ impl Page<'_> {
             putln!(self.text, "  {total} nodes can't take a member now:");
             for left_out in &answer.nodes {
                 let until = left_out.until.as_deref().map_or_else(String::new, |until| {
-                    format!(", until {}", clock(until, self.options.now, &self.options.zone))
+                    let assumed = if left_out.until_assumed { " (assumed)" } else { "" };
+                    format!(", until {}{assumed}", clock(until, self.options.now, &self.options.zone))
                 });
                 putln!(self.text, "  {:>7}  {}{until}", left_out.count, clean(&left_out.reason));
             }
@@ -167,7 +170,9 @@ impl Page<'_> {
                 "now" => "due now".to_owned(),
                 left => format!("in {left}"),
             };
-            put!(self.text, "  {} ({left})", clock(start, now, &self.options.zone));
+            let assumed = status.reservation.as_ref().is_some_and(|it| it.start_assumed);
+            let assumed = if assumed { ", assumed" } else { "" };
+            put!(self.text, "  {} ({left}{assumed})", clock(start, now, &self.options.zone));
             if let Some(reservation) = status.reservation.as_ref().filter(|it| !it.nodes.is_empty()) {
                 putln!(self.text, " on {}", clean(&hostlist(&reservation.nodes, 12)));
             } else {
@@ -197,6 +202,10 @@ impl Page<'_> {
             let until = other.until.as_deref().map_or_else(
                 || "no planned end".to_owned(),
                 |end| match until(Some(end), self.options.now).as_str() {
+                    left if other.assumed => {
+                        let at = clock(end, self.options.now, &self.options.zone);
+                        format!("assumed to end at {at} (in {left})")
+                    }
                     "now" => {
                         format!("was planned to end at {}", clock(end, self.options.now, &self.options.zone))
                     }

@@ -9,6 +9,11 @@ use super::style::{BOLD, Painted};
 use super::table::Table;
 use super::time::{clock, until};
 
+/// Marks a time that nobody said.
+fn assumed(is: bool) -> &'static str {
+    if is { " (assumed)" } else { "" }
+}
+
 /// The table of jobs that have a planned start.
 pub fn reservations(jobs: &[FluxionJob], options: &Options) -> String {
     let mut columns = vec!["NAME", "STARTS", "IN", "ENDS", "REQUEST", "NODES", "WAITS FOR"];
@@ -27,8 +32,20 @@ pub fn reservations(jobs: &[FluxionJob], options: &Options) -> String {
         let mut row: Vec<Painted> = vec![
             Painted::new(reference.to_string(), BOLD),
             clock(start, options.now, &options.zone).into(),
-            until(Some(start), options.now).into(),
-            end.map_or_else(|| "not known".to_owned(), |end| clock(end, options.now, &options.zone)).into(),
+            format!(
+                "{}{}",
+                until(Some(start), options.now),
+                assumed(reservation.is_some_and(|it| it.start_assumed))
+            )
+            .into(),
+            end.map_or_else(
+                || "not known".to_owned(),
+                |end| {
+                    let assumed = assumed(reservation.is_some_and(|it| it.end_assumed));
+                    format!("{}{assumed}", clock(end, options.now, &options.zone))
+                },
+            )
+            .into(),
             request(job, options.wide).into(),
             hostlist(reservation.map_or(&[][..], |it| &it.nodes), most).into(),
             name_some(&waits, most).into(),

@@ -108,6 +108,7 @@ fn explanation(job: FluxionJob) -> FluxionExplanation {
             count: 2,
             reason: "full".into(),
             until: Some("2026-03-01T12:45:00Z".into()),
+            until_assumed: true,
         }],
         nearest: Some("2 of 4 members fit now".into()),
         suggestions: vec!["ask for 2 members".into()],

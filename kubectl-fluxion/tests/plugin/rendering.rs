@@ -65,8 +65,13 @@ fn explanations() {
     let show = |answer: &FluxionExplanation| plain(&render::explain(answer, &options()));
     let mut answer = FluxionExplanation { job: sample::reserved(), ..FluxionExplanation::default() };
     answer.nodes = vec![
-        NodesLeftOut { count: 2, reason: "full".into(), until: Some("2026-03-01T12:45:00Z".into()) },
-        NodesLeftOut { count: 1, reason: "lacks nvidia.com/gpu".into(), until: None },
+        NodesLeftOut {
+            count: 2,
+            reason: "full".into(),
+            until: Some("2026-03-01T12:45:00Z".into()),
+            until_assumed: false,
+        },
+        NodesLeftOut { count: 1, reason: "lacks nvidia.com/gpu".into(), ..NodesLeftOut::default() },
     ];
     answer.nearest = Some("2 of 4 members fit now".into());
     answer.suggestions = vec!["ask for 2 members".into()];
@@ -120,6 +125,30 @@ fn reservations_and_graph() {
     let jobs = sample::jobs();
     insta::assert_snapshot!("reservations", plain(&render::reservations(&jobs, &options())));
     insta::assert_snapshot!("graph", plain(&render::graph(&sample::graph(), &options())));
+}
+
+#[test]
+fn assumed_times_are_marked() {
+    let mut job = sample::reserved();
+    let reservation = job.status.reservation.as_mut().unwrap();
+    (reservation.start_assumed, reservation.end_assumed) = (true, true);
+    job.status.waits_for[0].assumed = true;
+    let table = plain(&render::reservations(std::slice::from_ref(&job), &options()));
+    assert!(table.contains("45m (assumed)") && table.contains("14:45:00 (assumed)"), "{table}");
+    let nodes = vec![NodesLeftOut {
+        count: 2,
+        reason: "full".into(),
+        until: Some("2026-03-01T12:45:00Z".into()),
+        until_assumed: true,
+    }];
+    let page = plain(&render::explain(
+        &FluxionExplanation { job, nodes, ..FluxionExplanation::default() },
+        &options(),
+    ));
+    for part in ["full, until 12:45:00 (assumed)", "(in 45m, assumed)", "assumed to end at 12:45:00 (in 45m)"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
 }
 
 #[test]

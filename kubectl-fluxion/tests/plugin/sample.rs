@@ -58,12 +58,17 @@ pub(crate) fn reserved() -> FluxionJob {
     job.status.planned_start = Some("2026-03-01T12:45:00Z".into());
     job.status.planned_end = Some("2026-03-01T14:45:00Z".into());
     job.status.reservation = Some(Reservation {
+        start_assumed: false,
+        end_assumed: false,
         start: "2026-03-01T12:45:00Z".into(),
         end: Some("2026-03-01T14:45:00Z".into()),
         nodes: vec!["n1".into(), "n2".into()],
     });
-    job.status.waits_for =
-        vec![WaitsFor { job: "job/lammps".into(), until: Some("2026-03-01T12:45:00Z".into()) }];
+    job.status.waits_for = vec![WaitsFor {
+        job: "job/lammps".into(),
+        until: Some("2026-03-01T12:45:00Z".into()),
+        assumed: false,
+    }];
     job.status.reason = Some(Reason {
         class: "Reserved".into(),
         text: "starts at 12:45 on 2 nodes, when job/lammps has ended".into(),

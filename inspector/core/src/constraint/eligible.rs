@@ -48,6 +48,8 @@ pub enum Exclusion {
     Selector {
         /// The label's key.
         key: Arc<str>,
+        /// The value that is wanted.
+        value: Arc<str>,
     },
     /// No term of the required node affinity matches.
     Affinity,
@@ -78,7 +80,9 @@ impl fmt::Display for Exclusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deleting => f.write_str("being deleted"),
-            Self::Selector { key } => write!(f, "excluded by node selector {key}"),
+            Self::Selector { key, value } => {
+                write!(f, "excluded by node selector {}", super::words::pair(key, value))
+            }
             Self::Affinity => f.write_str("excluded by node affinity"),
             Self::Tainted(taint) | Self::TaintedForNow(taint) => write!(f, "tainted {taint}"),
             Self::NotReady => f.write_str("not ready"),
@@ -96,7 +100,7 @@ pub fn eligible(constraint: &NodeConstraint, node: &NodeFacts) -> Result<(), Exc
     }
     for (key, value) in &constraint.selector {
         if node.labels.get(key) != Some(value) {
-            return Err(Exclusion::Selector { key: key.clone() });
+            return Err(Exclusion::Selector { key: key.clone(), value: value.clone() });
         }
     }
     if let Some(terms) = &constraint.affinity

@@ -1,10 +1,12 @@
 //! Looks at every node and counts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
-use crate::constraint::eligible;
-use crate::inventory::{Inventory, NodeId, planned_end};
+use crate::constraint::words::affinity;
+use crate::constraint::{Exclusion, HostPort, eligible};
+use crate::inventory::{Inventory, NodeId, Release, planned_end};
 use crate::matcher::gang::{Lens, Plan, PlannedShape, room};
 use crate::request::{Request, Shape};
 
@@ -21,7 +23,8 @@ pub(super) fn look(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>, now: i64
         .take(LOOKED_AT)
         .map(|planned| {
             let shape = &request.shapes[planned.index as usize];
-            Looker { plan, planned, shape, lens, now, never }.shape()
+            let affinity = affinity(shape.constraint.affinity.as_deref().unwrap_or_default()).into();
+            Looker { plan, planned, shape, affinity, lens, now, never }.shape()
         })
         .collect();
     shapes.sort_by_key(|why| why.shape);
@@ -32,6 +35,8 @@ pub(super) fn look(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>, now: i64
         left_out: plan.shapes.len().saturating_sub(LOOKED_AT),
         gang: gang(plan, request, lens),
         behind: Vec::new(),
+        down: false,
+        no_estimate: false,
         no_end: Vec::new(),
         no_end_jobs: Vec::new(),
     }
@@ -41,6 +46,8 @@ struct Looker<'a> {
     plan: &'a Plan<'a>,
     planned: &'a PlannedShape<'a>,
     shape: &'a Shape,
+    /// Its required node affinity, in words.
+    affinity: Arc<str>,
     lens: &'a Lens<'a>,
     now: i64,
     never: bool,
@@ -51,7 +58,7 @@ struct Found {
     reason: Reason,
     need: u64,
     has: u64,
-    room_at: Option<i64>,
+    room_at: Option<Release>,
     jobs: Vec<u32>,
 }
 
@@ -80,9 +87,9 @@ impl Looker<'_> {
                 continue;
             }
             let found = self.node(*id, &available);
-            if !matches!(found.reason, Reason::Excluded(_)) {
+            if !matches!(found.reason, Reason::Excluded(_) | Reason::Affinity { .. }) {
                 let (distance, miss) = self.miss(*id);
-                if !miss.lacks.is_empty() && nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
+                if distance > 0 && nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
                     nearest = Some((distance, miss));
                 }
             }
@@ -123,11 +130,14 @@ impl Looker<'_> {
     /// What keeps this node from taking one slot: what stays comes before what passes.
     fn node(&self, id: NodeId, available: &[u64]) -> Found {
         let Some(book) = self.inventory().book(id) else {
-            return Reason::Excluded(crate::constraint::Exclusion::Deleting).into();
+            return Reason::Excluded(Exclusion::Deleting).into();
         };
         let excluded = eligible(&self.shape.constraint, &book.facts).err();
         if let Some(exclusion) = excluded.filter(|exclusion| !(self.never && exclusion.is_temporary())) {
-            return Reason::Excluded(exclusion).into();
+            return match exclusion {
+                Exclusion::Affinity => Reason::Affinity { wanted: self.affinity.clone() }.into(),
+                exclusion => Reason::Excluded(exclusion).into(),
+            };
         }
         let spec = book.spec.as_deref();
         let mut wanted: Vec<_> = self.shape.needs.iter().filter(|(_, need)| *need > 0).collect();
@@ -143,18 +153,18 @@ impl Looker<'_> {
                 return Found { need: *need, ..Reason::Missing { resource: (*resource).clone() }.into() };
             }
         }
-        for (resource, need) in &wanted {
-            let has = most(resource);
-            if has < *need {
-                let reason = Reason::TooSmall { resource: (*resource).clone() };
-                return Found { need: *need, has, ..reason.into() };
-            }
+        if let Some((resource, need, has)) = shortest(&wanted, &most) {
+            return Found { need, has, ..Reason::TooSmall { resource }.into() };
         }
-        for (resource, need) in &wanted {
-            let free = columns.kind(resource).map_or(0, |kind| columns.free(id, kind));
-            if free < *need && !self.never {
-                let reason = Reason::Busy { resource: (*resource).clone() };
-                return Found { need: *need, has: free, room_at: self.room_at(id), ..reason.into() };
+        let empty = |resource: &str| columns.kind(resource).map_or(0, |kind| book.when_empty(kind));
+        let free = |resource: &str| columns.kind(resource).map_or(0, |kind| columns.free(id, kind));
+        if !self.never {
+            if let Some((resource, need, has)) = shortest(&wanted, &empty) {
+                return Found { need, has, ..Reason::Withheld { resource }.into() };
+            }
+            if let Some((resource, need, has)) = shortest(&wanted, &free) {
+                let room_at = self.room_at(id);
+                return Found { need, has, room_at, ..Reason::Busy { resource }.into() };
             }
         }
         for port in self.shape.ports.iter() {
@@ -170,30 +180,38 @@ impl Looker<'_> {
     }
 
     /// When planned ends have made room for one slot on the node, whatever is reserved there.
-    fn room_at(&self, id: NodeId) -> Option<i64> {
+    fn room_at(&self, id: NodeId) -> Option<Release> {
         let book = self.inventory().book(id)?;
-        let mut left: Vec<(i128, u64)> =
-            self.planned.needs.iter().map(|(at, need)| (book.balance(self.plan.kinds[*at]), *need)).collect();
+        let balance = |(at, need): &(usize, u64)| (book.balance(self.plan.kinds[*at]), *need);
+        let mut left: Vec<(i128, u64)> = self.planned.needs.iter().map(balance).collect();
+        // The same without those whose end is assumed.
+        let mut said = left.clone();
+        let enough = |left: &[(i128, u64)]| left.iter().all(|(balance, need)| *balance >= i128::from(*need));
         let mut ends: Vec<_> = book
             .holds
             .iter()
             .filter(|(_, held)| held.hold.until.is_some())
-            .map(|(_, held)| (planned_end(held.hold.until, self.now), &held.needs))
+            .map(|(_, held)| (planned_end(held.hold.until, self.now), held))
             .collect();
-        ends.sort_by_key(|(end, _)| *end);
-        for (end, needs) in ends {
-            for ((balance, _), (at, _)) in left.iter_mut().zip(&self.planned.needs) {
-                let freed = needs.iter().find(|(kind, _)| *kind == self.plan.kinds[*at]);
-                *balance += freed.map_or(0, |(_, quantity)| i128::from(*quantity));
+        ends.sort_by_key(|(end, held)| (*end, held.hold.end_assumed));
+        for (end, held) in ends {
+            for (((balance, _), (said, _)), (at, _)) in
+                left.iter_mut().zip(&mut said).zip(&self.planned.needs)
+            {
+                let freed = held.needs.iter().find(|(kind, _)| *kind == self.plan.kinds[*at]);
+                let freed = freed.map_or(0, |(_, quantity)| i128::from(*quantity));
+                *balance += freed;
+                *said += if held.hold.end_assumed { 0 } else { freed };
             }
-            if left.iter().all(|(balance, need)| *balance >= i128::from(*need)) {
-                return Some(end);
+            if enough(&left) {
+                return Some(Release { at: end, assumed: !enough(&said) });
             }
         }
         None
     }
 
-    /// What the node lacks for one slot, and how much that is of what is needed (2⁻³², added up).
+    /// What the node lacks for one slot, and how much that is of what is needed (2⁻³², added up; a host port counts as a
+    /// whole resource).
     fn miss(&self, id: NodeId) -> (u128, NearestMiss) {
         let columns = self.inventory().columns();
         let mut distance = 0;
@@ -207,8 +225,24 @@ impl Looker<'_> {
                 lacks.push((resource.clone(), need, has));
             }
         }
-        (distance, NearestMiss { node: self.inventory().name(id), lacks })
+        let taken = |port: &&HostPort| {
+            let book = self.inventory().book(id);
+            book.is_some_and(|book| {
+                book.clashes(std::slice::from_ref(*port), |hold| hold.permanent || !self.never)
+            })
+        };
+        let port = self.shape.ports.iter().find(taken).cloned();
+        distance += if port.is_some() { 1 << 32 } else { 0 };
+        (distance, NearestMiss { node: self.inventory().name(id), lacks, port })
     }
+}
+
+/// The resource of which there is least, measured by what is needed, where it is not enough: with need and quantity.
+fn shortest(wanted: &[(&Arc<str>, u64)], has: &dyn Fn(&str) -> u64) -> Option<(Arc<str>, u64, u64)> {
+    let short = wanted.iter().map(|(resource, need)| (*resource, *need, has(resource)));
+    let short = short.filter(|(_, need, has)| has < need);
+    let least = short.min_by_key(|(_, need, has)| (u128::from(*has) << 32) / u128::from(*need));
+    least.map(|(resource, need, has)| (resource.clone(), need, has))
 }
 
 /// What the gang lacks as a whole; none where first fit places all of it.
@@ -251,7 +285,9 @@ fn short(plan: &Plan<'_>, lens: &Lens<'_>, group: usize, found: &[u32]) -> Optio
                 continue;
             }
             let next = u64::from(capacity) + 1;
-            let out = shape.needs.iter().find(|(at, need)| need.saturating_mul(next) > available[*at]);
+            let out = shape.needs.iter().filter(|(at, need)| need.saturating_mul(next) > available[*at]);
+            // What is enough for the fewest.
+            let out = out.min_by_key(|(at, need)| (u128::from(available[*at]) << 32) / u128::from(*need));
             let short = match (out, shape.ports.first()) {
                 (_, Some(port)) => Short::Port(port.clone()),
                 (Some((at, _)), None) => {

@@ -71,11 +71,11 @@ fn busy_and_impossible_are_told_apart() {
     );
     assert_eq!(why(&inventory, &gang(1, "example.com/tpu=1")), "2 nodes: 2 have no example.com/tpu");
     let gold = Request { shapes: vec![shape(1, "cpu=1").on("pool", "gold")], ..gang(0, "") };
-    assert_eq!(why(&inventory, &gold), "2 nodes: 2 excluded by node selector pool");
+    assert_eq!(why(&inventory, &gold), "2 nodes: 2 excluded by node selector pool=gold");
     let affinity = NodeConstraint { affinity: Some(vec![Term::default()]), ..NodeConstraint::default() };
     let mut nowhere = gang(1, "cpu=1");
     nowhere.shapes[0].constraint = Arc::new(affinity);
-    assert_eq!(why(&inventory, &nowhere), "2 nodes: 2 excluded by node affinity");
+    assert_eq!(why(&inventory, &nowhere), "2 nodes: 2 excluded by node affinity: an empty term");
     assert_eq!(why(&Inventory::new(), &gang(1, "cpu=1")), "the cluster has no nodes");
 }
 

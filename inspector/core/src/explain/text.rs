@@ -1,10 +1,10 @@
 //! The words: one line, and details.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use super::{Count, GangWhy, Reason, ShapeWhy, Short, WhyNot};
+use super::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
 use crate::constraint::Exclusion;
 use crate::quantity;
 
@@ -108,6 +108,10 @@ fn one_count(count: &Count, never: bool, names: &dyn Names) -> String {
             format!("{} {exclusion}", nodes(n))
         }
         Reason::Excluded(exclusion) => format!("{n} {exclusion}"),
+        Reason::Affinity { wanted } => format!("{n} excluded by node affinity: {wanted}"),
+        Reason::Missing { resource } if resource.as_ref() == "pods" => {
+            format!("{n} {} no allocatable pods", if n == 1 { "has" } else { "have" })
+        }
         Reason::Missing { resource } => {
             format!("{n} {} no {resource}", if n == 1 { "has" } else { "have" })
         }
@@ -115,6 +119,11 @@ fn one_count(count: &Count, never: bool, names: &dyn Names) -> String {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
             let empty = if never { "" } else { " when empty" };
             format!("{n} too small for {resource} ({need} wanted, the largest has {largest}{empty})")
+        }
+        Reason::Withheld { resource } => {
+            let (need, largest) = quantity::compared(resource, count.need, count.largest);
+            let most = if n == 1 { "allows" } else { "allow at most" };
+            format!("{n} {most} {resource} {largest} even when empty ({need} wanted)")
         }
         Reason::Busy { resource } => format!("{n} {lack} {resource} (busy)"),
         Reason::PortTaken { port } => {
@@ -177,8 +186,16 @@ fn jobs(ids: &[u32], names: &dyn Names) -> String {
 fn no_estimate(why: &WhyNot, names: &dyn Names) -> Option<String> {
     let mut known: Vec<Option<String>> = why.no_end.iter().map(|key| names.holder(key)).collect();
     known.extend(why.no_end_jobs.iter().map(|id| names.job(*id)));
-    if known.is_empty() {
+    if !why.no_estimate {
         return None;
+    }
+    if known.is_empty() {
+        let what = if why.down {
+            "nobody knows when the nodes that are down take work again"
+        } else {
+            "no planned end makes room for it"
+        };
+        return Some(format!("no estimate: {what}"));
     }
     let alone = match distinct(&known).len() {
         0 => true,
@@ -192,7 +209,8 @@ fn shape_details(shape: &ShapeWhy, never: bool, names: &dyn Names, details: &mut
     for count in &shape.counts {
         let mut line = one_count(count, never, names);
         if let (Some(soonest), Reason::Busy { .. }) = (count.soonest, &count.reason) {
-            let _ = write!(line, ", the first has room at {}", names.time(soonest));
+            let assumed = if soonest.assumed { " (assumed)" } else { "" };
+            let _ = write!(line, ", the first has room at {}{assumed}", names.time(soonest.at));
         }
         if count.endless > 0 {
             let _ = write!(line, ", {} without a planned end", count.endless);
@@ -200,15 +218,21 @@ fn shape_details(shape: &ShapeWhy, never: bool, names: &dyn Names, details: &mut
         details.push(line);
     }
     if let Some(miss) = &shape.nearest {
-        let lacks: Vec<String> =
-            miss.lacks.iter().map(|(resource, need, has)| lack(resource, *need, *has)).collect();
-        details.push(format!("nearest: {} has {}", miss.node, lacks.join(", ")));
+        details.push(format!("nearest: {miss}"));
     }
 }
 
-fn lack(resource: &Arc<str>, need: u64, has: u64) -> String {
-    let (has, need) = quantity::compared(resource, has, need);
-    format!("{resource} {has} of {need}")
+/// `n1 has cpu 2 of 4`
+impl fmt::Display for NearestMiss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lack = |(resource, need, has): &(Arc<str>, u64, u64)| {
+            let (has, need) = quantity::compared(resource, *has, *need);
+            format!("{resource} {has} of {need}")
+        };
+        let mut lacks: Vec<String> = self.lacks.iter().map(lack).collect();
+        lacks.extend(self.port.as_ref().map(|port| format!("host port {port} taken")));
+        write!(f, "{} has {}", self.node, lacks.join(", "))
+    }
 }
 
 /// RFC 3339 in UTC; years beyond 9999 are written as they are.

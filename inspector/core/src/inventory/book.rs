@@ -115,6 +115,11 @@ impl Book {
         i128::from(self.offer(kind).allocatable) - signed(self.sums(kind).held)
     }
 
+    /// What Pods may have of the resource when all that can leave is gone.
+    pub(crate) fn when_empty(&self, kind: KindId) -> u64 {
+        less(self.offer(kind).allocatable, self.sums(kind).permanent)
+    }
+
     pub(super) fn numbers(&self, kind: KindId) -> Numbers {
         if self.spec.is_none() {
             return Numbers::default();

@@ -34,6 +34,9 @@ pub struct Hold {
     pub from: i64,
     /// When it is planned to be released, epoch seconds; none means no end is known. Passing it frees nothing.
     pub until: Option<i64>,
+    /// Nobody said when it ends: `until` is assumed, and once it has passed, the holder is assumed to stay as long
+    /// again as it has been there since `from`.
+    pub end_assumed: bool,
     /// Why it is held.
     pub kind: HoldKind,
     /// It never leaves the node (Pods of a `DaemonSet`, static Pods): no job can wait for its end.
@@ -42,7 +45,42 @@ pub struct Hold {
     pub job: Option<u32>,
 }
 
+/// When something is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Release {
+    /// Epoch seconds.
+    pub at: i64,
+    /// Nobody said so: who holds it, or who is waited for, has no time limit.
+    pub assumed: bool,
+}
+
 impl Inventory {
+    /// Assumes of those that outlived what was assumed that they stay as long again as they have been there; whether
+    /// there were any. That frees nothing, so what did not fit does not fit now either.
+    pub fn prolong(&mut self, now: i64) -> bool {
+        let mut any = false;
+        while let Some((until, id, holder)) =
+            self.assumed.get_min().cloned().filter(|(until, ..)| *until <= now)
+        {
+            let Some(mut held) = self.take_out(&holder, id) else { break };
+            let length = until.saturating_sub(held.hold.from);
+            held.hold.until = Some(assumed_end(held.hold.from, length, now));
+            self.put_in(holder, id, held);
+            any = true;
+        }
+        any
+    }
+
+    /// When the first of the assumed ends passes (epoch seconds).
+    pub fn next_assumed_end(&self) -> Option<i64> {
+        self.assumed.get_min().map(|(until, ..)| *until)
+    }
+
+    /// Whether anybody's end is assumed.
+    pub(crate) fn assumes(&self) -> bool {
+        !self.assumed.is_empty()
+    }
+
     /// Holds a share of a node, which need not exist (yet). The holder's former share, on whatever node, is given
     /// up; holding the same again changes nothing.
     pub fn hold(&mut self, holder: Arc<str>, node: &str, hold: Hold) {
@@ -71,12 +109,7 @@ impl Inventory {
             needs.sort_unstable_by_key(|(kind, _)| *kind);
             needs.into()
         };
-        self.holders.insert(holder.clone(), id);
-        let touched = needs.clone();
-        if let Some(book) = self.book_mut(id) {
-            book.insert(holder, Held { hold, needs });
-        }
-        self.refresh_all(id, &touched);
+        self.put_in(holder, id, Held { hold, needs });
         if let Some(at) = before {
             self.close_unless_used(at);
         }
@@ -123,9 +156,14 @@ impl Inventory {
 
     /// Changes when the holder's share is planned to be released; whether it has one.
     pub fn retime(&mut self, holder: &str, until: Option<i64>) -> bool {
+        self.retime_as(holder, until, false)
+    }
+
+    /// The same, where the end may be an assumed one.
+    pub(crate) fn retime_as(&mut self, holder: &str, until: Option<i64>, assumed: bool) -> bool {
         let Some((node, mut hold)) = self.holding(holder) else { return false };
-        if hold.until != until {
-            hold.until = until;
+        if (hold.until, hold.end_assumed) != (until, assumed) {
+            (hold.until, hold.end_assumed) = (until, assumed);
             self.hold(Arc::from(holder), &node, hold);
         }
         true
@@ -145,10 +183,26 @@ impl Inventory {
         })
     }
 
-    fn take_out(&mut self, holder: &str, id: NodeId) {
+    fn put_in(&mut self, holder: Arc<str>, id: NodeId, held: Held) {
+        if let Some(until) = held.hold.until.filter(|_| held.hold.end_assumed) {
+            self.assumed.insert((until, id, holder.clone()));
+        }
+        self.holders.insert(holder.clone(), id);
+        let touched = held.needs.clone();
+        if let Some(book) = self.book_mut(id) {
+            book.insert(holder, held);
+        }
+        self.refresh_all(id, &touched);
+    }
+
+    fn take_out(&mut self, holder: &str, id: NodeId) -> Option<Held> {
         self.holders.remove(holder);
-        let Some(held) = self.book_mut(id).and_then(|book| book.remove(holder)) else { return };
+        let held = self.book_mut(id).and_then(|book| book.remove(holder))?;
+        if let Some(until) = held.hold.until.filter(|_| held.hold.end_assumed) {
+            self.assumed.remove(&(until, id, Arc::from(holder)));
+        }
         self.refresh_all(id, &held.needs);
+        Some(held)
     }
 
     fn refresh_all(&mut self, id: NodeId, needs: &Quantities) {
@@ -160,5 +214,34 @@ impl Inventory {
 
 /// Whether only the kind or the beginning differ.
 fn same_share(a: &Hold, b: &Hold) -> bool {
-    a.needs == b.needs && a.ports == b.ports && a.until == b.until && a.permanent == b.permanent
+    a.needs == b.needs
+        && a.ports == b.ports
+        && (a.until, a.end_assumed) == (b.until, b.end_assumed)
+        && a.permanent == b.permanent
+}
+
+/// When something that began at `from` is assumed to end, seen from `now`: after `length` seconds (at least 1), and once
+/// that has passed, after as long again as it has been there by then, and so on.
+pub fn assumed_end(from: i64, length: i64, now: i64) -> i64 {
+    let (from, now) = (i128::from(from), i128::from(now));
+    let mut length = i128::from(length.max(1));
+    while from + length <= now {
+        length *= 2;
+    }
+    // The end of time is no planned end.
+    i64::try_from(from + length).unwrap_or(i64::MAX).min(i64::MAX - 1)
+}
+
+/// When something that starts at `start` and is planned to end at `end` is given back, and whether that is assumed,
+/// where jobs without an end are assumed to take `length` seconds.
+pub fn planned_or_assumed(
+    end: Option<i64>,
+    start: i64,
+    length: Option<i64>,
+    now: i64,
+) -> (Option<i64>, bool) {
+    match (end, length) {
+        (None, Some(length)) => (Some(assumed_end(start, length, now)), true),
+        (end, _) => (end, false),
+    }
 }

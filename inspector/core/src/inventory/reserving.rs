@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use super::timeline::Timeline;
-use super::{Inventory, NodeId, Quantities};
+use super::{Inventory, NodeId, Quantities, planned_or_assumed};
 use crate::constraint::HostPort;
-use crate::matcher::gang::Placement;
+use crate::matcher::gang::{Placement, Planned};
 use crate::request::Request;
 
 /// A planned start.
@@ -17,6 +17,10 @@ pub struct Reservation {
     pub start: i64,
     /// Until when, epoch seconds; none for a job without a time limit.
     pub end: Option<i64>,
+    /// The start rests on an end that is assumed.
+    pub start_assumed: bool,
+    /// The end is assumed, or follows from such a start.
+    pub end_assumed: bool,
     /// The nodes' ids, to clear them by.
     nodes: Vec<NodeId>,
 }
@@ -30,6 +34,8 @@ pub(crate) struct NodeReservation {
     pub(crate) end: i64,
     pub(crate) needs: Quantities,
     pub(crate) ports: Vec<HostPort>,
+    /// The end is assumed.
+    pub(crate) assumed: bool,
 }
 
 /// What is reserved on one node.
@@ -50,9 +56,18 @@ impl Inventory {
         start: i64,
         end: Option<i64>,
     ) {
+        self.promise(job, request, &Planned { start, end, placement, assumed: false }, None);
+    }
+
+    /// Promises what was planned for a job, in place of what it was promised before. One without an end is assumed to
+    /// take `length` seconds.
+    pub fn promise(&mut self, job: u32, request: &Request, planned: &Planned, length: Option<i64>) {
         self.clear_reservation(job);
+        let start = planned.start;
+        let (end, assumed) = planned_or_assumed(planned.end, start, length, start);
+        let end_assumed = end.is_some() && (assumed || planned.assumed);
         let mut nodes = Vec::new();
-        for slot in &placement.slots {
+        for slot in &planned.placement.slots {
             let (Some(id), Some(shape)) = (self.id(&slot.node), request.shapes.get(slot.shape as usize))
             else {
                 continue;
@@ -71,6 +86,7 @@ impl Inventory {
                 end: end.unwrap_or(i64::MAX),
                 needs: needs.into(),
                 ports: shape.ports.to_vec(),
+                assumed: end_assumed,
             };
             self.touch(id);
             let reserved = Arc::make_mut(self.reserved.slot(id).get_or_insert_default());
@@ -81,7 +97,15 @@ impl Inventory {
             nodes.push(id);
         }
         nodes.dedup();
-        self.reservations.insert(job, Arc::new(Reservation { placement, start, end, nodes }));
+        let reservation = Reservation {
+            placement: planned.placement.clone(),
+            start,
+            end,
+            start_assumed: planned.assumed,
+            end_assumed,
+            nodes,
+        };
+        self.reservations.insert(job, Arc::new(reservation));
     }
 
     /// Takes back what the job was promised.
@@ -117,6 +141,12 @@ impl Inventory {
     /// What the job is promised.
     pub fn reservation(&self, job: u32) -> Option<&Reservation> {
         self.reservations.get(&job).map(AsRef::as_ref)
+    }
+
+    /// The jobs that are promised something on the node, with the end of that (`i64::MAX` for none).
+    pub fn planned_on(&self, name: &str) -> impl Iterator<Item = (u32, i64)> {
+        let entries = self.id(name).map_or(&[][..], |id| self.reserved_on(id));
+        entries.iter().map(|entry| (entry.job, entry.end))
     }
 
     pub(crate) fn reserved_on(&self, id: NodeId) -> &[NodeReservation] {

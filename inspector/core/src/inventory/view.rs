@@ -143,6 +143,12 @@ impl Inventory {
                     .push(format!("node {name}: the numbers of {} are out of date", self.columns.name(kind)));
             }
         }
+        for (holder, held) in &book.holds {
+            let end = held.hold.until.map(|until| (until, id, holder.clone()));
+            if end.is_some_and(|end| self.assumed.contains(&end) != held.hold.end_assumed) {
+                wrong.push(format!("node {name}: whether the end of {holder} is assumed is not known"));
+            }
+        }
         wrong
     }
 }

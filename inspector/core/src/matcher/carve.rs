@@ -176,7 +176,7 @@ impl Engine {
             gang::earliest(inventory, request, now, policy).ok()?
         } else {
             let placement = gang::place_now(inventory, request, now, policy).ok()?;
-            Planned { start: now, end: request.end(now), placement }
+            Planned { start: now, end: request.end(now), placement, assumed: false }
         };
         loop {
             if let Some(found) = self.cut_at(nodes, request, planned.clone(), now, policy, &mut searches) {

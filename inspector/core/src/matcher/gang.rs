@@ -34,8 +34,6 @@ pub enum NodePolicy {
     Low,
     /// The last in natural order of names.
     High,
-    /// Whichever is met first; nodes are met in natural order.
-    First,
 }
 
 /// Slots of one shape on one node.
@@ -67,6 +65,8 @@ pub struct Planned {
     pub end: Option<i64>,
     /// Where.
     pub placement: Placement,
+    /// The start rests on an end that is only assumed.
+    pub assumed: bool,
 }
 
 /// Why a request does not start, as far as the search itself knows; [`crate::explain`] says more.

@@ -295,6 +295,7 @@ impl Nodes {
                     ports: ports.into(),
                     from: start,
                     until,
+                    end_assumed: false,
                     kind: HoldKind::Bound,
                     permanent: beside.permanent.contains(&job),
                     job: None,

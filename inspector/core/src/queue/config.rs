@@ -43,6 +43,9 @@ pub struct QueueConfig {
     pub max_reservation_depth: usize,
     /// Seconds for jobs that say nothing; none: without a limit.
     pub default_duration: Option<i64>,
+    /// Seconds that jobs without a limit are assumed to take when others are planned behind them; none: nothing is
+    /// planned behind them.
+    pub assumed_duration: Option<i64>,
     /// Which of the nodes that fit are taken.
     pub node_policy: NodePolicy,
     /// What becomes of half-bound gangs; none: what is set for all queues.
@@ -58,6 +61,7 @@ impl Default for QueueConfig {
             reservation_depth: 1,
             max_reservation_depth: 100_000,
             default_duration: None,
+            assumed_duration: Some(3_600),
             node_policy: NodePolicy::Low,
             on_partial_bind: None,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::known::Memory;
 use super::{QueueConfig, QueuePolicy};
-use crate::inventory::{Hold, HoldKind, Inventory};
+use crate::inventory::{Hold, HoldKind, Inventory, planned_or_assumed};
 use crate::matcher::gang::{Failure, Placement, Plan, Planned, Work, first_start, in_the_way, try_now};
 use crate::request::Request;
 
@@ -131,7 +131,7 @@ pub fn pass(
         let request = with_default(&job.request, config.default_duration);
         match start(&books, config, &request, now, &mut carry, &mut work) {
             Ok(placement) => {
-                take(&mut books, job.id, &request, &placement, now);
+                take(&mut books, config, job.id, &request, &placement, now);
                 carry.started = true;
                 result.started.push((job.id, placement));
             }
@@ -139,8 +139,7 @@ pub fn pass(
                 match plan(&books, config, &request, now, &mut carry, &mut work) {
                     Ok(planned) => {
                         for books in [&mut books, &mut *inventory] {
-                            let placement = planned.placement.clone();
-                            books.reserve(job.id, &request, placement, planned.start, planned.end);
+                            books.promise(job.id, &request, &planned, config.assumed_duration);
                         }
                         carry.reservations += 1;
                         result.reserved.push((job.id, planned));
@@ -232,8 +231,15 @@ fn plan(
 }
 
 /// Holds what a job starts with in the pass's own books.
-fn take(books: &mut Inventory, job: u32, request: &Request, placement: &Placement, now: i64) {
-    let until = request.end(now);
+fn take(
+    books: &mut Inventory,
+    config: &QueueConfig,
+    job: u32,
+    request: &Request,
+    placement: &Placement,
+    now: i64,
+) {
+    let (until, end_assumed) = planned_or_assumed(request.end(now), now, config.assumed_duration, now);
     for (index, slot) in placement.slots.iter().enumerate() {
         let Some(shape) = request.shapes.get(slot.shape as usize) else { continue };
         let needs = shape
@@ -245,6 +251,7 @@ fn take(books: &mut Inventory, job: u32, request: &Request, placement: &Placemen
             ports: shape.ports.clone(),
             from: now,
             until,
+            end_assumed,
             kind: HoldKind::Assumed,
             permanent: false,
             job: Some(job),

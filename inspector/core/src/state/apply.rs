@@ -112,13 +112,19 @@ impl State {
             }
         };
         self.seen_bound(pod);
+        // The same after a restart, so that what is assumed is the same too.
+        let recorded = pod.record.as_ref().map(|record| record.start);
+        let from = recorded.or(pod.scheduled_at).unwrap_or(pod.created);
+        let permanent = is_permanent(pod);
+        let (until, end_assumed) = self.release_of_pod(pod, from, permanent);
         let hold = Hold {
             needs: members::needs(pod),
             ports: pod.ports.clone(),
-            from: pod.scheduled_at.unwrap_or(self.now),
-            until: planned_release(pod),
+            from,
+            until,
+            end_assumed,
             kind,
-            permanent: is_permanent(pod),
+            permanent,
             job: self.job_of_pod.get(&pod.uid).map(|job| job.0),
         };
         self.inventory.hold(pod.uid.clone(), node, hold);

@@ -205,7 +205,7 @@ impl State {
         above.into_iter().take_while(|owner| &*owner.kind != "CronJob").last().or(Some(direct.as_ref()))
     }
 
-    fn pods_below(&self, owner: &Text) -> Vec<&PodSpec> {
+    pub(super) fn pods_below(&self, owner: &Text) -> Vec<&PodSpec> {
         let mut open = vec![owner.clone()];
         let mut seen = BTreeSet::new();
         let mut pods = Vec::new();

@@ -117,11 +117,13 @@ impl State {
                 planned_end,
                 size: job.binds.size.or(job.members.wanted).unwrap_or(1),
             };
+            let (until, end_assumed) = self.release_of_member(job, record.start, record.planned_end);
             let hold = Hold {
                 needs,
                 ports: pod.ports.clone(),
-                from: self.now,
-                until: planned_end,
+                from: record.start,
+                until,
+                end_assumed,
                 kind: HoldKind::Assumed,
                 permanent: false,
                 job: Some(job.id.0),
@@ -161,11 +163,15 @@ impl State {
             }
             // The watch will show it there; until then its share is held where it is.
             BindOutcome::Elsewhere(node) => {
+                let (start, end) = (assumed.record.start, assumed.record.planned_end);
+                let release = self.jobs.get(&assumed.job).map(|job| self.release_of_member(job, start, end));
+                let (until, end_assumed) = release.unwrap_or((end, false));
                 let hold = Hold {
                     needs: members::needs(&pod),
                     ports: pod.ports.clone(),
-                    from: self.now,
-                    until: assumed.record.planned_end,
+                    from: start,
+                    until,
+                    end_assumed,
                     kind: HoldKind::Assumed,
                     permanent: false,
                     job: Some(assumed.job.0),

@@ -162,6 +162,9 @@ impl State {
         self.note_unknown_marks(id);
         self.note_start_times(id);
         if started {
+            if let Some(job) = self.jobs.get(&id).cloned() {
+                self.time_members(&job);
+            }
             self.find_incomplete(id, &roster);
             if self.ready {
                 self.check_partial(id);

@@ -179,6 +179,10 @@ pub struct Members {
 pub struct Reservation {
     pub start: i64,
     pub end: Option<i64>,
+    /// The start rests on the assumed end of a job without a time limit.
+    pub start_assumed: bool,
+    /// The end is assumed, or follows from such a start.
+    pub end_assumed: bool,
     /// In natural order.
     pub nodes: Vec<Text>,
 }
@@ -262,6 +266,8 @@ pub struct Job {
     pub history: imbl::Vector<HistoryEntry>,
     /// How many transitions there were.
     pub(super) entries: u32,
+    /// Of that, the last move of its planned start.
+    pub(super) moved: Option<super::moved::Move>,
     /// Those that all its members share; of one that lost its last member, what it had then.
     pub labels: crate::model::Marks,
 }
@@ -315,6 +321,7 @@ impl Job {
             checked: None,
             history: imbl::Vector::new(),
             entries: 0,
+            moved: None,
             labels: crate::model::Marks::new(),
         }
     }

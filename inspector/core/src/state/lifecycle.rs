@@ -13,7 +13,7 @@ use crate::state::owed::Losses;
 use crate::state::{HistoryEntry, Job, JobId, JobKey, JobState, OrderKey, Reason, ReasonClass, State, marks};
 
 /// Entries of a job's history that are kept: the first ones and the latest.
-const HISTORY_MAX: usize = 64;
+pub(super) const HISTORY_MAX: usize = 64;
 /// Seconds that a Pod may be without the object of its group before that is worth an entry.
 const MOMENT: i64 = 1;
 
@@ -270,7 +270,7 @@ impl State {
     }
 
     /// Where the job stands in the order of all that may start.
-    fn order_key(&self, job: &Job) -> OrderKey {
+    pub(super) fn order_key(&self, job: &Job) -> OrderKey {
         let queue = self.settings.queues.iter().position(|queue| queue.name == job.queue).unwrap_or(0);
         let key = &job.key;
         (

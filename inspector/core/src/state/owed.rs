@@ -196,6 +196,7 @@ impl State {
             ports: lost.shape.ports.clone(),
             from: now,
             until: Some(until),
+            end_assumed: false,
             kind: HoldKind::Kept,
             permanent: false,
             job: Some(id.0),

@@ -75,6 +75,19 @@ impl State {
         }
     }
 
+    /// Why a planned start is only assumed: who among those it waits for has no time limit.
+    pub(super) fn why_assumed(&self, job: &Job, waits_for: &[JobId]) -> String {
+        let all = || waits_for.iter().filter_map(|id| self.jobs.get(id));
+        let endless: Vec<JobId> =
+            all().filter(|other| other.duration.is_none()).map(|other| other.id).collect();
+        match all().next() {
+            Some(other) if endless.is_empty() => {
+                format!("so is the end of {}", self.name_for(job, other.id))
+            }
+            _ => self.without_limit(job, &endless),
+        }
+    }
+
     /// How one job may name another: by name within its namespace only.
     pub(super) fn name_for(&self, job: &Job, other: JobId) -> String {
         match self.jobs.get(&other) {
@@ -120,8 +133,9 @@ fn class(why: &WhyNot) -> ReasonClass {
     let mut counts = short.flat_map(|shape| &shape.counts).peekable();
     let passing = |count: &explain::Count| match &count.reason {
         explain::Reason::Excluded(exclusion) => exclusion.is_temporary(),
+        explain::Reason::Withheld { .. } => true,
         _ => false,
     };
-    let down = counts.peek().is_some() && counts.all(passing);
+    let down = why.down || counts.peek().is_some() && counts.all(passing);
     if down { ReasonClass::NodesDown } else { ReasonClass::Busy }
 }

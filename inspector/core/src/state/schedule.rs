@@ -20,6 +20,14 @@ fn nodes_of(placement: &Placement) -> Vec<Text> {
     nodes
 }
 
+/// Each once, and not more than anybody reads.
+fn named(mut jobs: Vec<JobId>) -> Vec<JobId> {
+    jobs.sort_unstable();
+    jobs.dedup();
+    jobs.truncate(64);
+    jobs
+}
+
 /// Seconds between passes that only the passing of time calls for.
 const IDLE_PASS: i64 = 5;
 
@@ -74,7 +82,8 @@ impl State {
         let timer = self.timers.get_min().map(|(at, _)| *at);
         let ended = self.ended.get_min().map(|(at, _)| at.saturating_add(self.settings.keep_ended));
         let due = self.pass.due.filter(|_| self.ready);
-        [timer, ended, due, self.next_refusal_over()].into_iter().flatten().min()
+        let assumed = self.inventory.next_assumed_end();
+        [timer, ended, assumed, due, self.next_refusal_over()].into_iter().flatten().min()
     }
 
     /// What the queue's last complete pass did.
@@ -266,19 +275,25 @@ impl State {
             };
             self.pass.due = Some(self.pass.due.map_or(due, |at| at.min(due)));
             let blockers = self.blockers(&job, &nodes, planned.start);
+            let promised = self.inventory.reservation(id.0);
             let reservation = Reservation {
                 start: planned.start,
-                end: job.duration.map(|seconds| planned.start.saturating_add(seconds)),
+                end: promised.and_then(|promised| promised.end),
+                start_assumed: promised.is_some_and(|promised| promised.start_assumed),
+                end_assumed: promised.is_some_and(|promised| promised.end_assumed),
                 nodes,
             };
             let killed = job.killed_at.is_some_and(|at| at <= planned.start);
             let why = job.request.as_ref().map(|request| self.reason_of(&job, request));
             let class = if killed { ReasonClass::DeadlineBeforeStart } else { ReasonClass::Reserved };
-            let text = if killed {
+            let mut text = if killed {
                 "its Job's activeDeadlineSeconds runs out before its planned start".to_owned()
             } else {
                 why.as_ref().map_or_else(|| "has a planned start".to_owned(), |why| why.text.clone())
             };
+            if reservation.start_assumed {
+                text = format!("{text}; planned start assumed: {}", self.why_assumed(&job, &blockers));
+            }
             let details = why.map(|why| why.details).unwrap_or_default();
             if let Some(job) = self.job_mut(id) {
                 job.waits_for = blockers;
@@ -287,6 +302,7 @@ impl State {
             if let Some(job) = self.job_mut(id) {
                 job.reservation = Some(reservation);
             }
+            self.note_move(&job, planned.start);
             self.note_start_times(id);
         }
         let mut explained = 0;
@@ -314,10 +330,7 @@ impl State {
                 let others = jobs.into_iter().map(JobId).filter(|job| !waits_for.contains(job));
                 let others: Vec<JobId> = others.collect();
                 waits_for.extend(others);
-                let mut reason = self.busy(&job, explained, texts);
-                let text = self.without_limit(&job, &waits_for);
-                reason.text = format!("{}; no estimate: {text}", reason.text);
-                reason
+                self.busy(&job, explained, texts)
             }
             Refusal::BehindReservation { jobs } => {
                 waits_for.extend(jobs.into_iter().map(JobId));
@@ -340,26 +353,22 @@ impl State {
         self.settle(id, JobState::Pending, Some(reason), false);
     }
 
-    /// Jobs that hold the nodes now on which this one is planned.
+    /// Jobs that hold the nodes on which this one is planned, or are planned there before it.
     fn blockers(&self, job: &Job, nodes: &[Text], start: i64) -> Vec<JobId> {
-        let views = nodes.iter().filter_map(|node| self.inventory.node(node));
         let ending = |hold: &Hold| hold.until.is_some_and(|until| until <= start);
-        let holders: Vec<Text> = views
-            .flat_map(|view| view.holders)
-            .filter(|(_, hold)| ending(hold))
-            .map(|(holder, _)| holder)
-            .collect();
-        let mut jobs = self.jobs_of(holders.iter());
+        let mut jobs = Vec::new();
+        for node in nodes {
+            let views = self.inventory.node(node);
+            let holders = views.into_iter().flat_map(|view| view.holders).filter(|(_, hold)| ending(hold));
+            jobs.extend(holders.filter_map(|(holder, _)| self.job_of_holder(&holder)).map(|job| job.id));
+            let planned = self.inventory.planned_on(node).filter(|(_, end)| *end <= start);
+            jobs.extend(planned.map(|(job, _)| JobId(job)));
+        }
         jobs.retain(|other| *other != job.id);
-        jobs
+        named(jobs)
     }
 
     pub(super) fn jobs_of<'a>(&self, pods: impl Iterator<Item = &'a Text>) -> Vec<JobId> {
-        let mut jobs: Vec<JobId> =
-            pods.filter_map(|holder| self.job_of_holder(holder)).map(|job| job.id).collect();
-        jobs.sort_unstable();
-        jobs.dedup();
-        jobs.truncate(64);
-        jobs
+        named(pods.filter_map(|holder| self.job_of_holder(holder)).map(|job| job.id).collect())
     }
 }

@@ -136,7 +136,7 @@ fn readiness_and_cordons_pass_and_are_tolerated_as_taints_are() {
         NodeConstraint { selector: [("pool".into(), "gold".into())].into(), ..NodeConstraint::default() };
     assert_eq!(
         eligible(&selective, &cordoned),
-        Err(Exclusion::Selector { key: "pool".into() }),
+        Err(Exclusion::Selector { key: "pool".into(), value: "gold".into() }),
         "what stays comes before what passes"
     );
     let pressure =

@@ -1,11 +1,14 @@
 //! The earliest start of a request, and who stands in the way where there is none.
 
+use std::collections::BTreeMap;
+
 use super::lens::Lens;
 use super::plan::Plan;
 use super::search::{Work, place};
 use super::sweep::Sweep;
 use super::{Failure, NodePolicy, Placement, Planned, try_now};
-use crate::inventory::{HoldKind, Inventory};
+use crate::constraint::HostPort;
+use crate::inventory::{HoldKind, Inventory, KindId, planned_end};
 use crate::request::Request;
 
 /// Holders and jobs that are named as standing in the way, at most.
@@ -21,7 +24,7 @@ pub fn earliest(
 ) -> Result<Planned, Failure> {
     let mut work = Work::default();
     match try_now(inventory, request, now, policy, &mut work) {
-        Ok(placement) => Ok(Planned { start: now, end: request.end(now), placement }),
+        Ok(placement) => Ok(Planned { start: now, end: request.end(now), placement, assumed: false }),
         Err(_) => first_start(inventory, request, (now, now), policy, &mut work),
     }
 }
@@ -42,7 +45,59 @@ pub(crate) fn first_start(
         None
     };
     work.visited = sweep_work.visited;
-    planned.ok_or_else(|| in_the_way(&plan, now))
+    let mut planned = planned.ok_or_else(|| in_the_way(&plan, now))?;
+    planned.assumed = rests_on_assumption(inventory, request, &planned, now);
+    Ok(planned)
+}
+
+/// Whether what is planned would not fit if those whose end is assumed were still there.
+fn rests_on_assumption(inventory: &Inventory, request: &Request, planned: &Planned, now: i64) -> bool {
+    if !inventory.assumes() && !inventory.reservations().any(|(_, reservation)| reservation.end_assumed) {
+        return false;
+    }
+    let (start, end) = (planned.start, planned.end.unwrap_or(i64::MAX));
+    // The slots of one node stand together.
+    planned.placement.slots.chunk_by(|a, b| a.node == b.node).any(|slots| {
+        let Some((id, book)) = slots
+            .first()
+            .and_then(|slot| inventory.id(&slot.node))
+            .and_then(|id| Some((id, inventory.book(id)?)))
+        else {
+            return false;
+        };
+        let shapes =
+            || slots.iter().filter_map(|slot| Some((slot, request.shapes.get(slot.shape as usize)?)));
+        let holds = || {
+            book.holds
+                .iter()
+                .map(|(_, held)| held)
+                .filter(|held| held.hold.end_assumed && planned_end(held.hold.until, now) <= start)
+        };
+        let promises =
+            || inventory.reserved_on(id).iter().filter(|entry| entry.assumed && entry.end <= start);
+        let ports = || shapes().flat_map(|(_, shape)| shape.ports.iter());
+        let clash = |others: &[HostPort]| others.iter().any(|other| ports().any(|port| port.clashes(other)));
+        if holds().any(|held| clash(&held.hold.ports)) || promises().any(|entry| clash(&entry.ports)) {
+            return true;
+        }
+        let mut wanted: BTreeMap<KindId, u128> = BTreeMap::new();
+        for (slot, shape) in shapes() {
+            for (resource, need) in shape.needs.iter() {
+                if let Some(kind) = inventory.columns().kind(resource) {
+                    *wanted.entry(kind).or_default() += u128::from(need) * u128::from(slot.count);
+                }
+            }
+        }
+        let kinds: Vec<KindId> = wanted.keys().copied().collect();
+        let mut available = Vec::new();
+        inventory.least(id, now, (start, end), &kinds, &mut available);
+        wanted.iter().zip(&available).any(|((kind, wanted), available)| {
+            let needs = holds().map(|held| &held.needs).chain(promises().map(|entry| &entry.needs));
+            let assumed = needs.flat_map(|needs| needs.iter()).filter(|(of, _)| of == kind);
+            let assumed: u128 = assumed.map(|(_, quantity)| u128::from(*quantity)).sum();
+            wanted + assumed > u128::from(*available)
+        })
+    })
 }
 
 /// Jobs that the nodes of a placement are promised to, by id.
@@ -64,11 +119,15 @@ impl Failure {
     }
 }
 
-/// Who has no planned end on nodes that would take more without them.
+/// Who has no planned end on nodes that would take more without them. Nobody, where it is only nodes that are down which
+/// are missing.
 pub(crate) fn in_the_way(plan: &Plan<'_>, now: i64) -> Failure {
     let inventory = plan.inventory;
     let (late, most) = (Lens::late(inventory, now), Lens::most(inventory));
     let mut failure = Failure::default();
+    if place(plan, &late.recovered(), &mut Work::default()).is_some() {
+        return failure;
+    }
     let (mut at_most, mut at_last) = (Vec::new(), Vec::new());
     let nodes = plan.group_order().filter_map(|group| plan.group(group)).flat_map(|(_, nodes)| nodes);
     for id in nodes.copied() {

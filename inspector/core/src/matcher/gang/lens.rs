@@ -28,38 +28,46 @@ pub(crate) struct Lens<'a> {
     pub(super) inventory: &'a Inventory,
     now: i64,
     moment: Moment,
+    /// As if the nodes that take no work for the time being did.
+    recovered: bool,
 }
 
 impl<'a> Lens<'a> {
     /// From `start` (not before `now`) up to `end`.
     pub(crate) fn window(inventory: &'a Inventory, now: i64, start: i64, end: i64) -> Self {
         let moment = if start <= now { Moment::Now { end } } else { Moment::Later { start, end } };
-        Self { inventory, now, moment }
+        Self { inventory, now, moment, recovered: false }
+    }
+
+    /// The same, as if the nodes that take no work for the time being did.
+    pub(crate) fn recovered(self) -> Self {
+        Self { recovered: true, ..self }
     }
 
     /// Now, as if nothing were reserved.
     pub(crate) fn unreserved(inventory: &'a Inventory, now: i64) -> Self {
-        Self { inventory, now, moment: Moment::Unreserved }
+        Self { inventory, now, moment: Moment::Unreserved, recovered: false }
     }
 
     /// When every planned end has passed.
     pub(crate) fn late(inventory: &'a Inventory, now: i64) -> Self {
-        Self { inventory, now, moment: Moment::Late }
+        Self { inventory, now, moment: Moment::Late, recovered: false }
     }
 
     /// When every planned end has passed, as if nothing were reserved: no start that waits has more.
     pub(crate) fn late_unreserved(inventory: &'a Inventory, now: i64) -> Self {
-        Self { inventory, now, moment: Moment::LateUnreserved }
+        Self { inventory, now, moment: Moment::LateUnreserved, recovered: false }
     }
 
     /// The most that there can ever be.
     pub(crate) fn most(inventory: &'a Inventory) -> Self {
-        Self { inventory, now: 0, moment: Moment::Most }
+        Self { inventory, now: 0, moment: Moment::Most, recovered: false }
     }
 
     pub(super) fn admits(&self, shape: &PlannedShape<'_>, id: NodeId) -> bool {
         match self.moment {
             Moment::Most => shape.eligibility.lasting(id),
+            _ if self.recovered => shape.eligibility.lasting(id),
             _ => shape.eligibility.now(id),
         }
     }

@@ -91,13 +91,13 @@ fn fill_group(plan: &Plan<'_>, lens: &Lens<'_>, group: usize, work: &mut Work) -
     let (low, high) = (|| nodes.iter().copied(), || nodes.iter().rev().copied());
     let filled = match plan.policy {
         NodePolicy::High => fill(plan, lens, high(), skip, work),
-        _ => fill(plan, lens, low(), skip, work),
+        NodePolicy::Low => fill(plan, lens, low(), skip, work),
     };
     match (filled, plan.minimum, plan.policy) {
         (Ok(taken), ..) => Some(taken),
         (Err(_), None, _) => None,
         (Err(taken), Some(_), NodePolicy::High) => Some(most(plan, lens, high().skip(skip), taken, work)),
-        (Err(taken), Some(_), _) => Some(most(plan, lens, low().skip(skip), taken, work)),
+        (Err(taken), Some(_), NodePolicy::Low) => Some(most(plan, lens, low().skip(skip), taken, work)),
     }
 }
 

@@ -228,6 +228,6 @@ impl<'a> Sweep<'a> {
             self.failed += 1;
             self.pass_over = (1 << self.failed.saturating_sub(SEARCHES).min(20)) - 1;
         }
-        Some(Planned { start: time, end: self.request.end(time), placement: found? })
+        Some(Planned { start: time, end: self.request.end(time), placement: found?, assumed: false })
     }
 }

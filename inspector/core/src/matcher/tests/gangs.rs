@@ -71,6 +71,7 @@ fn hold(inventory: &mut Inventory, request: &Request, placement: &Placement, job
             ports: shape.ports.clone(),
             from: 0,
             until: request.end(0),
+            end_assumed: false,
             kind: HoldKind::Bound,
             permanent: false,
             job: None,
@@ -355,7 +356,7 @@ proptest! {
             let permanent = permanent && until.is_none();
             let needs = crate::testing::pod(&format!("cpu={cpu} memory={memory}"));
             let share =
-                Hold { needs, ports: ports.into(), from: now, until, kind: HoldKind::Foreign, permanent, job: None };
+                Hold { needs, ports: ports.into(), from: now, until, end_assumed: false, kind: HoldKind::Foreign, permanent, job: None };
             inventory.hold(format!("h{at}").into(), &nodes[on % nodes.len()], share);
         }
         for (job, request) in (0..).zip(&waiting) {

@@ -182,6 +182,7 @@ proptest! {
         let mut world = World { books, now: 0, queues, waiting, memory, next: 0 };
         for (arriving, changes, seconds, budget) in rounds {
             world.now += seconds;
+            world.books.prolong(world.now);
             for change in &changes {
                 world.apply(change);
             }

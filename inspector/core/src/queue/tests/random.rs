@@ -87,7 +87,7 @@ pub(super) fn definition(
         }
         match earliest(books, &request, now, config.node_policy) {
             Ok(planned) => {
-                books.reserve(job.id, &request, planned.placement.clone(), planned.start, planned.end);
+                books.promise(job.id, &request, &planned, config.assumed_duration);
                 done.reserved.push((job.id, planned));
             }
             Err(why) => {
@@ -114,6 +114,8 @@ pub(super) fn start(
     placement: &Placement,
     now: i64,
 ) {
+    let end = request_of(job, config).end(now);
+    let length = config.assumed_duration.filter(|_| end.is_none());
     for (at, slot) in placement.slots.iter().enumerate() {
         let shape = &job.request.shapes[slot.shape as usize];
         let taken = Hold {
@@ -122,7 +124,8 @@ pub(super) fn start(
             kind: HoldKind::Assumed,
             job: Some(job.id),
             from: now,
-            ..hold("cpu=0", request_of(job, config).end(now))
+            end_assumed: length.is_some(),
+            ..hold("cpu=0", end.or(length.map(|length| now + length)))
         };
         books.hold(format!("{}/{at}", job.id).into(), &slot.node, taken);
     }
@@ -145,9 +148,10 @@ pub(super) fn request() -> impl Strategy<Value = Request> {
 
 pub(super) fn config() -> impl Strategy<Value = QueueConfig> {
     let depth = prop_oneof![1..6_usize, 5..40_usize];
-    let default = prop::option::weighted(0.3, 1_i64..30);
-    (0..4_usize, depth, 0..4_usize, any::<bool>(), default).prop_map(
-        |(policy, depth, reservations, high, default)| QueueConfig {
+    let lengths = (prop::option::weighted(0.3, 1_i64..30), prop::option::of(1_i64..12));
+    (0..4_usize, depth, 0..4_usize, any::<bool>(), lengths).prop_map(
+        |(policy, depth, reservations, high, (default, assumed))| QueueConfig {
+            assumed_duration: assumed,
             policy: [QueuePolicy::Fcfs, QueuePolicy::Easy, QueuePolicy::Conservative, QueuePolicy::Hybrid]
                 [policy],
             queue_depth: depth,
@@ -166,7 +170,7 @@ pub(super) fn config() -> impl Strategy<Value = QueueConfig> {
 pub(super) fn inventory() -> impl Strategy<Value = Inventory> {
     let nodes = prop::collection::vec((1..9_u64, 0..5_u64, 0..3_u8), 1..8);
     let holds = prop::collection::vec(
-        (0..8_usize, 0..5_u64, 0..3_u64, prop::option::weighted(0.8, -2_i64..25)),
+        (0..8_usize, 0..5_u64, 0..3_u64, (prop::option::weighted(0.8, -2_i64..25), any::<bool>())),
         0..12,
     );
     (nodes, holds).prop_map(|(nodes, holds)| {
@@ -174,8 +178,10 @@ pub(super) fn inventory() -> impl Strategy<Value = Inventory> {
         for (at, (cpu, gpu, rack)) in nodes.iter().enumerate() {
             inventory.set_node(node(&format!("n{at}"), &format!("cpu={cpu} gpu={gpu} rack:r{rack}")));
         }
-        for (at, (on, cpu, gpu, until)) in holds.iter().enumerate() {
-            let share = hold(&format!("cpu={cpu} gpu={gpu}"), *until);
+        for (at, (on, cpu, gpu, (until, assumed))) in holds.iter().enumerate() {
+            // What was assumed of somebody without an end lies ahead.
+            let end_assumed = *assumed && until.is_some_and(|until| until > 0);
+            let share = Hold { end_assumed, ..hold(&format!("cpu={cpu} gpu={gpu}"), *until) };
             inventory.hold(format!("h{at}").into(), &format!("n{}", on % nodes.len()), share);
         }
         inventory

@@ -1,0 +1,109 @@
+//! Planned starts that move: the job's history says so, and who or what moved them.
+
+use crate::event::{Effect, JournalEntry};
+use crate::explain::utc;
+use crate::model::Text;
+use crate::state::lifecycle::HISTORY_MAX;
+use crate::state::{HistoryEntry, Job, JobId, JobState, Reservation, State};
+
+/// Jobs that are named as having moved a start.
+const NAMED: usize = 3;
+
+/// The last move that a job's history tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Move {
+    /// Where it was planned before that.
+    from: i64,
+    why: String,
+    /// The entry.
+    text: String,
+}
+
+impl State {
+    /// Notes that a start which was planned, behind those that the job `before` waited for, is planned for another time.
+    pub(super) fn note_move(&mut self, before: &Job, start: i64) {
+        let Some(planned) = before.reservation.as_ref().filter(|planned| planned.start != start) else {
+            return;
+        };
+        let Some(job) = self.jobs.get(&before.id) else { return };
+        let why = if start > planned.start {
+            self.why_later(before, job, planned)
+        } else {
+            self.why_earlier(before, job)
+        };
+        let now = self.now;
+        let Some(job) = self.job_mut(before.id) else { return };
+        // As long as one thing moves it on and on, that is one entry.
+        let last = job.history.back();
+        let goes_on = job
+            .moved
+            .as_ref()
+            .filter(|moved| moved.why == why && last.is_some_and(|last| last.reason == moved.text));
+        let from = goes_on.map_or(planned.start, |moved| moved.from);
+        let goes_on = goes_on.is_some();
+        let text = format!("planned start moved from {} to {}: {why}", utc(from), utc(start));
+        job.moved = Some(Move { from, why, text: text.clone() });
+        if goes_on {
+            job.history.pop_back();
+        } else if job.history.len() >= HISTORY_MAX {
+            job.history.remove(1);
+        }
+        job.history.push_back(HistoryEntry { time: now, state: JobState::Reserved, reason: text.clone() });
+        if !goes_on {
+            let entry = JournalEntry {
+                time: now,
+                job: format!("{}/{}", job.key.namespace, job.key.object_name()),
+                uid: job.key.uid.clone(),
+                state: JobState::Reserved.as_str(),
+                reason: text,
+            };
+            self.effects.push(Effect::Journal(entry));
+        }
+    }
+
+    fn why_later(&self, before: &Job, job: &Job, planned: &Reservation) -> String {
+        let takes_none = |node: &&Text| self.inventory.node(node).is_none_or(|node| !node.eligible);
+        if let Some(node) = planned.nodes.iter().find(takes_none) {
+            return format!("node {node} takes no work");
+        }
+        let named = |others: &[JobId]| self.names_for(job, others);
+        let new: Vec<JobId> =
+            job.waits_for.iter().filter(|other| !before.waits_for.contains(other)).copied().collect();
+        if !new.is_empty() {
+            return format!("{} came before it", named(&new));
+        }
+        let late = |id: &&JobId| {
+            self.job(**id).is_some_and(|other| other.planned_end.is_some_and(|end| end <= self.now))
+        };
+        let late: Vec<JobId> = job.waits_for.iter().filter(late).copied().collect();
+        if !late.is_empty() {
+            return format!("past the time limit of {}", named(&late));
+        }
+        let assumed = |id: &&JobId| {
+            self.job(**id).and_then(|other| self.release_of(other)).is_some_and(|end| end.assumed)
+        };
+        let assumed: Vec<JobId> = job.waits_for.iter().filter(assumed).copied().collect();
+        if !assumed.is_empty() {
+            return format!("assumed to run longer: {}", named(&assumed));
+        }
+        "others hold its nodes for longer".to_owned()
+    }
+
+    fn why_earlier(&self, before: &Job, job: &Job) -> String {
+        let gone: Vec<JobId> =
+            before.waits_for.iter().filter(|other| !job.waits_for.contains(other)).copied().collect();
+        if gone.is_empty() {
+            return "there is room earlier".to_owned();
+        }
+        format!("no longer behind {}", self.names_for(job, &gone))
+    }
+
+    fn names_for(&self, job: &Job, others: &[JobId]) -> String {
+        let mut names: Vec<String> = others.iter().map(|other| self.name_for(job, *other)).collect();
+        names.dedup();
+        let more = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        let names = names.join(", ");
+        if more > 0 { format!("{names} and {more} more") } else { names }
+    }
+}

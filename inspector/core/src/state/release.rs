@@ -1,0 +1,59 @@
+//! When what a job holds is planned to be given back, and when that is only assumed.
+
+use crate::inventory::{Release, planned_or_assumed};
+use crate::model::{PodSpec, Text};
+use crate::state::apply::planned_release;
+use crate::state::{Job, State};
+
+impl State {
+    /// Seconds that jobs of a queue are assumed to take that don't say it. Pods of others count as those of the first.
+    fn assumed_duration(&self, queue: Option<&Text>) -> Option<i64> {
+        let queues = &self.settings.queues;
+        let named = queue.and_then(|queue| queues.iter().find(|config| config.name == *queue));
+        named.or(queues.first())?.assumed_duration
+    }
+
+    /// When a Pod that is on its node since `since` is planned to leave it, and whether that is assumed. What comes with
+    /// the node stays.
+    pub(super) fn release_of_pod(&self, pod: &PodSpec, since: i64, permanent: bool) -> (Option<i64>, bool) {
+        let queue = self.job_of_pod.get(&pod.uid).and_then(|id| self.jobs.get(id)).map(|job| &job.queue);
+        let length =
+            if permanent { None } else { self.assumed_duration(queue.filter(|_| self.is_ours(pod))) };
+        planned_or_assumed(planned_release(pod), since, length, self.now)
+    }
+
+    /// The same for a member that is on its way to its node.
+    pub(super) fn release_of_member(&self, job: &Job, start: i64, end: Option<i64>) -> (Option<i64>, bool) {
+        planned_or_assumed(end, start, self.assumed_duration(Some(&job.queue)), self.now)
+    }
+
+    /// Members that were seen before anybody knew which queue their job is in are planned as those of that queue.
+    pub(super) fn time_members(&mut self, job: &Job) {
+        for uid in &job.pods {
+            let Some(pod) = self.pods.get(uid).filter(|pod| pod.node.is_some()).cloned() else { continue };
+            let Some((_, hold)) = self.inventory.holding(uid) else { continue };
+            if hold.until.is_some() && !hold.end_assumed {
+                continue;
+            }
+            let (until, assumed) = self.release_of_pod(&pod, hold.from, hold.permanent);
+            self.inventory.retime_as(uid, until, assumed);
+        }
+    }
+
+    /// When the job gives back what it holds, or is planned to hold; none when nobody can say.
+    pub fn release_of(&self, job: &Job) -> Option<Release> {
+        if let Some(at) = job.planned_end {
+            return Some(Release { at, assumed: false });
+        }
+        if let Some(reservation) = self.inventory.reservation(job.id.0) {
+            return reservation.end.map(|at| Release { at, assumed: reservation.end_assumed });
+        }
+        let holds = job.pods.iter().filter_map(|uid| self.inventory.holding(uid));
+        let mut last = None;
+        for (_, hold) in holds {
+            // Whoever has a member that stays has no end.
+            last = last.max(Some(hold.until?));
+        }
+        last.map(|at| Release { at, assumed: true })
+    }
+}
