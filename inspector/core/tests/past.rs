@@ -80,6 +80,7 @@ fn an_ended_job_keeps_what_it_was_though_its_pods_go() {
         start + 60
     );
     assert_eq!(record(world.job("group.a")), want);
+    assert_eq!(world.job("group.a").planned_end, None, "it has ended");
     // A restarted engine reads the same from the objects, though it comes back later.
     world.at(100);
     world.restart();

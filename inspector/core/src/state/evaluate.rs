@@ -346,7 +346,7 @@ impl State {
     pub(super) fn note_start_times(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         let holds = job.members.bound > 0 || job.pods.iter().any(|uid| self.assumed.contains_key(uid));
-        let planned_end = if job.started_at.is_some() && holds {
+        let planned_end = if job.started_at.is_some() && holds && !job.state.ended() {
             let recorded = |uid| {
                 let pod = self.pods.get(uid).filter(|pod| !pod.phase.ended())?;
                 pod.record.as_ref()?.planned_end
