@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fluxion_core::event::{Effect, Event};
+use fluxion_core::record::JournalEntry;
 use fluxion_core::state::{JobState, PassReport, State};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -185,11 +186,11 @@ impl Loop {
 
     /// How long a job waited that this engine starts.
     fn count_start(&self, effect: &Effect) {
-        let Effect::Journal(entry) = effect else { return };
-        if entry.state != JobState::Binding.as_str() {
+        let Effect::Journal(JournalEntry::Transition { job, entry, .. }) = effect else { return };
+        if entry.state != JobState::Binding {
             return;
         }
-        let (namespace, name) = entry.job.split_once('/').unwrap_or_default();
+        let (namespace, name) = job.split_once('/').unwrap_or_default();
         if let Some(job) = self.state.job_named(namespace, name) {
             self.metrics.job_waited(&job.queue, entry.time.saturating_sub(job.created));
         }

@@ -37,8 +37,8 @@ mod release;
 mod schedule;
 mod tell;
 mod tell_group;
-mod unknown;
 mod trial;
+mod unknown;
 
 pub use ask::{CancelPlan, Finding};
 pub use attempt::Asked;

@@ -12,7 +12,7 @@ use fluxion_core::model::Text;
 use tokio::sync::Mutex;
 
 use super::refusal::Refusal;
-use super::resource::Resource;
+use super::resource::{Resource, Stamp};
 use super::{jobs::Jobs, nodes::Nodes, queues::Queues};
 use crate::engine::Published;
 use crate::view::{Lens, Viewer};
@@ -34,7 +34,7 @@ pub(super) struct Row<R: Resource> {
     /// Where to find it in the state.
     pub id: R::Id,
     /// Equal stamps in successive states mean that nothing about the object can have changed.
-    pub stamp: Option<Vec<u64>>,
+    pub stamp: Stamp,
     /// When it was last changed.
     pub version: u64,
 }

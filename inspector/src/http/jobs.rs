@@ -4,7 +4,6 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use fluxion_api::{FluxionJob, ObjectMeta};
-use fluxion_core::model::Text;
 use fluxion_core::state::{Job, JobId};
 
 use super::App;
@@ -14,7 +13,7 @@ use super::index::{Key, Served, Table};
 use super::path::Names;
 use super::query::ListQuery;
 use super::refusal::Refusal;
-use super::resource::Resource;
+use super::resource::{Resource, Row};
 use crate::view::{Lens, job};
 
 /// The resource.
@@ -37,7 +36,7 @@ impl Resource for Jobs {
         "node",
     ];
 
-    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, JobId, Option<Vec<u64>>)> {
+    fn rows(lens: &Lens<'_>) -> Vec<Row<JobId>> {
         let rows = lens.state.jobs().map(|job| {
             let name = lens.state.object_name(job);
             (

@@ -13,7 +13,7 @@ use super::index::{Key, Served, Table};
 use super::path::Names;
 use super::query::ListQuery;
 use super::refusal::Refusal;
-use super::resource::Resource;
+use super::resource::{Resource, Row};
 use crate::view::{Lens, node};
 
 /// The resource.
@@ -28,7 +28,7 @@ impl Resource for Nodes {
     const PLURAL: &'static str = "fluxionnodes";
     const FIELDS: &'static [&'static str] = &["metadata.name", "status.eligible"];
 
-    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, Text, Option<Vec<u64>>)> {
+    fn rows(lens: &Lens<'_>) -> Vec<Row<Text>> {
         let inventory = lens.state.inventory();
         let rows = inventory.node_names().filter_map(|name| {
             let uid = inventory.node_spec(&name)?.uid.clone();

@@ -13,7 +13,7 @@ use super::index::{Key, Served, Table};
 use super::path::Names;
 use super::query::ListQuery;
 use super::refusal::Refusal;
-use super::resource::Resource;
+use super::resource::{Resource, Row};
 use crate::view::{Lens, queue};
 
 /// The resource.
@@ -28,7 +28,7 @@ impl Resource for Queues {
     const PLURAL: &'static str = "fluxionqueues";
     const FIELDS: &'static [&'static str] = &["metadata.name", "spec.policy"];
 
-    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, Text, Option<Vec<u64>>)> {
+    fn rows(lens: &Lens<'_>) -> Vec<Row<Text>> {
         let row = |name: &Text| {
             let key = Key { namespace: Text::from(""), name: name.clone() };
             (key, Text::from(""), name.clone(), None)

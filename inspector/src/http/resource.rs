@@ -10,6 +10,13 @@ use serde::Serialize;
 use super::index::{Key, Served, Table};
 use crate::view::Lens;
 
+/// Revisions that tell two versions of an object apart: two states of one engine give it the same only if it is the same
+/// in both. Without any it is rendered and compared.
+pub(super) type Stamp = Option<Vec<u64>>;
+
+/// Key, uid, id and stamp of an object.
+pub(super) type Row<Id> = (Key, Text, Id, Stamp);
+
 /// A resource with objects that can be listed and watched.
 pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     type Object: Serialize + PartialEq + Clone + Debug + Send + Sync;
@@ -22,9 +29,8 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     /// The fields that can be selected by.
     const FIELDS: &'static [&'static str];
 
-    /// Key, uid, id and stamp of every object. A stamp is made of revisions: two states of one engine give an object
-    /// the same one only if it is the same in both. Without a stamp it is rendered and compared.
-    fn rows(lens: &Lens<'_>) -> Vec<(Key, Text, Self::Id, Option<Vec<u64>>)>;
+    /// Every object.
+    fn rows(lens: &Lens<'_>) -> Vec<Row<Self::Id>>;
 
     /// One object as the lens' viewer may see it, without a resource version.
     fn render(lens: &Lens<'_>, id: &Self::Id) -> Option<Self::Object>;

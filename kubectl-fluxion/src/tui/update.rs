@@ -1,8 +1,8 @@
 //! How one message changes the live screen.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use fluxion_api::{FluxionJob, ListMeta};
 use fluxion_api::client::Error;
+use fluxion_api::{FluxionJob, ListMeta};
 
 use super::app::{App, Notice, Over, Pane, Show};
 use super::message::{Effect, Key, Message, Source};

@@ -115,7 +115,7 @@ impl State {
         let records = job.pods.iter().filter_map(|uid| {
             let pod = self.pods.get(uid).filter(|pod| !pod.phase.ended())?;
             let bound = pod.record.as_ref().filter(|_| pod.node.is_some());
-            bound.or_else(|| self.assumed.get(uid).map(|sent| sent.record()))
+            bound.or_else(|| self.assumed.get(uid).map(super::binding::Assumed::record))
         });
         records.map(|record| record.start).max()
     }

@@ -142,7 +142,7 @@ mod tests {
     fn a_mistyped_key_is_told_from_known_ones_and_from_others() {
         let marks = |keys: &[&str]| keys.iter().map(|key| ((*key).into(), "x".into())).collect::<Marks>();
         let found = |keys: &[&str], labels| {
-            unknown(&marks(keys), labels).map(|key| key.to_string()).collect::<Vec<_>>()
+            unknown(&marks(keys), labels).map(ToString::to_string).collect::<Vec<_>>()
         };
         let all: Vec<&str> = known().collect();
         assert_eq!(found(&all, false), [""; 0]);

@@ -1,6 +1,5 @@
 //! Planned starts that move: the job's history says so, and who or what moved them.
 
-use crate::event::{Effect, JournalEntry};
 use crate::explain::utc;
 use crate::model::Text;
 use crate::state::lifecycle::HISTORY_MAX;
@@ -45,19 +44,17 @@ impl State {
         job.moved = Some(Move { from, why, text: text.clone() });
         if goes_on {
             job.history.pop_back();
-        } else if job.history.len() >= HISTORY_MAX {
-            job.history.remove(1);
+        } else {
+            if job.history.len() >= HISTORY_MAX {
+                job.history.remove(1);
+            }
+            job.entries = job.entries.saturating_add(1);
         }
-        job.history.push_back(HistoryEntry { time: now, state: JobState::Reserved, reason: text.clone() });
+        let class = job.reason.as_ref().map(|reason| reason.class);
+        job.history.push_back(HistoryEntry { time: now, state: JobState::Reserved, class, reason: text });
         if !goes_on {
-            let entry = JournalEntry {
-                time: now,
-                job: format!("{}/{}", job.key.namespace, job.key.object_name()),
-                uid: job.key.uid.clone(),
-                state: JobState::Reserved.as_str(),
-                reason: text,
-            };
-            self.effects.push(Effect::Journal(entry));
+            let job = job.clone();
+            self.note_transition(&job);
         }
     }
 
