@@ -165,9 +165,8 @@ impl Requests {
         self.snapshot.set(published.observed_at);
         self.waiting_events.set(i64::try_from(self.engine.waiting()).unwrap_or(i64::MAX));
     }
-}
 
-impl Requests {
+    /// Sums over all nodes.
     fn amounts(&self, inventory: &Inventory) {
         let mut sums: [BTreeMap<String, u128>; 4] = Default::default();
         for node in inventory.nodes() {

@@ -67,7 +67,8 @@ async fn write(
 
 /// The status of a scheduling.k8s.io group with the condition in it; `None` when there is nothing to write.
 fn native(found: &Value, scheduled: bool, reason: &str, message: &str) -> Option<Value> {
-    let message = &*fluxion_text::clean(message);
+    let message = fluxion_text::clean(message);
+    let message = message.as_ref();
     let mut conditions =
         found.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
     let of_ours = |condition: &Value| condition["type"] == INITIALLY_SCHEDULED;
