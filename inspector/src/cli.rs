@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fluxion_api::server_file::DEFAULT_LISTEN;
 use fluxion_core::state::Settings;
 
 use crate::config::{self, ConfigError};
@@ -39,18 +40,34 @@ pub enum Command {
 /// What both modes share.
 #[derive(Clone, Debug, Args)]
 pub struct CommonOptions {
-    /// Where the HTTP API listens [default: 127.0.0.1:8181; in standalone mode a free port].
-    #[arg(long, value_name = "ADDR", value_parser = address)]
+    /// Where the HTTP API listens.
+    #[arg(
+        long,
+        value_name = "ADDR",
+        value_parser = address,
+        help = format!("Where the HTTP API listens [default: {DEFAULT_LISTEN}; in standalone mode a free port]")
+    )]
     pub listen: Option<SocketAddr>,
     /// Holds server.json (address and token, only for its owner to read) and the journal
-    /// [default: $`XDG_STATE_HOME/fluxion`].
-    #[arg(long, value_name = "DIR")]
+    /// by default in the user's state folder.
+    // Clippy wants the variable in backticks, which would be printed.
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "Holds server.json (address and token, only for its owner to read) and the journal \
+                [default: $XDG_STATE_HOME/fluxion, else ~/.local/state/fluxion]"
+    )]
     pub state_dir: Option<PathBuf>,
     /// Settings (YAML): queues, topology keys, limits. Flags win over it.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// `spec.schedulerName` of the Pods to schedule; repeat it for several [default: fluxion].
-    #[arg(long = "scheduler-name", value_name = "NAME")]
+    /// `spec.schedulerName` of the Pods to schedule.
+    #[arg(
+        long = "scheduler-name",
+        value_name = "NAME",
+        help = "spec.schedulerName of the Pods to schedule; repeat it for several \
+                [default: those of --config, else fluxion]"
+    )]
     pub scheduler_names: Vec<String>,
     /// Seconds that one step of the engine may take before /livez fails; after twice that the process ends.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = step_limit)]
@@ -92,7 +109,7 @@ pub struct TryOptions {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "write ADDRESS:PORT, e.g. 127.0.0.1:8181".to_owned())
+    text.parse().map_err(|_| format!("write ADDRESS:PORT, e.g. {DEFAULT_LISTEN}"))
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -141,6 +158,35 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_tells_the_defaults_that_there_are_and_prints_no_marks() {
+        let mut cli = Cli::command();
+        cli.build();
+        for name in ["cluster", "standalone", "try"] {
+            let help = cli.find_subcommand_mut(name).unwrap().render_long_help().to_string();
+            // As one line: where it is broken plays no part.
+            let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(!help.contains('`') || help.contains("`kubectl get nodes -o yaml`"), "{help}");
+            assert!(!help.contains("$`"), "{help}");
+            let names = fluxion_core::state::Settings::default().scheduler_names.join(",");
+            for wanted in [
+                format!("[default: {DEFAULT_LISTEN}; in standalone mode a free port]"),
+                "[default: $XDG_STATE_HOME/fluxion, else ~/.local/state/fluxion]".to_owned(),
+                format!("[default: those of --config, else {names}]"),
+            ] {
+                assert!(help.contains(&wanted), "{name}: no {wanted} in {help}");
+            }
+        }
+        let help = cli.find_subcommand_mut("cluster").unwrap().render_long_help().to_string();
+        let Some(Command::Cluster(options)) = Cli::parse_from(["fluxion-inspector", "cluster"]).command
+        else {
+            panic!()
+        };
+        for default in [options.lease.clone(), options.lease_seconds.to_string()] {
+            assert!(help.contains(&format!("[default: {default}]")), "{help}");
+        }
     }
 
     #[test]

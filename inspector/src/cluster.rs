@@ -1,10 +1,10 @@
 //! `fluxion-inspector cluster`: puts the parts together, and takes them down in order.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use fluxion_api::server_file::DEFAULT_LISTEN;
 use fluxion_core::event::Event;
 use fluxion_core::state::State;
 use tokio::sync::watch as signal;
@@ -25,8 +25,6 @@ use crate::signals::asked_to_end;
 use crate::state_dir::StateDir;
 use crate::supervise::{Failure, Liveness, Tasks, Watchdog};
 
-/// Where the API listens unless told otherwise.
-const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8181);
 /// How long giving the Lease back may take at the end.
 const LAST_WORD: Duration = Duration::from_secs(3);
 
@@ -35,7 +33,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let common = &options.common;
     let settings = common.settings()?;
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
-    let listener = http::listen(common.listen.unwrap_or(LISTEN)).await.context("--listen")?;
+    let listener = http::listen(common.listen.unwrap_or(DEFAULT_LISTEN)).await.context("--listen")?;
     let connection = connect(options.kubeconfig.clone(), options.context.clone()).await?;
     let (client, metrics) = (connection.client, Arc::new(Metrics::new()));
 

@@ -13,8 +13,11 @@ use fluxion_api::server_file::{self, ServerFile};
 pub enum StateDirError {
     #[error("no place for the state: set --state-dir, XDG_STATE_HOME or HOME")]
     NoPlace,
-    #[error("{path}: another inspector is running with this state folder; end it or use another --state-dir")]
-    InUse { path: PathBuf },
+    #[error(
+        "{path}: another inspector{} is running with this state folder; end it or use another --state-dir",
+        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    InUse { path: PathBuf, pid: Option<u32> },
     #[error("{path} is no folder: choose another --state-dir")]
     NoFolder { path: PathBuf },
     #[error("{path}: {source}")]
@@ -54,7 +57,10 @@ impl StateDir {
             .map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
-            Err(std::fs::TryLockError::WouldBlock) => Err(StateDirError::InUse { path }),
+            Err(std::fs::TryLockError::WouldBlock) => {
+                let pid = server_file::read(&path).map(|found| found.pid);
+                Err(StateDirError::InUse { path, pid })
+            }
             Err(std::fs::TryLockError::Error(source)) => Err(failed(source)),
         }
     }

@@ -55,6 +55,7 @@ async fn show(running: &Running, keep: bool) -> anyhow::Result<()> {
         client: Client::new(transport, ANSWERED_WITHIN),
         namespace: "default".to_owned(),
         note: None,
+        asked_because: None,
     };
     if std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
         return ask(&server, &["tui"]).await;

@@ -256,7 +256,17 @@ async fn one_folder_has_one_server() {
     let output = command(&state).args(["standalone"]).output().unwrap();
     let (_, err) = text(&output);
     assert!(!output.status.success());
-    assert!(err.contains("another inspector is running with this state folder"), "{err}");
+    let wanted =
+        format!("another inspector (process {}) is running with this state folder", server.process.id());
+    assert!(err.contains(&wanted), "{err}");
+    // Nor may another folder's take its port; where it is announced, it is named.
+    let reached: ServerFile = serde_json::from_slice(&fs::read(state.join("server.json")).unwrap()).unwrap();
+    let address = reached.url.strip_prefix("http://").unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let arguments = ["standalone", "--listen", address, "--state-dir", other.path().to_str().unwrap()];
+    let (_, err) = text(&command(&state).args(arguments).output().unwrap());
+    let wanted = format!("{address} is in use by another inspector (process {})", server.process.id());
+    assert!(err.contains(&wanted) && err.contains("--listen"), "{err}");
 }
 
 #[cfg(debug_assertions)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fluxion_api::JobRef;
+use fluxion_api::server_file::DEFAULT_LISTEN;
 
 /// See, ask and cancel what the Fluxion scheduler does.
 #[derive(Debug, Parser)]
@@ -39,7 +40,7 @@ pub struct Connection {
         global = true,
         value_name = "URL",
         help_heading = "Connection",
-        help = "URL of the inspector, e.g. http://127.0.0.1:8080 [env: FLUXION_SERVER]"
+        help = format!("URL of the inspector, e.g. http://{DEFAULT_LISTEN} [env: FLUXION_SERVER]")
     )]
     pub server: Option<String>,
     /// File that holds the token for --server
@@ -72,7 +73,7 @@ pub struct Connection {
         long,
         visible_alias = "request-timeout",
         global = true,
-        default_value = "10s",
+        default_value = TIMEOUT,
         value_parser = time_limit,
         value_name = "DURATION",
         help_heading = "Connection"
@@ -222,6 +223,9 @@ pub struct Cancel {
     pub with_others: bool,
 }
 
+/// How long one answer may take unless told otherwise.
+const TIMEOUT: &str = "10s";
+
 /// The states a job can be in.
 const STATES: [&str; 11] = [
     "Gathering",
@@ -254,7 +258,7 @@ fn time_limit(text: &str) -> Result<Duration, String> {
 impl Connection {
     /// How long one answer may take.
     pub fn limit(&self) -> Duration {
-        self.timeout.unwrap_or(Duration::from_secs(10))
+        self.timeout.or_else(|| time_limit(TIMEOUT).ok()).unwrap_or(Duration::MAX)
     }
 }
 
@@ -267,6 +271,18 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_tells_the_defaults_that_there_are() {
+        let help = Cli::command().render_long_help().to_string();
+        assert!(help.contains(&format!("http://{DEFAULT_LISTEN}")), "{help}");
+        assert!(help.contains(&format!("[default: {TIMEOUT}]")), "{help}");
+        let (parsed, none) =
+            (Cli::parse_from(["kubectl-fluxion", "queue"]).connection, Connection::default());
+        assert_eq!(parsed.limit(), none.limit());
+        let Command::Queue(listing) = Cli::parse_from(["kubectl-fluxion", "queue"]).command else { panic!() };
+        assert_eq!((listing.output.output, listing.selector.as_str()), (Format::default(), ""));
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     if let Command::Version(format) = command {
         return version::run(connected, format.output).await;
     }
-    run_on(&connected?, Cli { connection, scope, command }).await
+    let server = connected?;
+    run_on(&server, Cli { connection, scope, command }).await.map_err(|failure| server.explain(failure))
 }
 
 /// Asks a server that is known; how it is found plays no part.

@@ -27,6 +27,22 @@ pub struct Server {
     pub namespace: String,
     /// Said to the user where it may not be the server that was meant.
     pub note: Option<String>,
+    /// Said before an error where nobody named this server: how it came to be asked.
+    pub asked_because: Option<String>,
+}
+
+impl Server {
+    /// A failure of this server, with how it came to be asked where that may be what is wrong.
+    pub fn explain(&self, failure: Failure) -> Failure {
+        let of_the_way =
+            matches!(failure.exit, Exit::Unreachable | Exit::TimedOut | Exit::Forbidden | Exit::Other);
+        match (&self.asked_because, &failure.message) {
+            (Some(because), Some(message)) if of_the_way => {
+                Failure::new(failure.exit, format!("{because}: {message}"))
+            }
+            _ => failure,
+        }
+    }
 }
 
 /// Finds the server that is meant: that of `--server`, else the cluster of `--context` or `--kubeconfig`, else
@@ -56,13 +72,23 @@ pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
     {
         return Ok(found);
     }
-    if kubeconfig_exists() {
-        return through(flags).await;
-    }
     let place = file.map_or_else(
         || "server.json (neither XDG_STATE_HOME nor HOME is set)".to_owned(),
         |path| path.display().to_string(),
     );
+    if kubeconfig_exists() {
+        let because = |cluster: &str| format!("there is no {place}, so {cluster} was asked");
+        return match through(flags).await {
+            Ok(server) => {
+                let because = because(&format!("the cluster at {}", server.client.server()));
+                Ok(Server { asked_because: Some(because), ..server })
+            }
+            Err(Failure { exit, message }) => {
+                let because = because("the cluster of the kubeconfig");
+                Err(Failure { exit, message: message.map(|message| format!("{because}: {message}")) })
+            }
+        };
+    }
     Err(Failure::new(
         Exit::Unreachable,
         format!(
@@ -74,12 +100,16 @@ pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
 
 async fn through(flags: &Connection) -> Result<Server, Failure> {
     let (cluster, namespace) = cluster(flags).await?;
-    Ok(Server { client: Client::new(cluster, flags.limit()), namespace, note: None })
+    Ok(Server { client: Client::new(cluster, flags.limit()), namespace, note: None, asked_because: None })
 }
 
 fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
-    let served =
-        |client| Server { client, namespace: "default".to_owned(), note: own_token_note(flags, url) };
+    let served = |client| Server {
+        client,
+        namespace: "default".to_owned(),
+        note: own_token_note(flags, url),
+        asked_because: None,
+    };
     let certificates = match &flags.certificate_authority {
         Some(path) if url.starts_with("http:") => {
             return Err(Failure::new(
@@ -137,7 +167,8 @@ fn standalone(flags: &Connection, path: &Path) -> Result<Option<Server>, Failure
     let source =
         Source::ServerFile { path: path.to_owned(), only: None, token_file: flags.token_file.clone() };
     let client = FromFile::new(source)?.map(|client| Client::new(client, flags.limit()));
-    Ok(client.map(|client| Server { client, namespace: "default".to_owned(), note }))
+    let namespace = "default".to_owned();
+    Ok(client.map(|client| Server { client, namespace, note, asked_because: None }))
 }
 
 /// Whether a user who has set `KUBECONFIG` may have meant another cluster than the inspector's. An inspector

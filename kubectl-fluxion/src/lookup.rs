@@ -29,7 +29,40 @@ pub async fn find(client: &Client, namespace: Option<&str>, wanted: &JobRef) -> 
     }
     let selection = Selection { namespace: namespace.map(str::to_owned), ..Selection::default() };
     let jobs = client.list::<FluxionJob>(&selection).await?.items;
-    pick(jobs, namespace, &wanted)
+    Ok(pick(jobs, namespace, &wanted)?)
+}
+
+/// The one job that `wanted` names: in the namespace that is meant, else, unless the user named one, in whichever has
+/// it, if only one does.
+pub async fn find_anywhere(server: &Server, scope: &Scope, wanted: &JobRef) -> Result<FluxionJob, Failure> {
+    let namespace = namespaces(server, scope);
+    let failure = match find(&server.client, namespace.as_deref(), wanted).await {
+        Err(failure) if failure.exit == Exit::NotFound => failure,
+        other => return other,
+    };
+    if namespace.is_none() || scope.namespace.is_some() || wanted.namespace.is_some() {
+        return Err(failure);
+    }
+    // Who may not look there learns what there is here.
+    let Ok(all) = server.client.list::<FluxionJob>(&Selection::default()).await else { return Err(failure) };
+    let here = |job: &FluxionJob| job.metadata.namespace == namespace;
+    let jobs: Vec<FluxionJob> = all.items.into_iter().filter(|job| !here(job)).collect();
+    match pick(jobs, None, &canonical(wanted)) {
+        Err(Missed { several: false, .. }) => Err(failure),
+        other => Ok(other?),
+    }
+}
+
+/// No job is meant, or not only one.
+struct Missed {
+    several: bool,
+    failure: Failure,
+}
+
+impl From<Missed> for Failure {
+    fn from(missed: Missed) -> Self {
+        missed.failure
+    }
 }
 
 /// What the name could be called in the API, if it can be asked for without a list.
@@ -62,7 +95,9 @@ fn canonical(wanted: &JobRef) -> JobRef {
 }
 
 /// The job among `jobs`, or the failure that helps.
-fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Result<FluxionJob, Failure> {
+fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Result<FluxionJob, Missed> {
+    let missed =
+        |several: bool, text: String| Missed { several, failure: Failure::new(Exit::NotFound, text) };
     let fits = |job: &FluxionJob, loose: bool| {
         let own = job.reference();
         match &wanted.kind {
@@ -92,7 +127,7 @@ fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Resu
     let place =
         namespace.map_or_else(|| "any namespace".to_owned(), |namespace| format!("namespace {namespace}"));
     match found.as_slice() {
-        [one] => jobs.into_iter().nth(*one).ok_or_else(|| Failure::new(Exit::NotFound, "no such job")),
+        [one] => jobs.into_iter().nth(*one).ok_or_else(|| missed(false, "no such job".to_owned())),
         [] => {
             let near = similar(&wanted.to_string(), jobs.iter().map(written));
             let help = if near.is_empty() {
@@ -101,13 +136,13 @@ fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Resu
             } else {
                 format!("did you mean {}?", near.join(", "))
             };
-            Err(Failure::new(Exit::NotFound, format!("there is no job {wanted} in {place}; {help}")))
+            Err(missed(false, format!("there is no job {wanted} in {place}; {help}")))
         }
         several => {
             let names: Vec<String> = several.iter().take(5).map(|at| written(&jobs[*at])).collect();
             let more = if several.len() > names.len() { " …" } else { "" };
-            Err(Failure::new(
-                Exit::NotFound,
+            Err(missed(
+                true,
                 format!(
                     "{} jobs in {place} are called {wanted}: say which of {}{more}",
                     several.len(),
@@ -177,7 +212,7 @@ mod tests {
 
     fn picked(text: &str) -> Result<String, Failure> {
         let wanted = canonical(&text.parse().unwrap());
-        pick(some(), Some("default"), &wanted).map(|job| job.metadata.name)
+        Ok(pick(some(), Some("default"), &wanted)?.metadata.name)
     }
 
     #[test]

@@ -3,9 +3,13 @@
 //! It lies in `$XDG_STATE_HOME/fluxion/` (default `~/.local/state/fluxion/`), mode 0600: who can read it is
 //! administrator.
 
-use std::path::PathBuf;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+/// Where an inspector of a cluster listens unless told otherwise: port 8181 of loopback.
+pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8181);
 
 /// The content of `server.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +22,11 @@ pub struct ServerFile {
     pub cluster_id: String,
     /// Bearer token.
     pub token: String,
+}
+
+/// What the `server.json` of this folder says, if there is one that can be read.
+pub fn read(folder: &Path) -> Option<ServerFile> {
+    serde_json::from_slice(&std::fs::read(folder.join("server.json")).ok()?).ok()
 }
 
 /// `$XDG_STATE_HOME/fluxion`, or `~/.local/state/fluxion`; `None` when neither variable is set.

@@ -43,13 +43,13 @@ pub(crate) struct Arguments {
     #[arg(long = "queue", value_name = "QUEUE")]
     queues: Vec<String>,
     /// Jobs that one pass over a queue looks at
-    #[arg(long, default_value_t = 10_000, value_parser = depth)]
+    #[arg(long, default_value_t = QueueConfig::default().queue_depth, value_parser = depth)]
     queue_depth: usize,
     /// Reservations that one pass makes under hybrid
-    #[arg(long, default_value_t = 64, value_parser = depth)]
+    #[arg(long, default_value_t = QueueConfig::default().reservation_depth, value_parser = depth)]
     reservation_depth: usize,
     /// Reservations that one pass makes under conservative and hybrid, at most
-    #[arg(long, default_value_t = 100_000, value_parser = depth)]
+    #[arg(long, default_value_t = QueueConfig::default().max_reservation_depth, value_parser = depth)]
     max_reservation_depth: usize,
     /// Play only so many jobs, the first of the trace
     #[arg(long, value_parser = depth)]
@@ -142,5 +142,16 @@ impl Arguments {
             }
         }
         policies
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_of_the_server() {
+        let arguments = Arguments::parse_from(["fluxion-sim", "trace.csv", "--nodes", "1"]);
+        assert_eq!(arguments.queues().unwrap()[0].config, QueueConfig::default());
     }
 }

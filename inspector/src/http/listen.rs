@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::serve::Listener;
+use fluxion_api::server_file;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -28,8 +29,27 @@ const QUIET: Duration = Duration::from_secs(45);
 pub enum ListenError {
     #[error("{0} can be reached from other machines: listen on 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
+    #[error(
+        "{address} is in use{}: end it, or choose another address with --listen (port 0 takes a free one)",
+        holder(address, *.pid)
+    )]
+    InUse { address: SocketAddr, pid: Option<u32> },
     #[error("can't listen on {address}: {source}; choose another with --listen (port 0 takes a free one)")]
     Io { address: SocketAddr, source: io::Error },
+}
+
+/// Who has the address, or how to find out.
+fn holder(address: &SocketAddr, pid: Option<u32>) -> String {
+    pid.map_or_else(
+        || format!(" by another process, which `ss -ltnp 'sport = :{}'` names", address.port()),
+        |pid| format!(" by another inspector (process {pid})"),
+    )
+}
+
+/// Process of the inspector that says in the default state folder that it listens there.
+fn inspector_at(address: SocketAddr) -> Option<u32> {
+    let found = server_file::read(&server_file::state_dir()?)?;
+    (found.url == format!("http://{address}")).then_some(found.pid)
 }
 
 /// Binds a loopback address; port 0 takes a free one.
@@ -37,7 +57,10 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
     if !address.ip().is_loopback() {
         return Err(ListenError::NotLoopback(address));
     }
-    TcpListener::bind(address).await.map_err(|source| ListenError::Io { address, source })
+    TcpListener::bind(address).await.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => ListenError::InUse { address, pid: inspector_at(address) },
+        _ => ListenError::Io { address, source },
+    })
 }
 
 /// Serves until the app is told to stop, then ends watches and lets running requests finish.
@@ -170,7 +193,14 @@ mod tests {
         }
         let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let taken = listener.local_addr().unwrap();
-        assert!(matches!(listen(taken).await, Err(ListenError::Io { .. })));
+        let told = listen(taken).await.unwrap_err().to_string();
+        for part in
+            [&format!("{taken} is in use"), &format!("`ss -ltnp 'sport = :{}'`", taken.port()), "--listen"]
+        {
+            assert!(told.contains(part), "{told}");
+        }
+        let told = ListenError::InUse { address: taken, pid: Some(7) }.to_string();
+        assert!(told.contains("by another inspector (process 7): end it"), "{told}");
     }
 
     #[tokio::test]

@@ -16,8 +16,7 @@ pub(super) async fn run(
     job: &JobRef,
     format: Format,
 ) -> Result<Exit, Failure> {
-    let namespace = lookup::namespaces(server, scope);
-    let job = lookup::find(&server.client, namespace.as_deref(), job).await?;
+    let job = lookup::find_anywhere(server, scope, job).await?;
     let reference = job.reference();
     let own = reference.namespace.clone().unwrap_or_default();
     let answer = match server.client.explain(&own, &job.metadata.name).await {

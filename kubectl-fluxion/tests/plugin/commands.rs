@@ -1,8 +1,13 @@
 //! What the commands write, and with which code they end.
 
-use serde_json::Value;
+use axum::http::Uri;
+use axum::response::IntoResponse;
+use axum::routing::any;
+use axum::{Json, Router};
+use fluxion_api::API_VERSION;
+use serde_json::{Value, json};
 
-use crate::mock::{Mock, Ran, plugin};
+use crate::mock::{Mock, Ran, failure, plugin};
 
 /// The first words of each line, and nothing of what moves with the clock.
 fn columns(text: &str, count: usize) -> Vec<String> {
@@ -106,6 +111,49 @@ fn explain_answers_in_sentences() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.starts_with("default/podgroup/train is Reserved"), "{}", ran.out);
     assert!(ran.out.contains("Waits for\n  job/lammps"), "{}", ran.out);
+}
+
+/// Jobs of these namespaces and names, and nothing else.
+fn only(jobs: &'static [(&'static str, &'static str)]) -> Mock {
+    let answer = move |uri: Uri| async move {
+        let here = |namespace: &str| uri.path().contains(&format!("/namespaces/{namespace}/"));
+        let all = !uri.path().contains("/namespaces/");
+        let job = |(namespace, name): &(&str, &str)| {
+            let metadata = json!({"name": format!("pod.{name}"), "namespace": namespace});
+            json!({"metadata": metadata, "spec": {"group": {"kind": "Pod", "name": name}}})
+        };
+        if !uri.path().ends_with("/fluxionjobs") {
+            return failure(404, "NotFound", "there is no such object");
+        }
+        let items: Vec<Value> =
+            jobs.iter().filter(|(namespace, _)| all || here(namespace)).map(job).collect();
+        Json(json!({"apiVersion": API_VERSION, "kind": "FluxionJobList", "metadata": {}, "items": items}))
+            .into_response()
+    };
+    Mock::serve(Router::new().fallback(any(answer)))
+}
+
+#[test]
+fn explain_finds_a_name_that_is_unique_over_all_namespaces() {
+    let mock = only(&[("shop", "web-0"), ("a", "twin"), ("b", "twin"), ("default", "near"), ("a", "near")]);
+    let ran = mock.run(&["explain", "web-0"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("shop/pod/web-0 "), "{}", ran.out);
+    assert!(mock.run(&["explain", "pod/web-0"]).out.starts_with("shop/pod/web-0 "));
+    // The own namespace comes first.
+    assert!(mock.run(&["explain", "near"]).out.starts_with("default/pod/near "));
+    for (arguments, wanted) in [
+        (&["explain", "twin"][..], "a/pod/twin, b/pod/twin"),
+        (&["explain", "-n", "team", "web-0"], "there is no job web-0 in namespace team"),
+        (&["explain", "team/pod/web-0"], "in namespace team"),
+        (&["explain", "nobody"], "there is no job nobody in namespace default"),
+        // What is deleted is named in full, or is here.
+        (&["cancel", "-y", "web-0"], "there is no job web-0 in namespace default"),
+    ] {
+        let ran = mock.run(arguments);
+        assert_eq!(ran.code, 3, "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(wanted), "{arguments:?}: {}", ran.err);
+    }
 }
 
 #[test]

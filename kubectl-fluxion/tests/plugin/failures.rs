@@ -93,7 +93,7 @@ fn addresses_that_are_none() {
     for url in ["127.0.0.1:80", "ftp://x", "", "http://"] {
         let ran = against(url);
         assert_eq!(ran.code, 2, "{url}: {}", ran.err);
-        assert!(ran.err.contains("http://127.0.0.1:8080"), "{url}: {}", ran.err);
+        assert!(ran.err.contains("http://127.0.0.1:8181"), "{url}: {}", ran.err);
     }
 }
 
@@ -191,4 +191,37 @@ fn the_live_screen_needs_a_terminal() {
     let ran = Ran::of(plugin().arg("tui"));
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("needs a terminal"), "{}", ran.err);
+}
+
+#[test]
+fn that_no_server_file_was_found_is_said_before_a_cluster_fails() {
+    let state = tempfile::tempdir().unwrap();
+    let config = state.path().join("config");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    std::fs::write(
+        &config,
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: c, cluster: {{server: 'http://{address}'}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\n"
+        ),
+    )
+    .unwrap();
+    let file = state.path().join("fluxion/server.json");
+    let start = format!("error: there is no {}, so the cluster ", file.display());
+    let ask = |more: &[&str]| {
+        let mut plugin = plugin();
+        plugin.env("XDG_STATE_HOME", state.path()).env("KUBECONFIG", &config).arg("queue").args(more);
+        Ran::of(&mut plugin)
+    };
+    let ran = ask(&[]);
+    assert_eq!(ran.code, 5, "{}", ran.err);
+    assert!(ran.err.starts_with(&start) && ran.err.contains("connection refused"), "{}", ran.err);
+    // Who names the cluster has not looked for the file.
+    let named = ask(&["--context", "c"]);
+    assert!(named.code == 5 && !named.err.contains("server.json"), "{}", named.err);
+    std::fs::write(&config, "clusters: 5").unwrap();
+    let broken = ask(&[]);
+    assert!(broken.err.starts_with(&start), "{}", broken.err);
 }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use crate::exit::Exit;
+use crate::server_file::DEFAULT_LISTEN;
 use crate::status::Status;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The address is no URL that can be asked.
-    #[error("'{url}' is no address of a server: {why}; write it as http://127.0.0.1:8080")]
+    #[error("'{url}' is no address of a server: {why}; write it as http://{DEFAULT_LISTEN}")]
     BadUrl { url: String, why: String },
     /// Nobody listens, the name is unknown, or the connection broke.
     #[error("no inspector answers at {server}: {why}; is it running?")]

@@ -37,7 +37,7 @@ pub struct QueueConfig {
     /// Jobs looked at in one pass, at most; at least 1. Jobs for which not even a start can be planned do not
     /// count.
     pub queue_depth: usize,
-    /// Reservations that hybrid makes in one pass, at most.
+    /// Reservations that hybrid makes in one pass, at most (default 64; easy makes one, whatever this says).
     pub reservation_depth: usize,
     /// Reservations that conservative and hybrid make in one pass, at most.
     pub max_reservation_depth: usize,
@@ -58,7 +58,7 @@ impl Default for QueueConfig {
             name: "default".into(),
             policy: QueuePolicy::Easy,
             queue_depth: 10_000,
-            reservation_depth: 1,
+            reservation_depth: 64,
             max_reservation_depth: 100_000,
             default_duration: None,
             assumed_duration: Some(3_600),
