@@ -14,6 +14,10 @@ const APPLICATION_ID: i64 = 0x666c_7578;
 
 mod past;
 
+/// What the write-ahead log keeps of its size once it was folded into the file, in bytes. `SQLite` folds it in
+/// whenever it holds 1000 pages at the end of a transaction; without this the file would stay as large as it ever was.
+const LOG_KEPT: u32 = 8 << 20;
+
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
 
 /// Why the journal can't be used.
@@ -102,6 +106,7 @@ impl Journal {
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
+            .pragma("journal_size_limit", LOG_KEPT.to_string())
             .disable_statement_logging();
         let connection = options.connect().await.map_err(|error| explain(&path, error))?;
         let mut journal = Self { path, connection };

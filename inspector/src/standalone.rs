@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use fluxion_api::server_file::ServerFile;
+use fluxion_api::server_file::{DEFAULT_LISTEN, ServerFile};
 use fluxion_core::event::Event;
 use fluxion_core::state::State;
 use tokio::task::{JoinError, JoinHandle};
@@ -31,6 +31,7 @@ pub mod kubelet;
 pub mod manifest;
 pub mod names;
 pub mod object;
+pub mod packed;
 pub mod server;
 pub mod store;
 mod unknown_fields;
@@ -41,7 +42,7 @@ use object::Object;
 use server::{Server, Taken};
 
 /// Where the API listens unless told otherwise: a free port, which `server.json` tells.
-const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+const LISTEN: SocketAddr = SocketAddr::new(DEFAULT_LISTEN.ip(), 0);
 /// How long the rest may take to end when the engine has failed.
 const LAST_WORD: Duration = Duration::from_secs(3);
 
@@ -103,8 +104,8 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
     let clock = clock(options.speed, kept.latest);
     let mut server = Server::new(cluster, journal, kept, Arc::clone(&clock))?;
     let new = server.is_new();
-    load(&mut server, manifests, new)?;
-    server.settle().await?;
+    load(&mut server, manifests, new).await?;
+    server.settle(drop).await?;
 
     let listener = http::listen(common.listen.unwrap_or(LISTEN)).await?;
     let metrics = Arc::new(Metrics::new());
@@ -114,7 +115,7 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
     for past in remembered {
         engine.send(Event::Remembered(Box::new(past)));
     }
-    server.everything().into_iter().for_each(|event| engine.send(event));
+    server.everything().for_each(|event| engine.send(event));
     engine.send(Event::Synced);
 
     let reached = state_dir.announce(listener.local_addr()?, &cluster_id)?;
@@ -188,7 +189,7 @@ fn read(options: &StandaloneOptions) -> anyhow::Result<Named> {
     if let Some(path) = &options.cluster {
         let mut manifests = Manifests::default();
         manifests.read(path)?;
-        let nodes = manifests.documents.iter().any(|document| matches!(document.object, Object::Node(_)));
+        let nodes = manifests.documents.iter().any(Document::is_node);
         anyhow::ensure!(
             nodes,
             "{} holds no Node: `kubectl get nodes -o yaml` writes such a file",
@@ -204,7 +205,7 @@ fn read(options: &StandaloneOptions) -> anyhow::Result<Named> {
 
 /// Puts manifests in. Those of an earlier life are left alone; an empty state without a cluster gets the
 /// examples.
-fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()> {
+async fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()> {
     let (cluster, jobs) = match (named.cluster, named.jobs) {
         (None, jobs) if new => (Some(examples::cluster()?), Some(jobs.map_or_else(examples::jobs, Ok)?)),
         others => others,
@@ -214,10 +215,9 @@ fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()> {
         warn(&manifests);
         let file =
             manifests.documents.first().map(|document| document.place.file.clone()).unwrap_or_default();
-        let (nodes, others): (Vec<_>, Vec<_>) =
-            manifests.documents.into_iter().partition(|document| matches!(document.object, Object::Node(_)));
+        let (nodes, others): (Vec<_>, Vec<_>) = manifests.documents.into_iter().partition(Document::is_node);
         let kept = server
-            .set_nodes(nodes.into_iter().map(|document| document.object).collect())
+            .set_nodes(nodes.iter().map(|document| document.object.open().into_owned()).collect())
             .map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
         for name in kept {
             tracing::warn!(node = name, "not in the cluster file, and stays because Pods run on it");
@@ -229,20 +229,22 @@ fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()> {
         documents.extend(manifests.documents);
     }
     // What others refer to comes first: a PriorityClass before its Pods, a PodGroup before its members.
-    documents.sort_by_key(|document| match document.object {
-        Object::PriorityClass(_) => 0,
-        Object::Node(_) => 1,
-        Object::PodGroup(_) => 2,
+    documents.sort_by_key(|document| match document.object.whole() {
+        Some(Object::PriorityClass(_)) => 0,
+        Some(Object::Node(_)) => 1,
+        Some(Object::PodGroup(_)) => 2,
         _ => 3,
     });
     for document in documents {
-        let Document { place, mut object } = document;
+        let place = document.place;
+        let mut object = document.object.open().into_owned();
         fix_name(&place.to_string(), &mut object);
         match server.submit(object, true) {
             Ok(Taken::Known { called }) => tracing::debug!(object = called, "known from before, left alone"),
             Ok(taken) => tracing::debug!(?taken),
             Err(error) => anyhow::bail!("{place}: {error}"),
         }
+        server.settle_much(drop).await?;
     }
     Ok(())
 }

@@ -83,7 +83,7 @@ fn read(body: &[u8], namespace: &str) -> Result<Vec<Object>, Refusal> {
     }
     let mut objects = Vec::with_capacity(manifests.documents.len());
     for document in manifests.documents {
-        let (place, mut object) = (document.place, document.object);
+        let (place, mut object) = (document.place, document.object.open().into_owned());
         if !object.namespaced() {
             return Err(Refusal::BadRequest(format!(
                 "{place}: belongs to no namespace; put it into --cluster"

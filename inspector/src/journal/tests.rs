@@ -215,3 +215,51 @@ async fn a_newer_version_s_file_is_told() {
 fn the_mark_in_the_pragma_is_the_constant() {
     assert_eq!(APPLICATION_ID, 1_718_383_992);
 }
+
+/// A row as large as a Pod with its conditions.
+fn large(uid: usize, filler: char) -> ObjectRow {
+    row(&format!("uid-{uid:06}"), &format!("{{\"x\":\"{}\"}}", filler.to_string().repeat(1500)))
+}
+
+#[tokio::test]
+async fn the_log_is_folded_in_and_a_row_takes_little_more_than_its_bytes() {
+    const ROWS: usize = 20_000;
+    let dir = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(dir.path(), "c").await.unwrap();
+    let size = |file: &str| std::fs::metadata(dir.path().join(file)).unwrap().len();
+    // Everything at once, then a little at a time.
+    let all = Batch { objects: (0..ROWS).map(|uid| large(uid, 'a')).collect(), ..Batch::default() };
+    journal.write(&all).await.unwrap();
+    for uid in 0..300 {
+        let one = Batch { objects: vec![large(uid, 'b')], ..Batch::default() };
+        journal.write(&one).await.unwrap();
+    }
+    assert!(size("state.db-wal") <= 16 << 20, "the log has {} bytes", size("state.db-wal"));
+    let each = size("state.db") / ROWS as u64;
+    assert!((1500..2500).contains(&each), "{each} bytes a row");
+    journal.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_file_of_the_form_before_is_read_and_keeps_its_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = SqliteConnectOptions::new().filename(dir.path().join("state.db")).create_if_missing(true);
+    let mut before = options.connect().await.unwrap();
+    let first = MIGRATIONS.iter().filter(|migration| migration.version == 1).cloned().collect();
+    sqlx::migrate::Migrator::with_migrations(first).run(&mut before).await.unwrap();
+    for statement in [
+        "PRAGMA application_id = 1718383992",
+        "INSERT INTO facts VALUES ('cluster-id', 'old')",
+        "INSERT INTO objects VALUES ('a', 'Pod', 'default', 'p', '1')",
+    ] {
+        sqlx::raw_sql(statement).execute(&mut before).await.unwrap();
+    }
+    before.close().await.unwrap();
+    let (mut journal, kept) = Journal::open(dir.path(), "new").await.unwrap();
+    assert_eq!((kept.cluster_id.as_str(), kept.objects), ("old", vec![row("a", "1")]));
+    let next = Batch { objects: vec![row("a", "2")], ..Batch::default() };
+    journal.write(&next).await.unwrap();
+    journal.close().await.unwrap();
+    let (_, kept) = Journal::open(dir.path(), "new").await.unwrap();
+    assert_eq!(kept.objects, [row("a", "2")]);
+}

@@ -3,18 +3,22 @@
 //! Whoever owns it tells it what is wanted and what time it is; what changed comes back, to be written down and
 //! told to the engine. Nothing in here waits, writes or decides about placement.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fluxion_core::event::{BindOutcome, GroupStatus, LET_GO};
 use fluxion_core::model::{AllocationRecord, ObjectRef};
-use k8s_openapi::api::core::v1::Pod;
 
 use super::controllers::{Wish, job, replicas};
 use super::kubelet::{self, Step};
 use super::object::Object;
-use super::store::{Change, Store, StoreError, Uid, controller_uid};
+use super::packed::Packed;
+use super::store::{Change, Store, StoreError, Uid};
 use crate::kube::translate::ALLOCATION;
+
+/// After so many changes a [`Cluster::settle`] is cut short, so that what is written at once stays small.
+pub const CHANGES_MAX: usize = 4096;
 
 /// See the module.
 #[derive(Debug)]
@@ -27,8 +31,12 @@ pub struct Cluster {
     ours: Vec<Arc<str>>,
     /// Seconds that ended Jobs and Pods are kept.
     keep_ended: i64,
-    /// Changed since the last [`Cluster::settle`], and already looked at by the controllers.
+    /// Changed since the last [`Cluster::settle`].
     settled: BTreeMap<Uid, Change>,
+    /// Controllers that have to look at what changed.
+    open: BTreeSet<Uid>,
+    /// How far time went in a row of calls that were cut short.
+    at: Option<i64>,
 }
 
 impl Cluster {
@@ -41,16 +49,19 @@ impl Cluster {
             ours,
             keep_ended,
             settled: BTreeMap::new(),
+            open: BTreeSet::new(),
+            at: None,
         }
     }
 
-    /// Puts back what a journal kept. Timers that were due meanwhile fire at the next [`Cluster::settle`].
-    pub fn restore(&mut self, objects: Vec<Object>) {
-        let mut uids = Vec::with_capacity(objects.len());
-        for object in objects {
-            uids.push(Uid::from(object.uid()));
-            self.store.restore(object);
-        }
+    /// Puts back what a journal kept; [`Cluster::restored`] ends that.
+    pub fn restore(&mut self, object: Object) {
+        self.store.restore(object);
+    }
+
+    /// Everything was put back. Timers that were due meanwhile fire at the next [`Cluster::settle`].
+    pub fn restored(&mut self) {
+        let uids: Vec<Uid> = self.store.uids().cloned().collect();
         for uid in &uids {
             self.set_timer(uid);
         }
@@ -91,7 +102,7 @@ impl Cluster {
 
     /// Puts a Pod on a node, as the API server does with a Binding.
     pub fn bind(&mut self, pod: &ObjectRef, node: &str, record: &AllocationRecord, now: i64) -> BindOutcome {
-        let Some(Object::Pod(known)) = self.store.get(&pod.uid) else {
+        let Some(Object::Pod(known)) = self.store.get(&pod.uid).map(Cow::into_owned) else {
             return BindOutcome::Gone("there is no such Pod any more".into());
         };
         if known.metadata.deletion_timestamp.is_some() {
@@ -158,56 +169,75 @@ impl Cluster {
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// Lets everything happen that follows from what was done and is due by `now`; what changed since the last
-    /// call comes back, each object once, in order of uid.
+    /// Lets happen what follows from what was done and is due by `now`: all of it, or about [`CHANGES_MAX`] changes
+    /// ([`Cluster::unfinished`] then asks for the next call). What changed comes back, each object once, in order of
+    /// uid.
     pub fn settle(&mut self, now: i64) -> Vec<Change> {
-        let mut at = i64::MIN;
         loop {
-            let controllers = self.notice();
-            if controllers.is_empty() {
-                let Some(due) = self.next_due().filter(|due| *due <= now) else { break };
+            self.notice();
+            if self.settled.len() >= CHANGES_MAX {
+                break;
+            }
+            if let Some(uid) = self.open.pop_first() {
+                let at = self.at.unwrap_or(now);
+                self.reconcile(&uid, at);
+            } else if let Some(due) = self.next_due().filter(|due| *due <= now) {
                 // What was due while nobody looked happens at its own time, one thing after the other.
-                at = at.max(due);
+                let at = self.at.map_or(due, |at| at.max(due));
+                self.at = Some(at);
                 self.fire(due, at);
             } else {
-                let at = if at == i64::MIN { now } else { at };
-                for uid in &controllers {
-                    self.reconcile(uid, at);
-                }
+                self.at = None;
+                break;
             }
         }
         std::mem::take(&mut self.settled).into_values().collect()
     }
 
+    /// Whether [`Cluster::settle`] has more to do by `now`.
+    pub fn unfinished(&self, now: i64) -> bool {
+        !self.open.is_empty() || self.store.changed() > 0 || self.next_due().is_some_and(|due| due <= now)
+    }
+
+    /// How much changed that nobody was told of yet.
+    pub fn changed(&self) -> usize {
+        self.store.changed() + self.settled.len()
+    }
+
     /// Sets the timers of what changed, and names the controllers that have to look at it.
-    fn notice(&mut self) -> BTreeSet<Uid> {
-        let mut controllers = BTreeSet::new();
+    fn notice(&mut self) {
         for change in self.store.take_changes() {
-            let (uid, object) = match &change {
-                Change::Set(uid) => (uid.clone(), self.store.get(uid)),
-                Change::Gone(object) => (Uid::from(object.uid()), Some(&**object)),
+            let uid = match &change {
+                Change::Set(uid) => {
+                    let Some(packed) = self.store.packed(uid) else { continue };
+                    self.open.extend(packed.owner());
+                    let controls = |object: &Object| {
+                        !matches!(object, Object::Node(_) | Object::PodGroup(_) | Object::PriorityClass(_))
+                    };
+                    if packed.whole().is_some_and(controls) {
+                        self.open.insert(uid.clone());
+                    }
+                    uid.clone()
+                }
+                Change::Gone(packed) => {
+                    let uid =
+                        packed.brief().map_or_else(|| packed.open().uid().into(), |pod| pod.uid.clone());
+                    self.open.extend(packed.owner());
+                    uid
+                }
             };
-            let Some(object) = object else { continue };
-            controllers.extend(controller_uid(object));
-            if !matches!(
-                object,
-                Object::Pod(_) | Object::Node(_) | Object::PodGroup(_) | Object::PriorityClass(_)
-            ) {
-                controllers.insert(uid.clone());
-            }
             self.set_timer(&uid);
             self.settled.insert(uid, change);
         }
-        controllers
     }
 
     fn set_timer(&mut self, uid: &Uid) {
         if let Some(due) = self.timer_of.remove(uid) {
             self.timers.remove(&(due, uid.clone()));
         }
-        let due = self.store.get(uid).and_then(|object| match object {
+        let due = self.store.get(uid).and_then(|object| match &*object {
             Object::Pod(pod) => {
-                let controller = self.store.controller_of(object);
+                let controller = self.store.controller_of(&object);
                 kubelet::next(pod, controller, self.keep_ended).map(|(due, _)| due)
             }
             Object::Job(job) => job::due(job, self.keep_ended),
@@ -219,14 +249,17 @@ impl Cluster {
         }
     }
 
-    /// Everything that is due at `due` happens, at the time `at`.
+    /// What is due at `due` happens, at the time `at`; of much, as much as is done in one go.
     fn fire(&mut self, due: i64, at: i64) {
-        while let Some((first, uid)) = self.timers.first().cloned().filter(|(first, _)| *first <= due) {
+        while self.store.changed() < CHANGES_MAX
+            && let Some((first, uid)) = self.timers.first().cloned().filter(|(first, _)| *first <= due)
+        {
             self.timers.remove(&(first, uid.clone()));
             self.timer_of.remove(&uid);
-            match self.store.get(&uid) {
-                Some(object @ Object::Pod(pod)) => {
-                    let controller = self.store.controller_of(object);
+            let Some(object) = self.store.get(&uid) else { continue };
+            match &*object {
+                Object::Pod(pod) => {
+                    let controller = self.store.controller_of(&object);
                     match kubelet::next(pod, controller, self.keep_ended) {
                         Some((_, Step::Remove)) => self.store.remove(&uid),
                         Some((_, step)) => self.store.update(&uid, |object| {
@@ -236,11 +269,11 @@ impl Cluster {
                         None => {}
                     }
                 }
-                Some(Object::Job(job)) => {
+                Object::Job(job) => {
                     if job.status.as_ref().and_then(job::ended_since).is_some() {
                         self.store.delete(&uid, at);
                     } else {
-                        self.reconcile(&uid, at);
+                        self.open.insert(uid);
                     }
                 }
                 _ => {}
@@ -249,22 +282,15 @@ impl Cluster {
     }
 
     fn reconcile(&mut self, uid: &Uid, at: i64) {
-        let Some(owner) = self.store.get(uid) else { return };
+        let Some(owner) = self.store.packed(uid).and_then(Packed::whole) else { return };
         if owner.meta().deletion_timestamp.is_some() {
             return;
         }
-        let pods: Vec<&Pod> = self
-            .store
-            .owned_by(uid)
-            .filter_map(|object| if let Object::Pod(pod) = object { Some(&**pod) } else { None })
-            .collect();
         let wish = match owner {
-            Object::Job(job) => job::reconcile(job, &pods, at),
-            Object::ReplicaSet(set) => replicas::replica_set(set, &pods),
-            Object::StatefulSet(set) => replicas::stateful_set(set, &pods),
-            Object::Deployment(deployment) => {
-                replicas::deployment(deployment, self.store.owned_by(uid).count())
-            }
+            Object::Job(job) => job::reconcile(job, self.store.pods_of(uid), at),
+            Object::ReplicaSet(set) => replicas::replica_set(set, self.store.pods_of(uid)),
+            Object::StatefulSet(set) => replicas::stateful_set(set, self.store.pods_of(uid)),
+            Object::Deployment(deployment) => replicas::deployment(deployment, self.store.owned_by(uid)),
             _ => Wish::default(),
         };
         for object in wish.create {

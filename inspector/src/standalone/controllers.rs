@@ -12,6 +12,9 @@ use super::store::Uid;
 pub mod job;
 pub mod replicas;
 
+/// So many Pods a controller makes at a time; it is asked again as long as it makes some.
+pub const CREATE_MAX: usize = 4096;
+
 /// What a controller wants done.
 #[derive(Debug, Default, PartialEq)]
 pub struct Wish {

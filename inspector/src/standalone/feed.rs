@@ -12,8 +12,8 @@ use crate::kube::translate::{Unreadable, group, node, owner, pod};
 /// What the engine is told; `None` for objects that mean nothing to it.
 pub fn event(store: &Store, change: &Change) -> Option<Event> {
     match change {
-        Change::Set(uid) => of(store.get(uid)?),
-        Change::Gone(object) => gone(object),
+        Change::Set(uid) => of(&*store.get(uid)?),
+        Change::Gone(packed) => gone(&packed.open()),
     }
 }
 

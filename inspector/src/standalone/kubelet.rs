@@ -1,7 +1,7 @@
 //! The virtual kubelet: what happens next to a Pod that is on a node, and when.
 //!
-//! A bound Pod runs at once. It succeeds after its annotation `fluxion.flux-framework.org/run-time` (its own or
-//! its controller's), else at the planned end of its allocation; its `activeDeadlineSeconds` ends it as a real
+//! A bound Pod runs at once. It succeeds after its annotation `fluxion.flux-framework.org/run-time` (its own, which a
+//! template gives it, else its controller's), else at the planned end of its allocation; its `activeDeadlineSeconds` ends it as a real
 //! kubelet would. Time is an argument; nothing here waits.
 
 use fluxion_core::duration::InvalidDuration;

@@ -9,10 +9,12 @@ use std::fmt;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::object::{NotAnObject, Object};
+use super::packed::{Packed, Specs};
 use super::store::{NameKey, submission_key};
 use super::unknown_fields::{NAMED_MAX, unknown_fields};
 
@@ -23,7 +25,7 @@ pub const FILE_SIZE_MAX: u64 = 256 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file as it was named, or `standard input`.
-    pub file: String,
+    pub file: Arc<str>,
     /// 1-based.
     pub document: usize,
     /// 1-based place in `items` of a List.
@@ -63,10 +65,17 @@ pub enum ManifestError {
 }
 
 /// One object and where it came from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Document {
     pub place: Place,
-    pub object: Object,
+    pub object: Packed,
+}
+
+impl Document {
+    /// Whether it is a Node.
+    pub fn is_node(&self) -> bool {
+        matches!(self.object.whole(), Some(Object::Node(_)))
+    }
 }
 
 /// What was read.
@@ -78,6 +87,7 @@ pub struct Manifests {
     pub warnings: Vec<String>,
     /// Where each name was met first.
     places: BTreeMap<NameKey, Place>,
+    specs: Specs,
 }
 
 impl Manifests {
@@ -115,16 +125,16 @@ impl Manifests {
 
     /// Reads what stands in `text`; `file` is what errors call it.
     pub fn read_text(&mut self, file: &str, text: &str) -> Result<(), ManifestError> {
-        let documents = if looks_like_json(text) { json(file, text) } else { yaml(file, text) }?;
         let mut any = false;
-        for (index, value) in documents.into_iter().enumerate() {
+        let mut each = |index: usize, value: Value| {
             if value.is_null() {
-                continue;
+                return Ok(());
             }
             any = true;
-            let place = Place { file: file.to_owned(), document: index + 1, item: None, object: None };
-            self.document(place, value)?;
-        }
+            let place = Place { file: file.into(), document: index + 1, item: None, object: None };
+            self.document(place, value)
+        };
+        if looks_like_json(text) { json(file, text, &mut each) } else { yaml(file, text, &mut each) }?;
         if any { Ok(()) } else { Err(ManifestError::NoObject { file: file.to_owned() }) }
     }
 
@@ -185,6 +195,7 @@ impl Manifests {
                         format!("{place}: more unknown fields are ignored")
                     });
                 }
+                let object = Packed::of(object, &mut self.specs);
                 self.documents.push(Document { place, object });
                 Ok(())
             }
@@ -205,10 +216,7 @@ fn called(value: &Value) -> String {
 }
 
 fn syntax(file: &str, document: usize, message: String) -> ManifestError {
-    ManifestError::Syntax {
-        place: Place { file: file.to_owned(), document, item: None, object: None },
-        message,
-    }
+    ManifestError::Syntax { place: Place { file: file.into(), document, item: None, object: None }, message }
 }
 
 /// JSON has quoted keys; a YAML file may start with a brace too.
@@ -216,16 +224,17 @@ fn looks_like_json(text: &str) -> bool {
     text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with(['"', '}']))
 }
 
-fn json(file: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
-    let mut documents = Vec::new();
-    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-        documents
-            .push(value.map_err(|error| syntax(file, documents.len() + 1, format!("not JSON: {error}")))?);
+/// What is done with each document and its index.
+type Each<'a> = &'a mut dyn FnMut(usize, Value) -> Result<(), ManifestError>;
+
+fn json(file: &str, text: &str, each: Each<'_>) -> Result<(), ManifestError> {
+    for (index, value) in serde_json::Deserializer::from_str(text).into_iter::<Value>().enumerate() {
+        each(index, value.map_err(|error| syntax(file, index + 1, format!("not JSON: {error}")))?)?;
     }
-    Ok(documents)
+    Ok(())
 }
 
-fn yaml(file: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
+fn yaml(file: &str, text: &str, each: Each<'_>) -> Result<(), ManifestError> {
     // Without aliases a text has fewer nodes than bytes; with them it may grow only a little.
     let most = 4 * text.len() + 10_000;
     let options = serde_saphyr::options! {
@@ -239,19 +248,20 @@ fn yaml(file: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
         with_snippet: false,
     };
     let mut reader = text.as_bytes();
-    let mut documents = Vec::new();
-    for value in serde_saphyr::read_with_options::<_, Value>(&mut reader, options) {
-        documents.push(value.map_err(|error| {
+    let documents = serde_saphyr::read_with_options::<_, Value>(&mut reader, options);
+    for (index, value) in documents.enumerate() {
+        let value = value.map_err(|error| {
             let told = error.to_string();
             let why = if told.contains("budget breached") {
                 "its aliases (*NAME) make it many times as large as it is: write the parts out".to_owned()
             } else {
                 format!("not YAML: {told}")
             };
-            syntax(file, documents.len() + 1, why)
-        })?);
+            syntax(file, index + 1, why)
+        })?;
+        each(index, value)?;
     }
-    Ok(documents)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -282,7 +292,7 @@ mod tests {
              apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n",
         )
         .unwrap();
-        let names: Vec<&str> = got.documents.iter().map(|document| document.object.name()).collect();
+        let names: Vec<String> = got.documents.iter().map(|document| document.object.called().2).collect();
         assert_eq!(names, ["n1", "n2", "p"]);
         assert_eq!(got.documents[1].place.to_string(), "cluster.yaml, document 1, item 2 (Node/n2)");
     }
@@ -292,7 +302,7 @@ mod tests {
         let got =
             read(r#"{"kind": "NodeList", "apiVersion": "v1", "items": [{"metadata": {"name": "n1"}}]}"#)
                 .unwrap();
-        assert_eq!((got.documents[0].object.kind(), got.documents[0].object.name()), ("Node", "n1"));
+        assert_eq!(got.documents[0].object.called(), ("Node", String::new(), "n1".to_owned()));
     }
 
     #[test]

@@ -10,10 +10,11 @@ use fluxion_core::event::{Effect, Event};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::cluster::Cluster;
+use super::cluster::{CHANGES_MAX, Cluster};
 use super::feed;
 use super::kubelet::{self, RUN_TIME};
 use super::object::Object;
+use super::packed::Packed;
 use super::store::{Change, NameKey, StoreError, called, name_key, submission_key};
 use crate::engine::{Clock, EngineHandle};
 use crate::failpoint;
@@ -93,8 +94,11 @@ pub struct BadRow {
 impl Server {
     /// From what the journal kept.
     pub fn new(mut cluster: Cluster, journal: Journal, kept: Kept, clock: Clock) -> Result<Self, BadRow> {
-        let objects = kept.objects.iter().map(|row| parse(&row.kind, &row.body)).collect::<Result<_, _>>()?;
-        cluster.restore(objects);
+        // One after the other: both forms of all of them would take twice the memory.
+        for row in kept.objects {
+            cluster.restore(parse(&row.kind, &row.body)?);
+        }
+        cluster.restored();
         let (mut waiting, mut known) = (BTreeMap::new(), BTreeSet::new());
         for submission in kept.submissions {
             if let Some(body) = &submission.body {
@@ -112,7 +116,7 @@ impl Server {
 
     /// Nothing was ever handed in.
     pub fn is_new(&self) -> bool {
-        self.known.is_empty() && self.cluster.store().iter().next().is_none()
+        self.known.is_empty() && self.cluster.store().is_empty()
     }
 
     /// Epoch seconds.
@@ -126,18 +130,19 @@ impl Server {
         let now = self.now();
         let names: BTreeSet<NameKey> = nodes.iter().map(name_key).collect();
         for node in nodes {
-            let known = self.cluster.store().named(&name_key(&node)).map(|known| known.uid().to_owned());
+            let known = self.cluster.store().named(&name_key(&node)).cloned();
             match known {
                 Some(uid) => self.cluster.replace_node(&uid, node, now)?,
                 None => drop(self.cluster.create(node, now)?),
             }
         }
-        let held: BTreeSet<String> = self.cluster.store().iter().filter_map(node_held).collect();
+        let held: BTreeSet<String> =
+            self.cluster.store().iter().filter_map(|object| node_held(&object)).collect();
         let absent: Vec<(String, String)> = self
             .cluster
             .store()
             .iter()
-            .filter(|object| matches!(object, Object::Node(_)) && !names.contains(&name_key(object)))
+            .filter(|object| matches!(**object, Object::Node(_)) && !names.contains(&name_key(object)))
             .map(|object| (object.uid().to_owned(), object.name().to_owned()))
             .collect();
         let mut kept = Vec::new();
@@ -194,7 +199,9 @@ impl Server {
 
     /// Takes in what is due by `now`.
     fn take_due(&mut self, now: i64) {
-        while let Some(entry) = self.waiting.first_entry().filter(|entry| entry.key().0 <= now) {
+        while self.cluster.changed() < CHANGES_MAX
+            && let Some(entry) = self.waiting.first_entry().filter(|entry| entry.key().0 <= now)
+        {
             let ((due, key), object) = entry.remove_entry();
             let called = called(&object);
             if let Err(error) = self.take(key.clone(), object, due) {
@@ -205,27 +212,42 @@ impl Server {
         }
     }
 
-    /// Lets happen what is due, writes down what changed, and returns what the engine has to learn.
-    pub async fn settle(&mut self) -> Result<Vec<Event>, JournalError> {
+    /// Lets happen what is due, writes down what changed, and tells what the engine has to learn: bit by bit, so that
+    /// neither what is written at once nor what is held for it grows with what there is.
+    pub async fn settle(&mut self, mut tell: impl FnMut(Event)) -> Result<(), JournalError> {
         let now = self.now();
-        self.take_due(now);
-        let changes = self.cluster.settle(now);
-        let store = self.cluster.store();
-        let mut events = Vec::with_capacity(changes.len());
-        for change in &changes {
-            match change {
-                Change::Set(uid) => self.batch.objects.extend(store.get(uid).map(row)),
-                Change::Gone(object) => self.batch.gone.push(object.uid().to_owned()),
+        loop {
+            self.take_due(now);
+            let changes = self.cluster.settle(now);
+            let store = self.cluster.store();
+            for change in &changes {
+                match change {
+                    Change::Set(uid) => {
+                        self.batch.objects.extend(store.packed(uid).map(|packed| row(uid, packed)));
+                    }
+                    Change::Gone(packed) => self.batch.gone.push(packed.open().uid().to_owned()),
+                }
             }
-            events.extend(feed::event(store, change));
+            self.journal.write(&std::mem::take(&mut self.batch)).await?;
+            changes.iter().filter_map(|change| feed::event(store, change)).for_each(&mut tell);
+            let later = self.waiting.first_key_value().is_some_and(|((due, _), _)| *due <= now);
+            if !later && !self.cluster.unfinished(now) {
+                return Ok(());
+            }
         }
-        self.journal.write(&std::mem::take(&mut self.batch)).await?;
-        Ok(events)
+    }
+
+    /// The same once much has come together, in the midst of more.
+    pub async fn settle_much(&mut self, tell: impl FnMut(Event)) -> Result<(), JournalError> {
+        if self.cluster.changed() < CHANGES_MAX && self.batch.submissions.len() < CHANGES_MAX {
+            return Ok(());
+        }
+        self.settle(tell).await
     }
 
     /// Everything there is, for an engine that knows nothing yet.
-    pub fn everything(&self) -> Vec<Event> {
-        self.cluster.store().iter().filter_map(feed::of).collect()
+    pub fn everything(&self) -> impl Iterator<Item = Event> {
+        self.cluster.store().iter().filter_map(|object| feed::of(&object))
     }
 
     /// Runs until it is told to stop, or until nothing can be written any more.
@@ -244,7 +266,7 @@ impl Server {
             tokio::select! {
                 () = stopping.cancelled() => break,
                 batch = effects.recv() => match batch {
-                    Some(batch) => self.carry_out(batch, &mut outcomes),
+                    Some(batch) => self.carry_out(batch, &mut outcomes, &engine).await?,
                     None => break,
                 },
                 Some(wish) = wishes.0.recv() => answers.push(self.grant(wish)),
@@ -252,7 +274,7 @@ impl Server {
             }
             for _ in 0..TURN_MAX {
                 match effects.try_recv() {
-                    Ok(batch) => self.carry_out(batch, &mut outcomes),
+                    Ok(batch) => self.carry_out(batch, &mut outcomes, &engine).await?,
                     Err(_) => break,
                 }
             }
@@ -261,7 +283,8 @@ impl Server {
             {
                 answers.push(self.grant(wish));
             }
-            for event in self.settle().await?.into_iter().chain(outcomes) {
+            self.settle(|event| engine.send(event)).await?;
+            for event in outcomes {
                 engine.send(event);
             }
             for (answer, results) in answers {
@@ -269,7 +292,7 @@ impl Server {
                 let _ = answer.send(results);
             }
         }
-        self.settle().await?;
+        self.settle(drop).await?;
         self.journal.close().await
     }
 
@@ -286,9 +309,20 @@ impl Server {
         (wish.answer, results)
     }
 
-    fn carry_out(&mut self, effects: Vec<Effect>, outcomes: &mut Vec<Event>) {
+    async fn carry_out(
+        &mut self,
+        effects: Vec<Effect>,
+        outcomes: &mut Vec<Event>,
+        engine: &EngineHandle,
+    ) -> Result<(), JournalError> {
         let now = self.now();
         for effect in effects {
+            if self.cluster.changed() >= CHANGES_MAX {
+                self.settle(|event| engine.send(event)).await?;
+                for event in outcomes.drain(..) {
+                    engine.send(event);
+                }
+            }
             match effect {
                 Effect::Bind { pod, node, record } => {
                     let outcome = self.cluster.bind(&pod, &node, &record, now);
@@ -321,6 +355,7 @@ impl Server {
                 Effect::Journal(entry) => self.batch.history.push(entry),
             }
         }
+        Ok(())
     }
 }
 
@@ -342,14 +377,9 @@ fn node_held(object: &Object) -> Option<String> {
     }
 }
 
-fn row(object: &Object) -> ObjectRow {
-    ObjectRow {
-        uid: object.uid().to_owned(),
-        kind: object.kind().to_owned(),
-        namespace: object.namespace().to_owned(),
-        name: object.name().to_owned(),
-        body: object.to_value().to_string(),
-    }
+fn row(uid: &str, packed: &Packed) -> ObjectRow {
+    let (kind, namespace, name) = packed.called();
+    ObjectRow { uid: uid.to_owned(), kind: kind.to_owned(), namespace, name, body: packed.text() }
 }
 
 fn parse(what: &str, body: &str) -> Result<Object, BadRow> {

@@ -3,6 +3,7 @@
 //! In memory, with a list of what changed since it was last asked; that list is what the journal writes and the
 //! engine is fed. Knows how objects belong together (names, owners), not what becomes of them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::admission::{self, Refused};
 use super::object::Object;
+use super::packed::{Brief, Packed, Specs};
 
 /// Identity of an object: `metadata.uid`.
 pub type Uid = Arc<str>;
@@ -36,19 +38,21 @@ pub enum StoreError {
 }
 
 /// What happened to one object since the changes were last taken.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Change {
     /// It is new or different; look it up.
     Set(Uid),
     /// It is gone; this is what it was.
-    Gone(Box<Object>),
+    Gone(Box<Packed>),
 }
 
 /// All objects. Every change goes through a method of this.
 #[derive(Debug, Default)]
 pub struct Store {
-    objects: BTreeMap<Uid, Object>,
-    names: BTreeMap<NameKey, Uid>,
+    objects: BTreeMap<Uid, Packed>,
+    specs: Specs,
+    /// By resource, namespace and name, with a zero byte between.
+    names: BTreeMap<Box<str>, Uid>,
     /// Uid of a controller to what it owns.
     owned: BTreeMap<Uid, BTreeSet<Uid>>,
     changes: BTreeMap<Uid, Change>,
@@ -74,7 +78,7 @@ impl Store {
         let priority = |class: Option<&str>| self.priority(class);
         admission::admit(&mut object, now, self.sequence, ours, &priority)
             .map_err(|refused| StoreError::Invalid { object: called(&object), refused })?;
-        if self.names.contains_key(&name_key(&object)) || self.objects.contains_key(object.uid()) {
+        if self.names.contains_key(&joined(&name_key(&object))) || self.objects.contains_key(object.uid()) {
             return Err(StoreError::Exists(called(&object)));
         }
         object.meta_mut().resource_version = Some(self.sequence.to_string());
@@ -85,18 +89,19 @@ impl Store {
 
     fn index(&mut self, object: Object) -> Uid {
         let uid: Uid = object.uid().into();
-        self.names.insert(name_key(&object), uid.clone());
+        self.names.insert(joined(&name_key(&object)), uid.clone());
         if let Some(owner) = controller_uid(&object) {
             self.owned.entry(owner).or_default().insert(uid.clone());
         }
-        self.objects.insert(uid.clone(), object);
+        let packed = Packed::of(object, &mut self.specs);
+        self.objects.insert(uid.clone(), packed);
         uid
     }
 
     /// The value of a `PriorityClass`; without a name, that of the class that Pods get which name none.
     fn priority(&self, class: Option<&str>) -> Option<i32> {
-        let key = |name: &str| ("priorityclasses".to_owned(), String::new(), name.to_owned());
-        let value = |uid: &Uid, wanted: fn(&PriorityClass) -> bool| match self.objects.get(uid)? {
+        let key = |name: &str| joined(&("priorityclasses".to_owned(), String::new(), name.to_owned()));
+        let value = |uid: &Uid, wanted: fn(&PriorityClass) -> bool| match self.objects.get(uid)?.whole()? {
             Object::PriorityClass(class) if wanted(class) => Some(class.value.unwrap_or(0)),
             _ => None,
         };
@@ -106,35 +111,65 @@ impl Store {
             None => self
                 .names
                 .range(key("")..)
-                .take_while(|((resource, ..), _)| resource == "priorityclasses")
+                .take_while(|(name, _)| name.starts_with("priorityclasses\0"))
                 .filter_map(|(_, uid)| value(uid, |class| class.global_default == Some(true)))
                 .min(),
         }
     }
 
     /// An object by uid.
-    pub fn get(&self, uid: &str) -> Option<&Object> {
+    pub fn get(&self, uid: &str) -> Option<Cow<'_, Object>> {
+        self.objects.get(uid).map(Packed::open)
+    }
+
+    /// An object by uid, as it rests.
+    pub fn packed(&self, uid: &str) -> Option<&Packed> {
         self.objects.get(uid)
     }
 
-    /// An object by what it is called.
-    pub fn named(&self, key: &NameKey) -> Option<&Object> {
-        self.objects.get(self.names.get(key)?)
+    /// The uid of what is called so.
+    pub fn named(&self, key: &NameKey) -> Option<&Uid> {
+        self.names.get(&joined(key))
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// How many objects changed since the changes were last taken.
+    pub fn changed(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// The uids of all objects, in order.
+    pub fn uids(&self) -> impl Iterator<Item = &Uid> {
+        self.objects.keys()
     }
 
     /// All objects, in order of uid.
-    pub fn iter(&self) -> impl Iterator<Item = &Object> {
-        self.objects.values()
+    pub fn iter(&self) -> impl Iterator<Item = Cow<'_, Object>> {
+        self.objects.values().map(Packed::open)
     }
 
-    /// What this controller owns, in order of uid.
-    pub fn owned_by(&self, uid: &str) -> impl Iterator<Item = &Object> {
-        self.owned.get(uid).into_iter().flatten().filter_map(|uid| self.objects.get(uid))
+    /// The Pods that this controller owns, in order of uid.
+    pub fn pods_of(&self, uid: &str) -> impl Iterator<Item = &Brief> {
+        self.owned.get(uid).into_iter().flatten().filter_map(|uid| self.objects.get(uid)?.brief())
     }
 
-    /// The controller of an object, while it is there.
+    /// How many objects this controller owns.
+    pub fn owned_by(&self, uid: &str) -> usize {
+        self.owned.get(uid).map_or(0, BTreeSet::len)
+    }
+
+    /// The controller of an object, while it is there; a Pod is none.
     pub fn controller_of(&self, object: &Object) -> Option<&Object> {
-        self.objects.get(&controller_uid(object)?)
+        self.objects.get(&controller_uid(object)?)?.whole()
     }
 
     /// Whether an object could take the place of one of its name; its priority and the like are not looked at.
@@ -145,11 +180,15 @@ impl Store {
 
     /// Changes an object in place. `change` must leave name, uid and owners alone.
     pub fn update(&mut self, uid: &str, change: impl FnOnce(&mut Object)) {
-        let Some(object) = self.objects.get_mut(uid) else { return };
+        let Some(packed) = self.objects.get_mut(uid) else { return };
         let key = Uid::from(uid);
         self.sequence += 1;
-        change(object);
+        let mut object = packed.open().into_owned();
+        change(&mut object);
         object.meta_mut().resource_version = Some(self.sequence.to_string());
+        let new = Packed::of(object, &mut self.specs);
+        let old = std::mem::replace(packed, new);
+        self.specs.release(&old);
         self.changes.insert(key.clone(), Change::Set(key));
     }
 
@@ -167,11 +206,8 @@ impl Store {
             }
         }
         for uid in order.into_iter().rev() {
-            let waits = match self.objects.get(&uid) {
-                Some(Object::Pod(pod)) => super::kubelet::holds_a_node(pod),
-                Some(_) => self.owned.contains_key(&uid),
-                None => continue,
-            };
+            let Some(packed) = self.objects.get(&uid) else { continue };
+            let waits = packed.brief().map_or_else(|| self.owned.contains_key(&uid), Brief::holds_a_node);
             if waits {
                 self.terminate(&uid, now);
             } else {
@@ -181,7 +217,11 @@ impl Store {
     }
 
     fn terminate(&mut self, uid: &str, now: i64) {
-        if self.objects.get(uid).is_some_and(|object| object.meta().deletion_timestamp.is_none()) {
+        let deleted = |packed: &Packed| match (packed.brief(), packed.whole()) {
+            (Some(pod), _) => pod.deleting,
+            (None, object) => object.is_some_and(|object| object.meta().deletion_timestamp.is_some()),
+        };
+        if self.objects.get(uid).is_some_and(|packed| !deleted(packed)) {
             self.update(uid, |object| {
                 object.meta_mut().deletion_timestamp = time(now.saturating_add(GRACE));
                 object.meta_mut().deletion_grace_period_seconds = Some(GRACE);
@@ -192,22 +232,26 @@ impl Store {
     /// Takes an object away at once, and with the last one that it owned a controller that is being deleted.
     pub fn remove(&mut self, uid: &str) {
         let mut next = Some(Uid::from(uid));
-        while let Some((uid, object)) = next.take().and_then(|uid| self.objects.remove_entry(&uid)) {
+        while let Some((uid, packed)) = next.take().and_then(|uid| self.objects.remove_entry(&uid)) {
             self.sequence += 1;
-            self.names.remove(&name_key(&object));
-            if let Some(owner) = controller_uid(&object)
+            self.names.remove(&joined(&name_key(&packed.open())));
+            self.specs.release(&packed);
+            if let Some(owner) = packed.owner()
                 && let Some(owned) = self.owned.get_mut(&owner)
             {
                 owned.remove(&uid);
                 if owned.is_empty() {
                     self.owned.remove(&owner);
-                    let deleting = |owner: &Object| {
-                        owner.meta().deletion_timestamp.is_some() && !matches!(owner, Object::Pod(_))
-                    };
-                    next = self.objects.get(&owner).is_some_and(deleting).then_some(owner);
+                    let deleting = |owner: &Object| owner.meta().deletion_timestamp.is_some();
+                    next = self
+                        .objects
+                        .get(&owner)
+                        .and_then(Packed::whole)
+                        .is_some_and(deleting)
+                        .then_some(owner);
                 }
             }
-            self.changes.insert(uid, Change::Gone(Box::new(object)));
+            self.changes.insert(uid, Change::Gone(Box::new(packed)));
         }
     }
 
@@ -227,7 +271,7 @@ pub fn called(object: &Object) -> String {
 
 /// The same of an object by uid.
 pub fn called_of(store: &Store, uid: &str) -> String {
-    store.get(uid).map_or_else(|| uid.to_owned(), called)
+    store.get(uid).map_or_else(|| uid.to_owned(), |object| called(&object))
 }
 
 /// What the object is called among its like.
@@ -241,6 +285,10 @@ pub fn name_key(object: &Object) -> NameKey {
         _ => format!("{}s", object.kind().to_lowercase()),
     };
     (resource, object.namespace().to_owned(), object.name().to_owned())
+}
+
+fn joined((resource, namespace, name): &NameKey) -> Box<str> {
+    format!("{resource}\0{namespace}\0{name}").into()
 }
 
 /// The name under which it was handed in; with a generated name, the beginning of that.
@@ -306,14 +354,14 @@ mod tests {
     fn what_is_restored_keeps_its_uid_and_the_sequence_goes_on() {
         let mut store = Store::default();
         let uid = store.create(pod("p"), NOW, &["fluxion".into()]).unwrap();
-        let kept = store.get(&uid).unwrap().clone();
+        let kept = store.get(&uid).unwrap().into_owned();
         let mut again = Store::default();
         again.restore(kept.clone());
-        assert_eq!(again.get(&uid), Some(&kept));
+        assert_eq!(again.get(&uid).as_deref(), Some(&kept));
         assert!(again.take_changes().is_empty(), "nothing changed by that");
         let other = again.create(pod("q"), NOW, &["fluxion".into()]).unwrap();
         let version =
             |object: &Object| object.meta().resource_version.clone().unwrap().parse::<u64>().unwrap();
-        assert!(version(again.get(&other).unwrap()) > version(&kept));
+        assert!(version(&again.get(&other).unwrap()) > version(&kept));
     }
 }

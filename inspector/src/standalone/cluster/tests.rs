@@ -17,7 +17,7 @@ fn job(name: &str, run_time: &str, parallelism: u32, completions: u32) -> Object
 }
 
 fn pods(cluster: &Cluster) -> Vec<(Uid, String)> {
-    let all = cluster.store().iter().filter_map(|object| match object {
+    let all = cluster.store().iter().filter_map(|object| match &*object {
         Object::Pod(pod) => Some((Uid::from(object.uid()), kubelet::phase(pod).to_owned())),
         _ => None,
     });
@@ -67,7 +67,9 @@ fn a_job_lives_and_goes() {
     bind_all(&mut cluster, NOW + 36);
     cluster.settle(NOW + 36);
     cluster.settle(NOW + 66);
-    let Some(Object::Job(ended)) = cluster.store().get(&uid) else { panic!("still there") };
+    let Some(Object::Job(ended)) = cluster.store().get(&uid).map(Cow::into_owned) else {
+        panic!("still there")
+    };
     assert_eq!(ended.status.as_ref().unwrap().succeeded, Some(3));
     assert_eq!(cluster.next_due(), Some(NOW + 126));
     let gone = cluster.settle(NOW + 126);
@@ -82,12 +84,15 @@ fn what_happened_while_nobody_looked_happened_at_its_time() {
     cluster.settle(NOW);
     bind_all(&mut cluster, NOW);
     cluster.settle(NOW);
-    let kept: Vec<Object> = cluster.store().iter().cloned().collect();
+    let kept: Vec<Object> = cluster.store().iter().map(Cow::into_owned).collect();
 
     let mut again = Cluster::new(vec!["fluxion".into()], 600);
-    again.restore(kept);
+    for object in kept {
+        again.restore(object);
+    }
+    again.restored();
     again.settle(NOW + 500);
-    let ended = again.store().iter().find_map(|object| match object {
+    let ended = again.store().iter().find_map(|object| match &*object {
         Object::Job(job) => job.status.as_ref().and_then(job::ended_since),
         _ => None,
     });
@@ -166,4 +171,69 @@ fn objects_that_own_each_other_are_deleted_once() {
     cluster.delete("u3", NOW);
     cluster.settle(NOW + 1);
     assert_eq!(cluster.store().iter().count(), 0);
+}
+
+#[test]
+fn much_happens_bit_by_bit_and_in_the_end_all_of_it() {
+    let mut cluster = cluster();
+    let wide = u32::try_from(CHANGES_MAX).unwrap() * 2 + 100;
+    let uid = cluster.create(job("j", "30s", wide, wide), NOW).unwrap();
+    let mut rounds = 0;
+    let mut settle = |cluster: &mut Cluster, now: i64, given: usize| {
+        let mut told = BTreeSet::new();
+        loop {
+            let changes = cluster.settle(now);
+            rounds += 1;
+            assert!(changes.len() <= given.max(2 * CHANGES_MAX), "{} at once", changes.len());
+            told.extend(changes.into_iter().filter_map(|change| match change {
+                Change::Set(uid) => Some(uid),
+                Change::Gone(_) => None,
+            }));
+            if !cluster.unfinished(now) {
+                return told;
+            }
+        }
+    };
+    assert_eq!(settle(&mut cluster, NOW, 0).len(), wide as usize + 1);
+    assert_eq!(cluster.store().pods_of(&uid).count(), wide as usize);
+    bind_all(&mut cluster, NOW);
+    // All of them start, and end, in the same second.
+    assert_eq!(settle(&mut cluster, NOW, wide as usize).len(), wide as usize + 1);
+    assert!(phases(&cluster).iter().all(|phase| phase == "Running"));
+    settle(&mut cluster, NOW + 30, 0);
+    let Some(Object::Job(ended)) = cluster.store().get(&uid).map(Cow::into_owned) else {
+        panic!("still there")
+    };
+    assert_eq!(ended.status.and_then(|status| status.succeeded), i32::try_from(wide).ok());
+    assert!(rounds >= 9, "in {rounds} rounds");
+}
+
+#[test]
+fn a_run_time_is_the_templates_or_that_of_whoever_made_the_pod() {
+    let template = |own: Option<&str>| {
+        let labels = json!({"app": "x"});
+        json!({"metadata": {"labels": labels, "annotations": own.map(|own| json!({kubelet::RUN_TIME: own}))},
+            "spec": {"containers": [{"name": "c"}]}})
+    };
+    let owner = |kind: &str, owners: Option<&str>, own: Option<&str>| {
+        let selector = (kind != "Job").then(|| json!({"matchLabels": {"app": "x"}}));
+        let api_version = if kind == "Job" { "batch/v1" } else { "apps/v1" };
+        let annotations = owners.map(|time| json!({kubelet::RUN_TIME: time}));
+        let value = json!({"apiVersion": api_version, "kind": kind,
+            "metadata": {"name": "x", "annotations": annotations},
+            "spec": {"selector": selector, "template": template(own)}});
+        Object::from_value(value).unwrap()
+    };
+    for kind in ["Job", "Deployment", "ReplicaSet", "StatefulSet"] {
+        for (owners, own, wanted) in
+            [(Some("30s"), None, 30), (None, Some("40s"), 40), (Some("30s"), Some("40s"), 40)]
+        {
+            let mut cluster = cluster();
+            cluster.create(owner(kind, owners, own), NOW).unwrap();
+            cluster.settle(NOW);
+            bind_all(&mut cluster, NOW);
+            cluster.settle(NOW);
+            assert_eq!(cluster.next_due(), Some(NOW + wanted), "{kind}, {owners:?}, {own:?}");
+        }
+    }
 }

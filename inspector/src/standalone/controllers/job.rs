@@ -6,15 +6,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
-use k8s_openapi::api::core::v1::Pod;
 
-use super::{Wish, cut, pod_of};
-use crate::standalone::kubelet::{ended, phase};
+use super::{CREATE_MAX, Wish, cut, pod_of};
 use crate::standalone::object::Object;
+use crate::standalone::packed::{Brief, INDEX, Phase};
 use crate::standalone::store::{seconds, time};
-
-/// Label and annotation that holds a Pod's index.
-const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 /// When the Job has to be looked at though none of its Pods changed: its time limit, or the end of the time
 /// that it is kept (epoch seconds).
@@ -40,14 +36,14 @@ pub fn ended_since(status: &JobStatus) -> Option<i64> {
 /// How its Pods stand.
 struct Count<'a> {
     /// Neither ended nor being deleted.
-    active: Vec<&'a Pod>,
+    active: Vec<&'a Brief>,
     succeeded: usize,
     failed: usize,
     indexes_done: BTreeSet<i32>,
     indexes_active: BTreeSet<i32>,
 }
 
-fn count<'a>(pods: &[&'a Pod]) -> Count<'a> {
+fn count<'a>(pods: impl IntoIterator<Item = &'a Brief>) -> Count<'a> {
     let mut count = Count {
         active: Vec::new(),
         succeeded: 0,
@@ -56,15 +52,15 @@ fn count<'a>(pods: &[&'a Pod]) -> Count<'a> {
         indexes_active: BTreeSet::new(),
     };
     for pod in pods {
-        match phase(pod) {
-            "Succeeded" => {
+        match pod.phase {
+            Phase::Succeeded => {
                 count.succeeded += 1;
-                count.indexes_done.extend(index_of(pod));
+                count.indexes_done.extend(pod.index);
             }
-            "Failed" => count.failed += 1,
-            _ if pod.metadata.deletion_timestamp.is_none() => {
+            Phase::Failed => count.failed += 1,
+            _ if pod.active() => {
                 count.active.push(pod);
-                count.indexes_active.extend(index_of(pod));
+                count.indexes_active.extend(pod.index);
             }
             _ => {}
         }
@@ -72,12 +68,8 @@ fn count<'a>(pods: &[&'a Pod]) -> Count<'a> {
     count
 }
 
-fn index_of(pod: &Pod) -> Option<i32> {
-    pod.metadata.annotations.as_ref()?.get(INDEX)?.parse().ok()
-}
-
 /// What the Job needs now.
-pub fn reconcile(job: &Job, pods: &[&Pod], now: i64) -> Wish {
+pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: i64) -> Wish {
     let mut wish = Wish::default();
     let Some(spec) = &job.spec else { return wish };
     let mut status = job.status.clone().unwrap_or_default();
@@ -104,13 +96,11 @@ pub fn reconcile(job: &Job, pods: &[&Pod], now: i64) -> Wish {
     };
     let mut active = count.active.len();
     if complete || expired || too_many {
-        wish.delete =
-            count.active.iter().filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect();
+        wish.delete = count.active.iter().map(|pod| pod.uid.clone()).collect();
         active = 0;
         end(&mut status, complete, expired, now);
     } else if suspended {
-        wish.delete =
-            count.active.iter().filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect();
+        wish.delete = count.active.iter().map(|pod| pod.uid.clone()).collect();
         active = 0;
     } else {
         let wanted = match completions {
@@ -118,20 +108,20 @@ pub fn reconcile(job: &Job, pods: &[&Pod], now: i64) -> Wish {
             None if succeeded > 0 => active,
             None => parallelism,
         };
-        let missing = wanted.saturating_sub(active);
+        let missing = wanted.saturating_sub(active).min(CREATE_MAX);
         wish.create = create(job, &count, completions.filter(|_| indexed), missing);
         active += wish.create.len();
         // Fewer are wanted than there are: those that were not started go first.
-        let mut surplus: Vec<&&Pod> = count.active.iter().collect();
-        surplus.sort_by_key(|pod| (phase(pod) == "Running", pod.metadata.name.as_deref()));
+        let mut surplus = count.active.clone();
+        surplus.sort_by_key(|pod| (pod.phase == Phase::Running, &pod.name));
         let surplus = surplus.into_iter().take(active.saturating_sub(wanted));
-        wish.delete = surplus.filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect();
+        wish.delete = surplus.map(|pod| pod.uid.clone()).collect();
     }
     let number = |number: usize| i32::try_from(number).ok().filter(|number| *number > 0);
     status.active = number(active);
     status.succeeded = number(succeeded);
     status.failed = number(count.failed);
-    status.ready = number(count.active.iter().filter(|pod| phase(pod) == "Running" && !ended(pod)).count());
+    status.ready = number(count.active.iter().filter(|pod| pod.phase == Phase::Running).count());
     status.completed_indexes =
         (indexed && !count.indexes_done.is_empty()).then(|| ranges(&count.indexes_done));
     if job.status.as_ref() != Some(&status) {

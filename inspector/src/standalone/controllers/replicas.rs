@@ -1,12 +1,13 @@
 //! Deployments, `ReplicaSets` and `StatefulSets`: a number of Pods that are replaced when they go.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec, StatefulSet};
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::{Wish, cut, owned_by, pod_of};
-use crate::standalone::kubelet::{ended, phase};
+use super::{CREATE_MAX, Wish, cut, owned_by, pod_of};
 use crate::standalone::object::Object;
+use crate::standalone::packed::{Brief, Phase};
 use crate::standalone::store::Uid;
 
 fn wanted(replicas: Option<i32>) -> usize {
@@ -44,45 +45,46 @@ pub fn deployment(deployment: &Deployment, sets: usize) -> Wish {
 }
 
 /// A ReplicaSet replaces Pods that end or are deleted.
-pub fn replica_set(set: &ReplicaSet, pods: &[&Pod]) -> Wish {
+pub fn replica_set<'a>(set: &ReplicaSet, pods: impl IntoIterator<Item = &'a Brief>) -> Wish {
     let mut wish = Wish::default();
     let Some(template) = &set.spec.template else { return wish };
     let owner = Object::ReplicaSet(Box::new(set.clone()));
-    let live = pods.iter().filter(|pod| !ended(pod) && pod.metadata.deletion_timestamp.is_none()).count();
-    let missing = wanted(set.spec.replicas).saturating_sub(live);
-    for _ in 0..missing {
+    let mut live = 0;
+    for pod in pods {
+        live += usize::from(pod.active());
+        wish.delete.extend(ended(pod));
+    }
+    for _ in 0..wanted(set.spec.replicas).saturating_sub(live).min(CREATE_MAX) {
         wish.create.push(Object::Pod(Box::new(pod_of(&owner, cut(owner.name()), template))));
     }
-    wish.delete = gone(pods);
     wish
 }
 
 /// A StatefulSet names its Pods by number, and makes the next one when the last runs unless told `Parallel`.
-pub fn stateful_set(set: &StatefulSet, pods: &[&Pod]) -> Wish {
+pub fn stateful_set<'a>(set: &StatefulSet, pods: impl IntoIterator<Item = &'a Brief>) -> Wish {
     let mut wish = Wish::default();
     let spec = &set.spec;
     let owner = Object::StatefulSet(Box::new(set.clone()));
     let ordered = spec.pod_management_policy.as_deref() != Some("Parallel");
+    let pods: BTreeMap<&str, &Brief> = pods.into_iter().map(|pod| (&*pod.name, pod)).collect();
+    wish.delete = pods.values().filter_map(|pod| ended(pod)).collect();
     for number in 0..wanted(spec.replicas) {
         let name = format!("{}-{number}", owner.name());
-        let there = pods.iter().find(|pod| pod.metadata.name.as_deref() == Some(name.as_str()));
-        let runs =
-            there.is_some_and(|pod| phase(pod) == "Running" && pod.metadata.deletion_timestamp.is_none());
+        let there = pods.get(name.as_str());
         if there.is_none() {
             let mut pod = pod_of(&owner, owner.name(), &spec.template);
             pod.metadata.name = Some(name);
             wish.create.push(Object::Pod(Box::new(pod)));
         }
-        if ordered && !runs {
+        let runs = there.is_some_and(|pod| pod.phase == Phase::Running && !pod.deleting);
+        if ordered && !runs || wish.create.len() == CREATE_MAX {
             break;
         }
     }
-    wish.delete = gone(pods);
     wish
 }
 
 /// Ended Pods make room for their successors.
-fn gone(pods: &[&Pod]) -> Vec<Uid> {
-    let ended = pods.iter().filter(|pod| ended(pod) && pod.metadata.deletion_timestamp.is_none());
-    ended.filter_map(|pod| pod.metadata.uid.as_deref()).map(Into::into).collect()
+fn ended(pod: &Brief) -> Option<Uid> {
+    (pod.phase.ended() && !pod.deleting).then(|| pod.uid.clone())
 }

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use super::*;
@@ -28,7 +29,8 @@ impl World {
     }
 
     fn step(&mut self) -> &mut Self {
-        let wish = reconcile(&self.job, &self.pods.iter().collect::<Vec<_>>(), self.now);
+        let briefs: Vec<Brief> = self.pods.iter().map(Brief::of).collect();
+        let wish = reconcile(&self.job, &briefs, self.now);
         self.pods.retain(|pod| !wish.delete.iter().any(|uid| Some(&**uid) == pod.metadata.uid.as_deref()));
         for mut object in wish.create {
             admit(&mut object, self.now, self.pods.len() as u64 + 100, &[Arc::from("fluxion")], &|_| None)
@@ -75,7 +77,7 @@ fn pods_come_one_by_one_until_all_completions_are_there() {
 fn a_failed_index_is_tried_again_and_others_are_not() {
     let mut world = World::new(json!({"completions": 3, "parallelism": 3, "completionMode": "Indexed"}));
     world.step().end(0, "Succeeded").end(1, "Failed");
-    let indexes: Vec<_> = world.pods.iter().map(|pod| index_of(pod).unwrap()).collect();
+    let indexes: Vec<_> = world.pods.iter().map(|pod| Brief::of(pod).index.unwrap()).collect();
     assert_eq!(indexes, [0, 1, 2, 1]);
     assert_eq!(world.status(), (2, 1, 1));
     world.end(2, "Succeeded").end(3, "Succeeded");
