@@ -54,6 +54,9 @@ pub struct EndedJob {
     pub priority: i32,
     pub queue: Text,
     pub duration: Option<i64>,
+    /// The time limit that was enforced.
+    #[serde(default)]
+    pub limit: Option<i64>,
     pub level: Option<Text>,
     pub state: JobState,
     pub members: Members,

@@ -86,7 +86,7 @@ fn an_ended_job_keeps_what_it_was_though_its_pods_go() {
     world.restart();
     assert_eq!(record(world.job("group.a")), want);
     assert_eq!(world.job("group.a").state_since, start + 60);
-    assert_eq!(world.job("group.a").history.back().unwrap().time, start + 60);
+    assert_eq!(world.job("group.a").history.last().unwrap().time, start + 60);
     world.delete_pod("a-0");
     world.at(10);
     world.delete_pod("a-1");

@@ -39,6 +39,7 @@ fn ended(uid: &str, ended_at: i64) -> EndedJob {
         priority: 0,
         queue: "default".into(),
         duration: Some(60),
+        limit: Some(60),
         level: None,
         state: JobState::Cancelled,
         members: Members { wanted: Some(1), bound: 1, ..Members::default() },

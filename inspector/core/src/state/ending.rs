@@ -146,7 +146,7 @@ impl State {
             _ => None,
         });
         let exit = self.first_failure(&job).map(|(cause, _)| cause);
-        let since = job.started_at.or(job.history.back().map(|last| last.time));
+        let since = job.started_at.or(job.history.last().map(|last| last.time));
         let (now, started) = (self.now, since.unwrap_or(i64::MIN));
         let Some(job) = self.job_mut(id) else { return };
         job.ended_at = Some(by_owner.or(past.end).unwrap_or(now).max(started).min(now));

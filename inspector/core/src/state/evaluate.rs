@@ -194,8 +194,11 @@ impl State {
         if roster.deleting == roster.live || members_go || (owner_deleting && started) {
             let text = match &roster.disruption {
                 Some(why) => disrupted(why).text,
+                None if roster.live == 1 => {
+                    "being deleted: 1 Pod holds its resources until it is gone".to_owned()
+                }
                 None => {
-                    format!("{} Pods are ending and hold what they hold until they are gone", roster.deleting)
+                    format!("being deleted: {} Pods hold their resources until they are gone", roster.live)
                 }
             };
             return (JobState::Releasing, reason(ReasonClass::Held, text));

@@ -239,7 +239,7 @@ pub struct Job {
     /// The member that failed first, once the job has ended.
     pub exit: Option<ExitCause>,
     /// Members of the attempt whose Pods are gone.
-    pub(super) gone: imbl::Vector<Gone>,
+    pub(super) gone: Vec<Gone>,
     pub reservation: Option<Reservation>,
     /// Jobs it waits for.
     pub waits_for: Vec<JobId>,
@@ -263,7 +263,7 @@ pub struct Job {
     /// The generation of the graph for which it was last found satisfiable or not.
     pub checked: Option<u64>,
     /// Oldest first; bounded.
-    pub history: imbl::Vector<HistoryEntry>,
+    pub history: Arc<Vec<HistoryEntry>>,
     /// How many transitions there were.
     pub(super) entries: u32,
     /// Of that, the last move of its planned start.
@@ -305,7 +305,7 @@ impl Job {
             level: None,
             ran_on: Arc::default(),
             exit: None,
-            gone: imbl::Vector::new(),
+            gone: Vec::new(),
             reservation: None,
             waits_for: Vec::new(),
             warnings: Vec::new(),
@@ -319,7 +319,7 @@ impl Job {
             losses: Losses::default(),
             binds: Binds::default(),
             checked: None,
-            history: imbl::Vector::new(),
+            history: Arc::default(),
             entries: 0,
             moved: None,
             labels: crate::model::Marks::new(),

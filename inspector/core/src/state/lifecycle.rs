@@ -123,7 +123,7 @@ impl State {
         job.pods.remove(&pod.uid);
         if pod.node.is_some() {
             let at = pod.end.as_ref().and_then(|end| end.at).unwrap_or(now);
-            job.gone.push_back(Gone { pod: pod.clone(), at });
+            job.gone.push(Gone { pod: pod.clone(), at });
         }
         if job.pods.is_empty() && job.object.is_none() && job.group.anchor.is_some() {
             // The owner that the job is named after was never seen, so whether its Pods are one job isn't known.
@@ -192,16 +192,16 @@ impl State {
         if from != state || first || (news && !state.ended()) {
             let text = job.reason.as_ref().map(|reason| reason.text.clone()).unwrap_or_default();
             // Which watch delivers first, that of Pods or that of what they belong to, is nobody's concern.
-            let fleeting = job.history.back().is_some_and(|last| now.saturating_sub(last.time) <= MOMENT);
+            let fleeting = job.history.last().is_some_and(|last| now.saturating_sub(last.time) <= MOMENT);
             if fleeting && !job.state.ended() && was == Some(ReasonClass::GroupNotFound) {
-                job.history.pop_back();
+                Arc::make_mut(&mut job.history).pop();
                 job.entries = job.entries.saturating_sub(1);
             }
             if job.history.len() >= HISTORY_MAX {
-                job.history.remove(1);
+                Arc::make_mut(&mut job.history).remove(1);
             }
             let class = job.reason.as_ref().map(|reason| reason.class);
-            job.history.push_back(HistoryEntry { time: at, state, class, reason: text });
+            Arc::make_mut(&mut job.history).push(HistoryEntry { time: at, state, class, reason: text });
             job.entries = job.entries.saturating_add(1);
             let job = job.clone();
             self.note_transition(&job);
@@ -245,7 +245,7 @@ impl State {
         } else {
             None
         };
-        let last = job.history.back().map_or(i64::MIN, |last| last.time);
+        let last = job.history.last().map_or(i64::MIN, |last| last.time);
         told.unwrap_or(self.now).min(self.now).max(last)
     }
 

@@ -60,6 +60,7 @@ impl State {
             priority: ended.priority,
             queue: ended.queue,
             duration: ended.duration,
+            limit: ended.limit,
             level: ended.level,
             state: ended.state,
             state_since: ended.ended_at,
@@ -72,7 +73,7 @@ impl State {
             cancelled_by: ended.cancelled_by,
             ran_on: Arc::new(ended.ran_on),
             labels: ended.labels,
-            history: ended.history.into_iter().collect(),
+            history: Arc::new(ended.history),
             ..Job::new(id, group, ended.key)
         };
         self.jobs.insert(id, Arc::new(job));
@@ -112,7 +113,7 @@ impl State {
         job.state = last.state;
         job.state_since = since;
         job.reason = last.class.map(|class| Reason { class, text: last.reason.clone(), details: Vec::new() });
-        job.history = live.history.iter().cloned().collect();
+        job.history = Arc::new(live.history.clone());
         job.entries = live.next;
         job.cancelled_by.clone_from(&live.cancelled_by);
         self.new_jobs.insert(id, true);
@@ -135,7 +136,7 @@ impl State {
 
     /// Writes the transition down that was added last.
     pub(super) fn note_transition(&mut self, job: &Job) {
-        let Some(entry) = job.history.back().cloned() else { return };
+        let Some(entry) = job.history.last().cloned() else { return };
         self.keep_transition(job, job.entries.saturating_sub(1), entry);
     }
 
@@ -145,7 +146,7 @@ impl State {
         self.effects.push(Effect::Journal(gone));
         let count = u32::try_from(job.history.len()).unwrap_or(u32::MAX);
         let dropped = job.entries.saturating_sub(count);
-        for (index, entry) in (0..).zip(&job.history) {
+        for (index, entry) in (0..).zip(job.history.iter()) {
             let number = if index == 0 { 0 } else { dropped.saturating_add(index) };
             self.keep_transition(job, number, entry.clone());
         }
@@ -172,6 +173,7 @@ impl State {
             priority: job.priority,
             queue: job.queue.clone(),
             duration: job.duration,
+            limit: job.limit,
             level: job.level.clone(),
             state: job.state,
             members: job.members,
@@ -183,7 +185,7 @@ impl State {
             cancelled_by: job.cancelled_by.clone(),
             ran_on: (*job.ran_on).clone(),
             labels: job.labels.clone(),
-            history: job.history.iter().cloned().collect(),
+            history: job.history.to_vec(),
         };
         self.effects.push(Effect::Journal(JournalEntry::Ended(Box::new(ended))));
     }

@@ -1,5 +1,7 @@
 //! Planned starts that move: the job's history says so, and who or what moved them.
 
+use std::sync::Arc;
+
 use crate::explain::utc;
 use crate::model::Text;
 use crate::state::lifecycle::HISTORY_MAX;
@@ -33,7 +35,7 @@ impl State {
         let now = self.now;
         let Some(job) = self.job_mut(before.id) else { return };
         // As long as one thing moves it on and on, that is one entry.
-        let last = job.history.back();
+        let last = job.history.last();
         let goes_on = job
             .moved
             .as_ref()
@@ -42,16 +44,17 @@ impl State {
         let goes_on = goes_on.is_some();
         let text = format!("planned start moved from {} to {}: {why}", utc(from), utc(start));
         job.moved = Some(Move { from, why, text: text.clone() });
+        let class = job.reason.as_ref().map(|reason| reason.class);
+        let history = Arc::make_mut(&mut job.history);
         if goes_on {
-            job.history.pop_back();
+            history.pop();
         } else {
-            if job.history.len() >= HISTORY_MAX {
-                job.history.remove(1);
+            if history.len() >= HISTORY_MAX {
+                history.remove(1);
             }
             job.entries = job.entries.saturating_add(1);
         }
-        let class = job.reason.as_ref().map(|reason| reason.class);
-        job.history.push_back(HistoryEntry { time: now, state: JobState::Reserved, class, reason: text });
+        history.push(HistoryEntry { time: now, state: JobState::Reserved, class, reason: text });
         if !goes_on {
             let job = job.clone();
             self.note_transition(&job);

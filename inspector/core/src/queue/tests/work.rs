@@ -214,7 +214,12 @@ fn a_slice_ends_with_its_budget_and_goes_on_with_what_is_known() {
 fn one_that_only_promises_without_an_end_keep_out_does_not_count() {
     let mut inventory = cluster(&[("n1", "cpu=4")]);
     inventory.hold("h".into(), "n1", hold("cpu=2", Some(100)));
-    let config = QueueConfig { queue_depth: 2, reservation_depth: 2, ..policy(QueuePolicy::Hybrid) };
+    let config = QueueConfig {
+        queue_depth: 2,
+        reservation_depth: 2,
+        assumed_duration: None,
+        ..policy(QueuePolicy::Hybrid)
+    };
     let requests = [gang(1, "cpu=4"), gang(1, "cpu=1"), gang(1, "cpu=2").lasting(50)];
     let result = pass(&mut inventory, &config, &jobs(&requests), 0, u64::MAX, None);
     assert_eq!(result.reserved[0].1.start, 100);
