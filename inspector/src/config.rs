@@ -46,6 +46,7 @@ struct File {
     startup_taints: Option<Vec<String>>,
     bind_deadline: Option<Seconds>,
     lost_member_deadline: Option<SecondsOrZero>,
+    assumed_duration: Option<SecondsOrNone>,
     on_partial_bind: Option<PartialBind>,
     limits: Option<Limits>,
 }
@@ -192,13 +193,17 @@ fn settings(file: &str, read: File, replace: bool) -> Result<Settings, ConfigErr
         }
         settings.queues.clear();
         for (index, queue) in queues.into_iter().enumerate() {
-            let queue = queue_config(queue)
+            let queue = queue_config(queue, read.assumed_duration)
                 .map_err(|(key, message)| value(file, format!("queues[{index}].{key}"), message))?;
             if settings.queues.iter().any(|other| other.name == queue.name) {
                 let message = format!("there are two queues '{}'", queue.name);
                 return Err(value(file, format!("queues[{index}].name"), message));
             }
             settings.queues.push(queue);
+        }
+    } else if let Some(assumed) = read.assumed_duration {
+        for queue in &mut settings.queues {
+            queue.assumed_duration = assumed.0;
         }
     }
     if let Some(list) = read.scheduler_names {
@@ -244,7 +249,10 @@ fn settings(file: &str, read: File, replace: bool) -> Result<Settings, ConfigErr
     Ok(settings)
 }
 
-fn queue_config(queue: Queue) -> Result<QueueConfig, (&'static str, String)> {
+fn queue_config(
+    queue: Queue,
+    assumed_duration: Option<SecondsOrNone>,
+) -> Result<QueueConfig, (&'static str, String)> {
     let defaults = QueueConfig::default();
     if !is_label(&queue.name) {
         let message = format!("'{}' is no name (lower case letters, digits and -, at most 63)", queue.name);
@@ -278,7 +286,10 @@ fn queue_config(queue: Queue) -> Result<QueueConfig, (&'static str, String)> {
         reservation_depth,
         max_reservation_depth,
         default_duration: queue.default_duration.map(|seconds| seconds.0),
-        assumed_duration: queue.assumed_duration.map_or(defaults.assumed_duration, |seconds| seconds.0),
+        assumed_duration: queue
+            .assumed_duration
+            .or(assumed_duration)
+            .map_or(defaults.assumed_duration, |seconds| seconds.0),
         node_policy: match queue.node_policy {
             Nodes::Low => NodePolicy::Low,
             Nodes::High => NodePolicy::High,

@@ -125,6 +125,9 @@ pub struct JobStatus {
     pub exit: Option<ExitCause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_start: Option<String>,
+    /// The planned start rests on a time that is only assumed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub planned_start_assumed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_end: Option<String>,
     /// Where it runs; of an ended job, where its last attempt did.

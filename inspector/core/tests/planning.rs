@@ -211,3 +211,20 @@ fn a_trial_knows_the_place_in_the_queue() {
         }
     }
 }
+
+#[test]
+fn who_waits_without_a_reservation_has_an_estimate_behind_those_before_it() {
+    let mut world = World::default();
+    world.node("n1", "cpu=1000");
+    let start = world.now;
+    for (name, limit) in [("runs", 10), ("head", 100), ("next", 50), ("last", 50)] {
+        world.pod_with(name, "cpu=1000", |pod| pod.active_deadline = Some(limit));
+        world.now += 1;
+    }
+    world.pass(1);
+    assert_eq!(world.job("pod.head").reservation.as_ref().map(|planned| planned.start), Some(start + 10));
+    for (name, estimate) in [("pod.head", 10), ("pod.next", 110), ("pod.last", 160)] {
+        assert_eq!(world.state.estimate(world.job(name)), Some((start + estimate, false)), "{name}");
+    }
+    assert_eq!(world.state.estimate(world.job("pod.runs")), None);
+}

@@ -89,3 +89,14 @@ fn errors_name_the_line_the_field_and_what_is_allowed() {
         }
     }
 }
+
+#[test]
+fn an_assumed_duration_counts_for_every_queue_that_gives_none() {
+    let parsed =
+        parse("c.yaml", "assumedDuration: none\nqueues: [{name: a}, {name: b, assumedDuration: 2h}]\n");
+    let of = |settings: &Settings| -> Vec<_> {
+        settings.queues.iter().map(|queue| queue.assumed_duration).collect()
+    };
+    assert_eq!(of(&parsed.unwrap()), [None, Some(7200)]);
+    assert_eq!(of(&parse("c.yaml", "assumedDuration: 5m\n").unwrap()), [Some(300)]);
+}

@@ -42,6 +42,12 @@ pub fn explain(lens: &Lens<'_>, job: &Job, mut object: FluxionJob) -> FluxionExp
         if let Some(trial) = lens.state.trial(job) {
             explanation.suggestions = suggest::suggestions(&trial, request, why.never);
         }
+        if object.status.planned_start.is_none()
+            && let Some((start, assumed)) = lens.state.estimate(job)
+        {
+            object.status.planned_start = Some(time(start));
+            object.status.planned_start_assumed = assumed;
+        }
         let (_, details) = explain::render(&why, &names);
         if let Some(reason) = object.status.reason.as_mut().filter(|reason| reason.details.is_empty()) {
             reason.details = details;

@@ -151,6 +151,7 @@ fn status(lens: &Lens<'_>, job: &Job) -> JobStatus {
         ended_at: job.ended_at.map(time),
         exit: job.exit.as_ref().map(exit),
         planned_start: reservation.map(|reservation| time(reservation.start)),
+        planned_start_assumed: reservation.is_some_and(|reservation| reservation.start_assumed),
         planned_end: job
             .planned_end
             .or_else(|| reservation.and_then(|reservation| reservation.end))

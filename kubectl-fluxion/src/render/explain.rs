@@ -170,8 +170,7 @@ impl Page<'_> {
                 "now" => "due now".to_owned(),
                 left => format!("in {left}"),
             };
-            let assumed = status.reservation.as_ref().is_some_and(|it| it.start_assumed);
-            let assumed = if assumed { ", assumed" } else { "" };
+            let assumed = if status.planned_start_assumed { ", assumed" } else { "" };
             put!(self.text, "  {} ({left}{assumed})", clock(start, now, &self.options.zone));
             if let Some(reservation) = status.reservation.as_ref().filter(|it| !it.nodes.is_empty()) {
                 putln!(self.text, " on {}", clean(&hostlist(&reservation.nodes, 12)));

@@ -132,6 +132,7 @@ fn assumed_times_are_marked() {
     let mut job = sample::reserved();
     let reservation = job.status.reservation.as_mut().unwrap();
     (reservation.start_assumed, reservation.end_assumed) = (true, true);
+    job.status.planned_start_assumed = true;
     job.status.waits_for[0].assumed = true;
     let table = plain(&render::reservations(std::slice::from_ref(&job), &options()));
     assert!(table.contains("45m (assumed)") && table.contains("14:45:00 (assumed)"), "{table}");

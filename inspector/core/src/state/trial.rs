@@ -6,12 +6,14 @@ use crate::event::Event;
 use crate::inventory::Inventory;
 use crate::matcher::gang::{NodePolicy, Placement, place_now, satisfiable};
 use crate::model::Text;
-use crate::queue::QueuePolicy;
+use crate::queue::{self, Carry, PassJob, QueueConfig, QueuePolicy};
 use crate::request::Request;
 use crate::state::{CancelPlan, Job, JobId, JobState, State};
 
 /// Steps that a clone is given to come to rest.
 const STEPS: usize = 8;
+/// Nodes and alternatives that an estimate may look at.
+const ESTIMATE_VISITS: u64 = 20_000_000;
 
 /// A job's place in its queue, for trying what would start there.
 #[derive(Clone, Debug)]
@@ -74,6 +76,47 @@ impl State {
             policy: config.node_policy,
             default_duration: config.default_duration,
         })
+    }
+
+    /// When a job that waits without a reservation would start if every job before it, and it itself, were promised one
+    /// now; and whether that rests on an assumption. None where no such plan can be made, or only with more work than an
+    /// answer is worth.
+    pub fn estimate(&self, job: &Job) -> Option<(i64, bool)> {
+        let rested;
+        let state = if self.unfinished() {
+            rested = self.at_rest(Vec::new())?;
+            &rested
+        } else {
+            self
+        };
+        let waits = |job: &&Job| matches!(job.state, JobState::Pending | JobState::Reserved);
+        let job = state.job(job.id).filter(|job| state.ready && waits(job) && job.request.is_some())?;
+        let key = state.order_key(job);
+        let config = state.settings.queues.get(key.0)?;
+        let jobs: Vec<PassJob> = state
+            .queue
+            .range(..=key.clone())
+            .filter(|other| other.0 == key.0)
+            .filter_map(|other| state.job(other.6).filter(waits))
+            .filter_map(|other| Some(PassJob { id: other.id.0, request: other.request.clone()? }))
+            .collect();
+        let config = QueueConfig {
+            policy: QueuePolicy::Conservative,
+            queue_depth: usize::MAX,
+            max_reservation_depth: usize::MAX,
+            ..config.clone()
+        };
+        let mut books = state.inventory.clone();
+        let promised: Vec<u32> = books.reservations().map(|(id, _)| id).collect();
+        for id in promised {
+            if state.job(JobId(id)).is_none_or(|other| state.order_key(other).0 >= key.0) {
+                books.clear_reservation(id);
+            }
+        }
+        let carry = Some(Carry::default());
+        let result = queue::pass(&mut books, &config, &jobs, state.now, ESTIMATE_VISITS, carry);
+        let (_, planned) = result.reserved.into_iter().find(|(id, _)| *id == job.id.0)?;
+        Some((planned.start, planned.assumed))
     }
 
     /// Jobs that would start if this one, and what goes with it, were gone; in the order in which they are looked at.

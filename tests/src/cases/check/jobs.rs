@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
-use fluxion_api::FluxionJob;
 use fluxion_api::client::Selection;
+use fluxion_api::{FluxionExplanation, FluxionJob};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -120,7 +120,11 @@ async fn estimate(world: &World<'_>, namespace: &str, job: &FluxionJob, wanted: 
     let seconds: i64 = seconds.parse().context("'eta-after' ends with seconds")?;
     let other = world.server.job(namespace, other).await?;
     let first = time(other.status.planned_start.as_deref().context("that job has no planned start")?)?;
-    let found = job.status.planned_start.as_deref();
+    // Who has no reservation is estimated when somebody asks.
+    let name = job.reference().to_string();
+    let explained = world.plugin.run(&["explain", &name, "-o", "json"]).await?;
+    let explained: FluxionExplanation = serde_json::from_str(&explained.stdout)?;
+    let found = explained.job.status.planned_start.as_deref();
     let found = found.with_context(|| format!("it has no estimate ({})", reasons::of_status(job)))?;
     let after = time(found)?.as_second() - first.as_second();
     if after < seconds {
