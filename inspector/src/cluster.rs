@@ -89,6 +89,10 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
             None
         }
     };
+    let failure = match failure {
+        Some(failure) => Some(engine.cause_of(failure).await),
+        None => None,
+    };
     if let Some(failure) = &failure {
         tracing::error!(%failure, "ending, so that another inspector takes over");
     }

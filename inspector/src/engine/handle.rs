@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use fluxion_core::event::Event;
@@ -18,6 +19,9 @@ pub(super) type End = Result<(), Failure>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the engine has stopped: the inspector is shutting down")]
 pub struct Stopped;
+
+/// A loop that panics lets go of what it held this much earlier, at the most, than its end is known.
+const UNWINDING: Duration = Duration::from_secs(1);
 
 /// Sends events to the loop and reads its snapshots; cheap to clone.
 #[derive(Clone)]
@@ -100,6 +104,15 @@ impl EngineHandle {
             Ok(Some(Err(failure))) => failure,
             _ => Failure::Ended(self.pulse.what().to_owned()),
         }
+    }
+
+    /// What was behind another part's failure: one that has merely ended did so because the loop did, where that has
+    /// failed or is about to.
+    pub async fn cause_of(&self, failure: Failure) -> Failure {
+        if !matches!(failure, Failure::Ended(_)) {
+            return failure;
+        }
+        tokio::time::timeout(UNWINDING, self.failed()).await.unwrap_or(failure)
     }
 
     /// Waits until the loop has ended, however.
