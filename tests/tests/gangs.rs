@@ -125,11 +125,11 @@ async fn an_installed_pod_group_gathers_too() {
     stage.stay_unbound("scheduling.x-k8s.io/pod-group=sim").await.unwrap();
     stage.create([member(3)]).await.unwrap();
     stage.bound("scheduling.x-k8s.io/pod-group=sim", 4).await.unwrap();
-    wait::until("the PodGroup's phase is Scheduled", Duration::from_secs(10), || async {
+    wait::until("the PodGroup's phase is Running", Duration::from_secs(10), || async {
         let path = "jsonpath={.status.phase} {.status.scheduled}";
         let said =
             stage.cluster.kubectl(&["get", "podgroups.scheduling.x-k8s.io", "sim", "-o", path]).await?;
-        if said == "Scheduled 4" { Ok(()) } else { anyhow::bail!("'{said}'") }
+        if said == "Running 4" { Ok(()) } else { anyhow::bail!("'{said}'") }
     })
     .await
     .unwrap();
