@@ -73,7 +73,8 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     // Objects are deleted by those who cancel, with their own credentials.
     let settings = HttpSettings { token: said.token, cancels: false, liveness };
     let api = http::App::new(engine.clone(), settings, Arc::clone(&metrics), stopping.clone());
-    let mut serving = tokio::spawn(http::serve(listener, api.with_health(health)));
+    let mut serving =
+        tokio::spawn(http::serve(listener, api.with_health(health).with_history(recorder.health.clone())));
 
     let failure = tokio::select! {
         // The engine first: others end because it has.

@@ -15,6 +15,7 @@ use tower_http::compression::CompressionLayer;
 
 use crate::engine::{EngineHandle, Published};
 use crate::health::Health;
+use crate::history::HistoryHealth;
 use crate::metrics::Metrics;
 use crate::standalone::server::SubmitHandle;
 use crate::supervise::Liveness;
@@ -74,6 +75,7 @@ pub struct App {
     /// Takes manifests in; only standalone mode does.
     submit: Option<SubmitHandle>,
     health: Arc<Health>,
+    history: HistoryHealth,
     metrics: Arc<Metrics>,
     requests: Arc<scrape::Requests>,
     index: Arc<Index>,
@@ -99,6 +101,7 @@ impl App {
             settings: Arc::new(settings),
             submit: None,
             health: Arc::default(),
+            history: HistoryHealth::default(),
             metrics,
             index: Arc::default(),
             pages: Arc::default(),
@@ -120,6 +123,13 @@ impl App {
     pub fn with_health(mut self, health: Arc<Health>) -> Self {
         self.requests.show(&self.metrics, &health);
         self.health = health;
+        self
+    }
+
+    /// Shows whether histories are kept.
+    #[must_use]
+    pub fn with_history(mut self, history: HistoryHealth) -> Self {
+        self.history = history;
         self
     }
 

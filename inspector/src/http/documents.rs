@@ -97,8 +97,9 @@ pub(super) async fn audits(
     asker: Extension<Asker>,
     query: Query,
 ) -> Result<Response, Refusal> {
-    let health = Arc::clone(&state.health);
-    list(&state, asker.0, &query, "FluxionAudit", move |lens| audit::audit(lens, &health.problems())).await
+    let (health, history) = (Arc::clone(&state.health), state.history.clone());
+    let findings = move |lens: &Lens<'_>| audit::audit(lens, &health.problems(), history.problem());
+    list(&state, asker.0, &query, "FluxionAudit", findings).await
 }
 
 /// `fluxionaudits/live`.
@@ -109,7 +110,8 @@ pub(super) async fn audit(
 ) -> Result<Response, Refusal> {
     let (published, moment) = live(&app, "fluxionaudits", &name).await?;
     answer::computed(move || {
-        let mut object = audit::audit(&Lens::of(&published, &asker.viewer), &app.health.problems());
+        let lens = Lens::of(&published, &asker.viewer);
+        let mut object = audit::audit(&lens, &app.health.problems(), app.history.problem());
         object.metadata.resource_version = moment.version.to_string();
         answer::json(&object, &moment)
     })

@@ -6,8 +6,9 @@ use fluxion_api::{API_VERSION, ObjectMeta};
 use super::Lens;
 use crate::health::Problem;
 
-/// The findings about objects that the lens' viewer may see, after those about watches, on which all else rests.
-pub fn audit(lens: &Lens<'_>, watches: &[Problem]) -> FluxionAudit {
+/// The findings about objects that the lens' viewer may see, after those about watches, on which all else rests, and
+/// what is wrong with the history.
+pub fn audit(lens: &Lens<'_>, watches: &[Problem], history: Option<String>) -> FluxionAudit {
     let seen = |object: &str| match object.split('/').collect::<Vec<_>>().as_slice() {
         [namespace, _, _] => lens.viewer.sees(namespace),
         _ => true,
@@ -17,12 +18,20 @@ pub fn audit(lens: &Lens<'_>, watches: &[Problem]) -> FluxionAudit {
         object: format!("watch/{}", problem.resource),
         text: format!("{}; nothing is bound until it is mended", problem.text),
     });
+    let history = history.map(|problem| Finding {
+        class: "NoHistory".to_owned(),
+        object: "history".to_owned(),
+        text: format!(
+            "{problem}; after a restart, ended jobs and what is missing of histories are not shown"
+        ),
+    });
     let findings = lens.state.audit().into_iter().filter(|finding| seen(&finding.object));
     FluxionAudit {
         api_version: API_VERSION.to_owned(),
         kind: "FluxionAudit".to_owned(),
         metadata: ObjectMeta { name: super::LIVE.to_owned(), ..ObjectMeta::default() },
         findings: stale
+            .chain(history)
             .chain(findings.map(|finding| Finding {
                 class: finding.class.to_owned(),
                 object: finding.object,

@@ -86,7 +86,7 @@ fn nothing_of_other_namespaces_is_told() {
         serde_json::to_string(&node::node(&lens, &state.inventory().node("n1").unwrap())).unwrap(),
         serde_json::to_string(&queue::queue(&lens, &state.queues()[0])).unwrap(),
         serde_json::to_string(&timeline::timeline(&lens)).unwrap(),
-        serde_json::to_string(&audit::audit(&lens, &[])).unwrap(),
+        serde_json::to_string(&audit::audit(&lens, &[], None)).unwrap(),
     ];
     for text in told {
         for secret in ["hidden", "aleph", "bethe"] {
@@ -212,4 +212,14 @@ fn the_graph_with_its_topology_is_read_back_as_jgf() {
     let levels: Vec<_> = summary.iter().map(|level| (level.level.as_str(), level.vertices)).collect();
     assert_eq!(levels, [("cluster", 1), ("topology.kubernetes.io/zone", 2), ("node", 3)]);
     assert_eq!((&*summary[1].allocatable["cpu"], &*summary[2].allocatable["cpu"]), ("8", "12"));
+}
+
+#[test]
+fn a_history_that_is_not_kept_is_a_finding() {
+    let state = state();
+    let viewer = Viewer::namespaces([Text::from("ours")]);
+    let problem = "the history has gaps: disk full".to_owned();
+    let audit = audit::audit(&Lens::new(&state, &viewer), &[], Some(problem));
+    assert_eq!((&*audit.findings[0].class, &*audit.findings[0].object), ("NoHistory", "history"));
+    assert!(audit.findings[0].text.starts_with("the history has gaps: disk full; after a restart"));
 }
