@@ -31,6 +31,7 @@ impl Folder {
     /// Reads it.
     pub fn read(path: &Path) -> Result<Self> {
         let mut case = super::read(&path.join("case.yaml"))?;
+        case.in_order = true;
         let checks = checks(&text(&path.join("expect.md"))?).context("in expect.md")?;
         let submitted = submissions(&documents(&text(&path.join("jobs.yaml"))?)?);
         let steps = case.steps.len();

@@ -29,6 +29,10 @@ pub struct Case {
     pub steps: Vec<Step>,
     /// What must be true.
     pub expect: Vec<Check>,
+    /// Whether what is written first also arrives first, Pods that a controller makes included: so it is in the files
+    /// that standalone mode reads. Otherwise the objects of a step come at one moment.
+    #[serde(skip)]
+    pub in_order: bool,
 }
 
 impl Case {

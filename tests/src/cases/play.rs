@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::ListParams;
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt as _};
@@ -147,6 +148,11 @@ impl Player<'_> {
     /// Creates the objects in order; Pods come only when the nodes before them take Pods.
     async fn apply(&mut self, objects: &[Value]) -> Result<()> {
         let (objects, daemons) = daemons::with_controllers(objects);
+        if !self.case.in_order {
+            // Ages count in seconds: what comes at one moment is created in one.
+            let into = Timestamp::now().subsec_millisecond().unsigned_abs();
+            tokio::time::sleep(Duration::from_millis(1000_u64.saturating_sub(into.into()))).await;
+        }
         let mut new_nodes = false;
         for object in &objects {
             let is_node = object["kind"] == "Node";
@@ -161,7 +167,7 @@ impl Player<'_> {
             if let Some(nodes) = daemons.of(object) {
                 daemons::bind(self.applier, object, nodes).await?;
             }
-            if object["kind"] == "Job" {
+            if object["kind"] == "Job" && self.case.in_order {
                 self.members_of(object).await?;
             }
             if object["kind"] == "Namespace" {
