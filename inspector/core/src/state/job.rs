@@ -252,7 +252,7 @@ pub struct Job {
     pub killed_at: Option<i64>,
     /// Who asked for its end.
     pub cancelled_by: Option<Text>,
-    /// Members that it lost after its start and for which a place is kept; oldest first.
+    /// Members that it lost after its start and for which a place is kept; of those alike the oldest first.
     pub lost: Vec<LostMember>,
     /// Of the members that are missing, those whose places were kept too long and given up.
     pub given_up: u32,

@@ -93,12 +93,11 @@ impl State {
             0
         };
         let mut dropped = Vec::new();
-        while job.lost.len() > owed {
+        if job.lost.len() > owed {
             // Whoever ended well needs a replacement last; a place that is held already is better than one that is
             // not; and of equal ones the newest goes.
-            let least = |(at, lost): &(usize, &LostMember)| (lost.succeeded, lost.kept_on.is_none(), *at);
-            let Some((at, _)) = job.lost.iter().enumerate().max_by_key(least) else { break };
-            dropped.push(job.lost.remove(at).holder(id));
+            job.lost.sort_by_key(|lost| (lost.succeeded, lost.kept_on.is_none()));
+            dropped.extend(job.lost.drain(owed..).map(|lost| lost.holder(id)));
         }
         // Their Pods are still there, on nodes that take no work; or an engine that was restarted never saw them.
         let known = roster.displaced.iter().chain(roster.sibling.iter().cycle());

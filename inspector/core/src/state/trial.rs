@@ -1,5 +1,6 @@
 //! What would be if: the same decisions on a clone, which changes nothing.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::event::Event;
@@ -43,13 +44,8 @@ impl State {
     /// promised. None when no pass would come to it, because its queue lets nobody pass those before it or looks less
     /// far down.
     pub fn trial(&self, job: &Job) -> Option<Trial> {
-        let rested;
-        let state = if self.unfinished() {
-            rested = self.at_rest(Vec::new())?;
-            &rested
-        } else {
-            self
-        };
+        let rested = self.rested()?;
+        let state = &*rested;
         let job =
             state.job(job.id).filter(|job| state.ready && job.state.waiting() && job.request.is_some())?;
         let key = state.order_key(job);
@@ -82,13 +78,8 @@ impl State {
     /// now; and whether that rests on an assumption. None where no such plan can be made, or only with more work than an
     /// answer is worth.
     pub fn estimate(&self, job: &Job) -> Option<(i64, bool)> {
-        let rested;
-        let state = if self.unfinished() {
-            rested = self.at_rest(Vec::new())?;
-            &rested
-        } else {
-            self
-        };
+        let rested = self.rested()?;
+        let state = &*rested;
         let waits = |job: &&Job| matches!(job.state, JobState::Pending | JobState::Reserved);
         let job = state.job(job.id).filter(|job| state.ready && waits(job) && job.request.is_some())?;
         let key = state.order_key(job);
@@ -143,6 +134,11 @@ impl State {
         started.retain(|job| waits(&job.id));
         started.sort_by_key(|job| after.order_key(job));
         started.into_iter().map(|job| job.id).collect()
+    }
+
+    /// The state once the pass that is under way has ended.
+    fn rested(&self) -> Option<Cow<'_, Self>> {
+        if self.unfinished() { self.at_rest(Vec::new()).map(Cow::Owned) } else { Some(Cow::Borrowed(self)) }
     }
 
     /// A clone that these events happened to and that has nothing left to do; none when that takes too long.
