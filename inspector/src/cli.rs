@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fluxion_api::server_file::DEFAULT_LISTEN;
-use fluxion_core::state::Settings;
+use fluxion_scheduler::state::Settings;
 
 use crate::config::{self, ConfigError};
 
@@ -170,7 +170,7 @@ mod tests {
             let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(!help.contains('`') || help.contains("`kubectl get nodes -o yaml`"), "{help}");
             assert!(!help.contains("$`"), "{help}");
-            let names = fluxion_core::state::Settings::default().scheduler_names.join(",");
+            let names = fluxion_scheduler::state::Settings::default().scheduler_names.join(",");
             for wanted in [
                 format!("[default: {DEFAULT_LISTEN}; in standalone mode a free port]"),
                 "[default: $XDG_STATE_HOME/fluxion, else ~/.local/state/fluxion]".to_owned(),

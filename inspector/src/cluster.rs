@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fluxion_api::server_file::DEFAULT_LISTEN;
-use fluxion_core::event::Event;
-use fluxion_core::state::State;
+use fluxion_scheduler::event::Event;
+use fluxion_scheduler::state::State;
 use tokio::sync::watch as signal;
 use tokio_util::sync::CancellationToken;
 

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fluxion_core::matcher::gang::NodePolicy;
-use fluxion_core::queue::{OnPartialBind, QueueConfig, QueuePolicy};
-use fluxion_core::state::Settings;
+use fluxion_scheduler::placement::NodePolicy;
+use fluxion_scheduler::queue::{OnPartialBind, QueueConfig, QueuePolicy};
+use fluxion_scheduler::state::Settings;
 use serde::Deserialize;
 
 mod seconds;

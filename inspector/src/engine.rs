@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fluxion_core::event::{Effect, Event};
-use fluxion_core::record::JournalEntry;
-use fluxion_core::state::{JobState, PassReport, State};
+use fluxion_scheduler::event::{Effect, Event};
+use fluxion_scheduler::record::JournalEntry;
+use fluxion_scheduler::state::{JobState, PassReport, State};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fluxion_core::event::Effect;
-use fluxion_core::record::{JournalEntry, Remembered};
+use fluxion_scheduler::event::Effect;
+use fluxion_scheduler::record::{JournalEntry, Remembered};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -162,8 +162,8 @@ async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntr
 
 #[cfg(test)]
 mod tests {
-    use fluxion_core::record::LiveJob;
-    use fluxion_core::state::{HistoryEntry, JobState};
+    use fluxion_scheduler::record::LiveJob;
+    use fluxion_scheduler::state::{HistoryEntry, JobState};
 
     use super::*;
 
@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn deletion() -> Effect {
-        let object = fluxion_core::model::ObjectRef {
+        let object = fluxion_scheduler::model::ObjectRef {
             namespace: "a".into(),
             kind: "Pod".into(),
             api_version: "v1".into(),

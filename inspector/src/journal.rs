@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fluxion_core::record::{JournalEntry, Remembered};
+use fluxion_scheduler::record::{JournalEntry, Remembered};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection};
 

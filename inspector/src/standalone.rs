@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fluxion_api::server_file::{DEFAULT_LISTEN, ServerFile};
-use fluxion_core::event::Event;
-use fluxion_core::state::State;
+use fluxion_scheduler::event::Event;
+use fluxion_scheduler::state::State;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use fluxion_api::Exit;
 use fluxion_api::client::{Client, Direct};
-use fluxion_core::state::JobState;
+use fluxion_scheduler::state::JobState;
 use kubectl_fluxion::connect::Server;
 use kubectl_fluxion::{cli, command};
 

@@ -6,8 +6,8 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use fluxion_core::model::Text;
-use fluxion_core::state::{JobId, State};
+use fluxion_scheduler::model::Text;
+use fluxion_scheduler::state::{JobId, State};
 
 use crate::engine::Published;
 

@@ -1,7 +1,7 @@
 //! `resource-query`: matches jobspecs against a resource graph, as flux-sched's tool of that name does,
 //! line for line.
 //!
-//! All matching is in `fluxion-core`; this crate reads the command line, files and commands, and
+//! All matching is in `fluxion`, that of gangs in `fluxion-scheduler`; this crate reads the command line, files and commands, and
 //! prints. It runs on any streams, so that tests need no process.
 
 mod commands;
@@ -106,7 +106,7 @@ fn command_loop(session: &mut Session<'_>, stdin: &mut dyn BufRead, prompt: bool
     }
 }
 
-fn load_statistics(graph: &fluxion_core::graph::Graph, seconds: f64) -> String {
+fn load_statistics(graph: &fluxion::graph::Graph, seconds: f64) -> String {
     let (types, names, paths) = graph.index_sizes();
     let mut text = format!("INFO: Graph Load Time: {}\n", numbers::general(seconds));
     for (what, count) in [

@@ -4,7 +4,7 @@ mod getopt;
 
 use std::path::{Path, PathBuf};
 
-use fluxion_core::formats::writer::Format;
+use fluxion::formats::writer::Format;
 
 use self::getopt::{Found, Getopt, Known};
 

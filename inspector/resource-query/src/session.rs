@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
-use fluxion_core::errno::Errno;
-use fluxion_core::formats::writer::Writer;
-use fluxion_core::jobspec::Jobspec;
-use fluxion_core::matcher::Engine;
-use fluxion_core::matcher::sink::Emit;
+use fluxion::errno::Errno;
+use fluxion::formats::writer::Writer;
+use fluxion::jobspec::Jobspec;
+use fluxion::matcher::Engine;
+use fluxion::matcher::sink::Emit;
+use fluxion_scheduler::extension::GangReader;
 
 use crate::options::Explain;
 use crate::output::Output;
@@ -117,7 +118,7 @@ impl<'w> Session<'w> {
 
     /// Whether commands that flux-sched's tool does not have may be abbreviated.
     pub(crate) fn is_extended(&self) -> bool {
-        self.explain.is_some() || self.engine.extensions()
+        self.explain.is_some() || self.engine.is_extended()
     }
 
     /// The text of what the writer gathered.
@@ -131,8 +132,14 @@ impl<'w> Session<'w> {
         let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
         let graph = self.engine.graph();
         let known = |name: &str| graph.find_type(name).is_some();
-        let parse = if self.engine.extensions() { Jobspec::parse_extended } else { Jobspec::parse };
-        parse(text, &known).map_err(|error| error.to_string())
+        if self.engine.is_extended() {
+            return Jobspec::parse_with(text, &known, &GangReader).map_err(|error| error.to_string());
+        }
+        Jobspec::parse(text, &known).map_err(|error| match Jobspec::parse_with(text, &known, &GangReader) {
+            // It is the gang that Fluxion does not know.
+            Ok(Jobspec { extra: Some(_), .. }) => format!("{error}: a gang needs --kubernetes"),
+            _ => error.to_string(),
+        })
     }
 
     /// The bytes of a file that a command names; none after saying that it can't be read, or is too large.

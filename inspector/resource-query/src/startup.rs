@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::{BufReader, Read};
 
-use fluxion_core::formats::hwloc::{self, Allowlist};
-use fluxion_core::formats::writer::Writer;
-use fluxion_core::formats::{grug, jgf, rv1};
-use fluxion_core::graph::Graph;
-use fluxion_core::matcher::filter::FilterError;
-use fluxion_core::matcher::{Engine, EngineError, Options as EngineOptions, Policy, Quirks};
+use fluxion::formats::hwloc::{self, Allowlist};
+use fluxion::formats::writer::Writer;
+use fluxion::formats::{grug, jgf, rv1};
+use fluxion::graph::Graph;
+use fluxion::matcher::filter::FilterError;
+use fluxion::matcher::{Engine, EngineError, Options as EngineOptions, Policy, Quirks};
+use fluxion_scheduler::extension::{Shares, plug_in};
 
 use crate::options::{LoadFormat, Options};
 use crate::session::FILE_MAX;
@@ -76,7 +77,8 @@ pub(crate) fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
     };
     let subsystems = subsystems(&options.match_subsystems)
         .ok_or_else(|| StartError::Subsystems(options.match_subsystems.clone()))?;
-    let graph = load(options)?;
+    let mut graph = load(options)?;
+    let shares = if options.kubernetes { Shares::take(&mut graph) } else { Shares::default() };
     let mut quirks = if options.kubernetes { Quirks::default() } else { Quirks::flux_sched() };
     quirks.introsort_ties &= !options.stable_ties;
     let engine = EngineOptions {
@@ -88,8 +90,7 @@ pub(crate) fn start(options: &Options) -> Result<(Engine, Writer), StartError> {
     };
     let mut engine = Engine::new(graph, &engine)?;
     if options.kubernetes {
-        engine.set_extensions(true);
-        engine.book_shares().map_err(|failure| StartError::Load(failure.to_string()))?;
+        plug_in(&mut engine, shares).map_err(|failure| StartError::Load(failure.to_string()))?;
     }
     Ok((engine, Writer::new(options.match_format, quirks)))
 }

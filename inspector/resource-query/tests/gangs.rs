@@ -9,11 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fluxion_core::constraint::{HostPort, NodeConstraint, Protocol};
-use fluxion_core::inventory::{Hold, HoldKind, Inventory, NodeSpec};
-use fluxion_core::matcher::gang::{NodePolicy, Placement, earliest};
-use fluxion_core::request::{Request, Shape};
-use fluxion_core::resources::ResourceList;
+use fluxion_scheduler::constraint::{HostPort, NodeConstraint, Protocol};
+use fluxion_scheduler::inventory::{Hold, HoldKind, Inventory, NodeSpec};
+use fluxion_scheduler::placement::{NodePolicy, Placement, earliest};
+use fluxion_scheduler::request::{Request, Shape};
+use fluxion_scheduler::resources::ResourceList;
 use proptest::prelude::*;
 use resource_query::{Streams, run};
 

@@ -4,11 +4,11 @@
 
 use std::time::{Duration, Instant};
 
-use fluxion_core::formats::hwloc::Allowlist;
-use fluxion_core::formats::{grug, hwloc, jgf, rv1};
-use fluxion_core::graph::Graph;
-use fluxion_core::jobspec::Jobspec;
-use fluxion_core::search::Expression;
+use fluxion::formats::hwloc::Allowlist;
+use fluxion::formats::{grug, hwloc, jgf, rv1};
+use fluxion::graph::Graph;
+use fluxion::jobspec::Jobspec;
+use fluxion::search::Expression;
 use proptest::prelude::*;
 use resource_query::{Streams, run};
 

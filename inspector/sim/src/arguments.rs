@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use fluxion_core::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
 
 mod queue;
 

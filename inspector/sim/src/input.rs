@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use fluxion_core::sim::{Job, read_csv, read_swf};
+use fluxion_scheduler::sim::{Job, read_csv, read_swf};
 
 use crate::arguments::{Arguments, TraceFormat};
 use crate::{counted, note};

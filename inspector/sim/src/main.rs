@@ -1,5 +1,5 @@
 //! `fluxion-sim`: plays a trace of jobs on a cluster under one or several queue policies, and compares
-//! what comes out. The simulation is in `fluxion-core`; this program reads files and prints.
+//! what comes out. The simulation is in `fluxion-scheduler`; this program reads files and prints.
 
 mod arguments;
 mod input;
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use fluxion_core::queue::QueueConfig;
-use fluxion_core::sim::{Job, Machine, Outcome, Report, simulate};
+use fluxion_scheduler::queue::QueueConfig;
+use fluxion_scheduler::sim::{Job, Machine, Outcome, Report, simulate};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use arguments::{Arguments, Output};

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
-use fluxion_core::queue::QueuePolicy;
-use fluxion_core::sim::{Job, Machine, Ran, Report};
+use fluxion_scheduler::queue::QueuePolicy;
+use fluxion_scheduler::sim::{Job, Machine, Ran, Report};
 use serde::Serialize;
 
 use crate::PolicyRun;

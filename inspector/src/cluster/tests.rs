@@ -1,4 +1,4 @@
-use fluxion_core::state::Settings;
+use fluxion_scheduler::state::Settings;
 
 use super::*;
 use crate::health::{Verb, Watched};

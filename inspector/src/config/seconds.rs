@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fluxion_core::duration::InvalidDuration;
+use fluxion_scheduler::duration::InvalidDuration;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// Whole seconds, at least 1.
@@ -43,7 +43,7 @@ impl Visitor<'_> for Read {
         if self.none && text == "none" {
             return Ok(None);
         }
-        fluxion_core::duration::parse(text).map(Some).map_err(|error| match error {
+        fluxion_scheduler::duration::parse(text).map(Some).map_err(|error| match error {
             // What that would mean for a job has no place here.
             InvalidDuration::Zero(text) => E::custom(format!("{text:?} is no time at all: want 1s or more")),
             InvalidDuration::Infinite(text) => {
@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for SecondsOrZero {
             Read::Number(number) => number.to_string(),
             Read::Text(text) => text,
         };
-        match fluxion_core::duration::parse(&text) {
+        match fluxion_scheduler::duration::parse(&text) {
             Ok(seconds) => Ok(Self(seconds)),
             Err(InvalidDuration::Zero(_)) => Ok(Self(0)),
             Err(InvalidDuration::Infinite(text)) => {

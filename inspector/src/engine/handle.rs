@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use fluxion_core::event::Event;
+use fluxion_scheduler::event::Event;
 use tokio::sync::watch;
 
 use super::inbox::Inbox;

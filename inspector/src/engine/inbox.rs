@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fluxion_core::event::Event;
-use fluxion_core::model::Text;
+use fluxion_scheduler::event::Event;
+use fluxion_scheduler::model::Text;
 use tokio::sync::Notify;
 
 /// What an event is about.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use fluxion_core::state::State;
+use fluxion_scheduler::state::State;
 use tokio::sync::watch;
 use tokio::time::Instant;
 

@@ -10,7 +10,7 @@ fn start(now: i64) -> (EngineHandle, mpsc::Receiver<Vec<Effect>>, Arc<AtomicI64>
     let time = Arc::new(AtomicI64::new(now));
     let clock = Arc::clone(&time);
     let engine = Engine {
-        state: State::new(fluxion_core::state::Settings::default()),
+        state: State::new(fluxion_scheduler::state::Settings::default()),
         role: Role::Standalone,
         clock: Arc::new(move || clock.load(Ordering::Relaxed)),
         metrics: Arc::new(Metrics::new()),
@@ -19,7 +19,7 @@ fn start(now: i64) -> (EngineHandle, mpsc::Receiver<Vec<Effect>>, Arc<AtomicI64>
     (handle, effects, time)
 }
 
-pub(super) fn pod_spec(uid: &str) -> fluxion_core::model::PodSpec {
+pub(super) fn pod_spec(uid: &str) -> fluxion_scheduler::model::PodSpec {
     let object = json!({"metadata": {"name": uid, "namespace": "a", "uid": uid}, "spec": {"containers": []}});
     pod::translate(&serde_json::from_value(object).unwrap()).unwrap()
 }
@@ -107,7 +107,7 @@ fn failing(then: fn() -> i64) -> (EngineHandle, mpsc::Receiver<Vec<Effect>>, Arc
     let flag = Arc::new(AtomicI64::new(0));
     let raised = Arc::clone(&flag);
     let engine = Engine {
-        state: State::new(fluxion_core::state::Settings::default()),
+        state: State::new(fluxion_scheduler::state::Settings::default()),
         role: Role::Leader,
         clock: Arc::new(move || if raised.load(Ordering::Relaxed) == 0 { 1_000 } else { then() }),
         metrics: Arc::new(Metrics::new()),

@@ -10,8 +10,8 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use fluxion_api::{CancelAnswer, CancelOutcome};
-use fluxion_core::event::Event;
-use fluxion_core::state::{CancelPlan, Job, JobId, JobState};
+use fluxion_scheduler::event::Event;
+use fluxion_scheduler::state::{CancelPlan, Job, JobId, JobState};
 use serde_json::{Map, Value};
 
 use super::answer;

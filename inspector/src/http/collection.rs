@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use axum::response::Response;
 use fluxion_api::API_VERSION;
 use fluxion_api::meta::List;
-use fluxion_core::model::Text;
+use fluxion_scheduler::model::Text;
 
 use super::App;
 use super::answer::{self, Moment};

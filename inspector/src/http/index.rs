@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use fluxion_core::model::Text;
+use fluxion_scheduler::model::Text;
 use tokio::sync::Mutex;
 
 use super::refusal::Refusal;

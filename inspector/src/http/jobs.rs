@@ -4,7 +4,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use fluxion_api::{FluxionJob, ObjectMeta};
-use fluxion_core::state::{Job, JobId};
+use fluxion_scheduler::state::{Job, JobId};
 
 use super::App;
 use super::auth::Asker;

@@ -4,7 +4,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use fluxion_api::{FluxionQueue, ObjectMeta};
-use fluxion_core::model::Text;
+use fluxion_scheduler::model::Text;
 
 use super::App;
 use super::auth::Asker;

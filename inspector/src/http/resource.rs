@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use fluxion_api::ObjectMeta;
-use fluxion_core::model::Text;
+use fluxion_scheduler::model::Text;
 use serde::Serialize;
 
 use super::index::{Key, Served, Table};

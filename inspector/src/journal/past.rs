@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use fluxion_core::model::Text;
-use fluxion_core::record::{EndedJob, JournalEntry, LiveJob, Remembered};
-use fluxion_core::state::HistoryEntry;
+use fluxion_scheduler::model::Text;
+use fluxion_scheduler::record::{EndedJob, JournalEntry, LiveJob, Remembered};
+use fluxion_scheduler::state::HistoryEntry;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::{Row as _, SqliteConnection};

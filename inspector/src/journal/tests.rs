@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use fluxion_core::model::Marks;
-use fluxion_core::record::{EndedJob, LiveJob};
-use fluxion_core::state::{Asked, HistoryEntry, JobKey, JobState, Members, ReasonClass};
+use fluxion_scheduler::model::Marks;
+use fluxion_scheduler::record::{EndedJob, LiveJob};
+use fluxion_scheduler::state::{Asked, HistoryEntry, JobKey, JobState, Members, ReasonClass};
 
 use super::*;
 

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use fluxion_core::model::{ControllerRef, Marks, Text};
-pub use fluxion_core::state::marks::ALLOCATION;
-use fluxion_core::state::marks::PREFIXES;
+use fluxion_scheduler::model::{ControllerRef, Marks, Text};
+pub use fluxion_scheduler::state::marks::ALLOCATION;
+use fluxion_scheduler::state::marks::PREFIXES;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 
 pub mod affinity;

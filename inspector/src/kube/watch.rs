@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use fluxion_core::event::Event;
-use fluxion_core::model::OwnerDetail;
+use fluxion_scheduler::event::Event;
+use fluxion_scheduler::model::OwnerDetail;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};

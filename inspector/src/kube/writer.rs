@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fluxion_core::event::{BindOutcome, Effect, Event};
+use fluxion_scheduler::event::{BindOutcome, Effect, Event};
 use kube::Client;
 use tokio::sync::{Notify, mpsc, watch as signal};
 

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fluxion_core::event::{BindOutcome, GroupStatus, LET_GO};
-use fluxion_core::model::{AllocationRecord, ObjectRef};
+use fluxion_scheduler::event::{BindOutcome, GroupStatus, LET_GO};
+use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
 
 use super::controllers::{Wish, job, replicas};
 use super::kubelet::{self, Step};

@@ -1,6 +1,6 @@
 //! Between the objects and the engine: what it is told about a change.
 
-use fluxion_core::event::{Event, GroupStatus};
+use fluxion_scheduler::event::{Event, GroupStatus};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub fn of(object: &Object) -> Option<Event> {
     }
 }
 
-fn pod_group(group: &DynamicObject) -> Option<Result<fluxion_core::model::GroupSpec, Unreadable>> {
+fn pod_group(group: &DynamicObject) -> Option<Result<fluxion_scheduler::model::GroupSpec, Unreadable>> {
     if !is_native(group) {
         return Some(group::sigs(group));
     }

@@ -4,8 +4,8 @@
 //! template gives it, else its controller's), else at the planned end of its allocation; its `activeDeadlineSeconds` ends it as a real
 //! kubelet would. Time is an argument; nothing here waits.
 
-use fluxion_core::duration::InvalidDuration;
-use fluxion_core::model::AllocationRecord;
+use fluxion_scheduler::duration::InvalidDuration;
+use fluxion_scheduler::model::AllocationRecord;
 use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
 
 use super::object::Object;
@@ -13,7 +13,7 @@ use super::store::{seconds, time};
 use crate::kube::translate::ALLOCATION;
 
 /// How long a virtual Pod runs.
-pub use fluxion_core::state::marks::RUN_TIME;
+pub use fluxion_scheduler::state::marks::RUN_TIME;
 
 /// What happens to a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ fn run_time(pod: &Pod, controller: Option<&Object>) -> Option<i64> {
 
 /// Seconds of an annotation: a duration, or none at all (`0`, `0s`).
 pub fn span(text: &str) -> Result<i64, InvalidDuration> {
-    match fluxion_core::duration::parse(text) {
+    match fluxion_scheduler::duration::parse(text) {
         Err(InvalidDuration::Zero(_)) => Ok(0),
         other => other,
     }

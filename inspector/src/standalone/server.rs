@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fluxion_core::event::{Effect, Event};
+use fluxion_scheduler::event::{Effect, Event};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +24,7 @@ use crate::journal::{Batch, Journal, JournalError, Kept, ObjectRow, Submission};
 type Answers = Vec<Result<Taken, NotTaken>>;
 
 /// When, after it was handed in, an object is taken in.
-pub use fluxion_core::state::marks::SUBMIT_AT;
+pub use fluxion_scheduler::state::marks::SUBMIT_AT;
 /// Effects and wishes that one turn takes at most.
 const TURN_MAX: usize = 256;
 /// The loop looks at the clock at least so often: the machine's clock may jump.

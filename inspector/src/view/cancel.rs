@@ -1,8 +1,8 @@
 //! What cancelling a job means: which objects go, and what that gives back.
 
 use fluxion_api::{API_VERSION, CancelAnswer, CancelOutcome, CancelTarget, ObjectMeta};
-use fluxion_core::model::ObjectRef;
-use fluxion_core::state::{CancelPlan, Job, State};
+use fluxion_scheduler::model::ObjectRef;
+use fluxion_scheduler::state::{CancelPlan, Job, State};
 
 use super::Lens;
 use super::job::{full_name, short_name};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use fluxion_api::explain::{FluxionExplanation, NodesLeftOut};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
-use fluxion_core::explain::{self, Count, Names, Reason, WhyNot};
-use fluxion_core::inventory::Release;
-use fluxion_core::quantity;
-use fluxion_core::state::{Job, JobId};
+use fluxion_scheduler::explain::{self, Count, Names, Reason, WhyNot};
+use fluxion_scheduler::inventory::Release;
+use fluxion_scheduler::quantity;
+use fluxion_scheduler::state::{Job, JobId};
 
 use super::Lens;
 use super::job::{full_name, short_name};

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fluxion::graph::GraphError;
 use fluxion_api::graph::{FluxionGraph, GraphStatus, LevelSummary};
 use fluxion_api::{API_VERSION, ObjectMeta};
-use fluxion_core::graph::GraphError;
-use fluxion_core::inventory::{Inventory, NodeView};
-use fluxion_core::resources::ResourceList;
+use fluxion_scheduler::inventory::{Inventory, NodeView};
+use fluxion_scheduler::resources::ResourceList;
 
 use super::text::quantities;
 

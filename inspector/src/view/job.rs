@@ -7,9 +7,9 @@ use fluxion_api::job::{
     Reason, Reservation, Shape, WaitsFor,
 };
 use fluxion_api::{API_VERSION, ObjectMeta};
-use fluxion_core::model::{PodSpec, Text};
-use fluxion_core::resources::ResourceList;
-use fluxion_core::state::{self, Job, State};
+use fluxion_scheduler::model::{PodSpec, Text};
+use fluxion_scheduler::resources::ResourceList;
+use fluxion_scheduler::state::{self, Job, State};
 
 use super::text::{quantities, time};
 use super::{Lens, cancel};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use fluxion_api::node::NodeStatus;
 use fluxion_api::{API_VERSION, FluxionNode, ObjectMeta};
-use fluxion_core::inventory::NodeView;
-use fluxion_core::state::JobId;
+use fluxion_scheduler::inventory::NodeView;
+use fluxion_scheduler::state::JobId;
 
 use super::Lens;
 use super::job::full_name;

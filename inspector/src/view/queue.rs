@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fluxion_api::queue::{Pass, QueueSpec, QueueStatus};
 use fluxion_api::{API_VERSION, FluxionQueue, ObjectMeta};
-use fluxion_core::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
 
 use super::Lens;
 use super::text::time;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fluxion_core::event::Event;
-use fluxion_core::formats::jgf;
-use fluxion_core::graph::Graph;
-use fluxion_core::inventory::NodeSpec;
-use fluxion_core::model::{ContainerExit, Marks, Phase, PodEnd, PodSpec, Text};
-use fluxion_core::resources::ResourceList;
-use fluxion_core::state::{Settings, State};
+use fluxion::formats::jgf;
+use fluxion::graph::Graph;
+use fluxion_scheduler::event::Event;
+use fluxion_scheduler::inventory::NodeSpec;
+use fluxion_scheduler::model::{ContainerExit, Marks, Phase, PodEnd, PodSpec, Text};
+use fluxion_scheduler::resources::ResourceList;
+use fluxion_scheduler::state::{Settings, State};
 use serde_json::{Value, json};
 
 use super::{Lens, Viewer, audit, explain, graph, job, node, queue, timeline};

@@ -2,7 +2,7 @@
 
 use fluxion_api::graph::{FluxionTimeline, TimelineSpan};
 use fluxion_api::{API_VERSION, ObjectMeta};
-use fluxion_core::state::Job;
+use fluxion_scheduler::state::Job;
 
 use super::Lens;
 use super::job::{full_name, placed};

@@ -1,8 +1,8 @@
 //! Why a match fails: the command explain, and the report after a failed match.
 
-use fluxion_core::explain::GangReport;
-use fluxion_core::jobspec::Jobspec;
-use fluxion_core::matcher::Failure;
+use fluxion::jobspec::Jobspec;
+use fluxion::matcher::Failure;
+use fluxion_scheduler::extension::{GangReport, why_gang};
 
 use crate::options::Explain;
 use crate::session::Session;
@@ -35,8 +35,8 @@ pub(super) fn after_failure(session: &mut Session<'_>, spec: &Jobspec) {
 
 /// Why the request is not met, in the form that is asked for.
 fn report(session: &mut Session<'_>, spec: &Jobspec, form: Explain) -> Result<String, Failure> {
-    let text = if let Some(gang) = &spec.gang {
-        let (why, start) = session.engine.why_gang(gang, 0)?;
+    let text = if let Some(gang) = spec.extra.as_ref().and_then(|extra| extra.get()) {
+        let (why, start) = why_gang(&mut session.engine, gang, 0)?;
         let report = GangReport::new(&why, start);
         if form == Explain::Json {
             return Ok(format!("{}\n", report.json()));

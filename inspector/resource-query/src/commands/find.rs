@@ -1,6 +1,6 @@
 //! The command find.
 
-use fluxion_core::search::Expression;
+use fluxion::search::Expression;
 
 use crate::session::{SEPARATOR, Session};
 

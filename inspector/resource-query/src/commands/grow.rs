@@ -1,8 +1,8 @@
 //! The commands attach and remove: the graph grows and shrinks.
 
-use fluxion_core::formats::idset::Idset;
-use fluxion_core::formats::{ReadError, jgf};
-use fluxion_core::matcher::{Failure, JobId};
+use fluxion::formats::idset::Idset;
+use fluxion::formats::{ReadError, jgf};
+use fluxion::matcher::{Failure, JobId};
 
 use crate::session::Session;
 

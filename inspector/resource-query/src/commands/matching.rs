@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::time::Instant;
 
-use fluxion_core::errno::Errno;
-use fluxion_core::matcher::{Found, Operation};
+use fluxion::errno::Errno;
+use fluxion::matcher::{Found, Operation};
 
 use super::explain;
 use crate::session::{SEPARATOR, Session};
@@ -114,7 +114,7 @@ fn print(
     let impossible = matches!(outcome, Err(Errno::Enodev | Errno::Enoent));
     if operation == Operation::Satisfiability {
         // With accidents on, a request that makes no sense counts as satisfiable.
-        let impossible = impossible || (outcome.is_err() && session.engine.extensions());
+        let impossible = impossible || (outcome.is_err() && session.engine.is_extended());
         let answer = if impossible { "Unsatisfiable" } else { "Satisfiable" };
         session.output.answer(&format!("{SEPARATOR}INFO: {answer} request\n{SEPARATOR}"));
         elapsed(session, overhead);

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use fluxion_core::document::Document;
-use fluxion_core::formats::{jgf, rv1};
+use fluxion::document::Document;
+use fluxion::formats::{jgf, rv1};
 
 use super::matching::{block, missed_block};
 use crate::options::leading_number;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fluxion_core::graph::{Status, VertexId};
+use fluxion::graph::{Status, VertexId};
 use fluxion_text::{Syntax, escape};
 
 use crate::session::Session;

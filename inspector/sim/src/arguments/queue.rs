@@ -1,6 +1,6 @@
 //! A queue as the command line has it: `NAME[:POLICY][,KEY=VALUE...]`.
 
-use fluxion_core::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
 
 /// A queue, and whether it has a policy of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]

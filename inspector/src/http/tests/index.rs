@@ -1,7 +1,7 @@
 //! The index against the obvious: what differs between two snapshots has a new version, whatever was in between.
 
-use fluxion_core::event::BindOutcome;
-use fluxion_core::model::{ControllerRef, OwnerDetail, OwnerSpec};
+use fluxion_scheduler::event::BindOutcome;
+use fluxion_scheduler::model::{ControllerRef, OwnerDetail, OwnerSpec};
 
 use super::super::index::{Served, Table};
 use super::super::resource::Resource;

@@ -1,5 +1,9 @@
 //! Lists, single objects and documents, on states that the engine made.
 
+use fluxion::jobspec::Jobspec;
+use fluxion_scheduler::extension::GangReader;
+use fluxion_scheduler::request::Request;
+
 use super::*;
 
 /// Runs what is bound, as a kubelet would.
@@ -102,9 +106,9 @@ async fn explain_says_what_stands_in_the_way() {
     assert_eq!(status, StatusCode::OK);
     assert_eq!(body["job"]["metadata"]["name"], "group.wide");
     insta::assert_json_snapshot!("explain", (&body["nodes"], &body["nearest"], &body["suggestions"]));
-    let jobspec =
-        fluxion_core::jobspec::Jobspec::parse_extended(body["jobspec"].as_str().unwrap(), &|_| true);
-    let members: u32 = jobspec.unwrap().gang.unwrap().shapes.iter().map(|shape| shape.count).sum();
+    let jobspec = Jobspec::parse_with(body["jobspec"].as_str().unwrap(), &|_| true, &GangReader).unwrap();
+    let gang = jobspec.extra.unwrap();
+    let members: u32 = gang.get::<Request>().unwrap().shapes.iter().map(|shape| shape.count).sum();
     assert_eq!(body["job"]["status"]["members"]["wanted"], members);
     assert_eq!(server.get("namespaces/team/fluxionjobs/group.none/explain").await.0, StatusCode::NOT_FOUND);
 }

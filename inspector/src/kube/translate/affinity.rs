@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use fluxion_core::constraint::{
+use fluxion_scheduler::constraint::{
     Effect, Expression, HostPort, NodeConstraint, Operator, Protocol, Term, Toleration, TolerationOperator,
 };
-use fluxion_core::model::Text;
+use fluxion_scheduler::model::Text;
 use k8s_openapi::api::core::v1::{
     Container, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration as ApiToleration,
 };

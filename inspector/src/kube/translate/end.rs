@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fluxion_core::model::{ContainerExit, Phase, PodEnd};
+use fluxion_scheduler::model::{ContainerExit, Phase, PodEnd};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, PodStatus};
 
 use super::seconds;

@@ -1,6 +1,6 @@
 //! PodGroups, of both APIs.
 
-use fluxion_core::model::{GroupApi, GroupSpec};
+use fluxion_scheduler::model::{GroupApi, GroupSpec};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use kube::core::DynamicObject;
 use serde_json::Value;

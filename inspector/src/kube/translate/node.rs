@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use fluxion_core::constraint::Taint;
-use fluxion_core::inventory::NodeSpec;
-use fluxion_core::model::Text;
-use fluxion_core::quantity::Amount;
-use fluxion_core::resources::ResourceList;
+use fluxion_scheduler::constraint::Taint;
+use fluxion_scheduler::inventory::NodeSpec;
+use fluxion_scheduler::model::Text;
+use fluxion_scheduler::quantity::Amount;
+use fluxion_scheduler::resources::ResourceList;
 use k8s_openapi::api::core::v1::{self as core, Node};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 

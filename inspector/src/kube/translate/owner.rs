@@ -1,6 +1,6 @@
 //! What makes Pods, and what makes that.
 
-use fluxion_core::model::{OwnerDetail, OwnerSpec};
+use fluxion_scheduler::model::{OwnerDetail, OwnerSpec};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

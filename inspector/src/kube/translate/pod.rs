@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fluxion_core::model::{AllocationRecord, Phase, PodSpec, Text, Unsupported};
+use fluxion_scheduler::model::{AllocationRecord, Phase, PodSpec, Text, Unsupported};
 use k8s_openapi::api::core::v1::{self as core, Pod, PodCondition};
 
 use super::{ALLOCATION, Meta, Unreadable, affinity, annotations, end, labels, requests, seconds};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fluxion_core::resources::{ContainerAsk, InvalidRequest, PodAsk, Requests, ResourceList, pod_requests};
+use fluxion_scheduler::resources::{
+    ContainerAsk, InvalidRequest, PodAsk, Requests, ResourceList, pod_requests,
+};
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, PodSpec, PodStatus, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 

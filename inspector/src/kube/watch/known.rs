@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fluxion_core::model::Text;
+use fluxion_scheduler::model::Text;
 
 /// An object that was there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

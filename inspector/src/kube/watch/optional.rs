@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fluxion_core::event::Event;
+use fluxion_scheduler::event::Event;
 use futures::Stream;
 use kube::runtime::watcher::{self, Event as WatchEvent};
 use kube::{Client, Resource};

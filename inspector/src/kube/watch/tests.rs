@@ -71,7 +71,7 @@ fn watch(refuse_nodes: bool) -> Watching {
     let client = Client::new(Router::new().fallback(answer).with_state(Arc::clone(&server)), "default");
     let metrics = Arc::new(Metrics::new());
     let engine = Engine {
-        state: fluxion_core::state::State::new(fluxion_core::state::Settings::default()),
+        state: fluxion_scheduler::state::State::new(fluxion_scheduler::state::Settings::default()),
         role: Role::Follower,
         clock: system_clock(),
         metrics: Arc::clone(&metrics),

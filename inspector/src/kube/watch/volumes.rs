@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fluxion_core::constraint::Term;
-use fluxion_core::event::Event;
-use fluxion_core::model::{PodSpec, Text, Unsupported};
+use fluxion_scheduler::constraint::Term;
+use fluxion_scheduler::event::Event;
+use fluxion_scheduler::model::{PodSpec, Text, Unsupported};
 use futures::Stream;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::runtime::watcher::{self, Event as WatchEvent};

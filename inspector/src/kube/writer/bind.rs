@@ -1,7 +1,7 @@
 //! Bindings: a Pod gets its node, fenced by its uid, and its allocation record in the same write.
 
-use fluxion_core::event::BindOutcome;
-use fluxion_core::model::{AllocationRecord, ObjectRef};
+use fluxion_scheduler::event::BindOutcome;
+use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
 use kube::Client;
 use serde_json::{Value, json};
 

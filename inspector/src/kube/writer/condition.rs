@@ -1,6 +1,6 @@
 //! Conditions of Pods: why they are not scheduled, and that they are about to be evicted.
 
-use fluxion_core::model::ObjectRef;
+use fluxion_scheduler::model::ObjectRef;
 use fluxion_text::clean;
 use kube::Client;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Deleting an object, and no other of its name.
 
-use fluxion_core::model::ObjectRef;
+use fluxion_scheduler::model::ObjectRef;
 use kube::Client;
 use serde_json::json;
 

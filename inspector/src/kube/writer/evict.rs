@@ -1,8 +1,8 @@
 //! Letting a Pod go: marked as disrupted first, so that a Job's podFailurePolicy can tell it from a failure, then
 //! evicted, so that disruption budgets are respected. Only where there is no eviction is it deleted.
 
-use fluxion_core::event::LET_GO;
-use fluxion_core::model::ObjectRef;
+use fluxion_scheduler::event::LET_GO;
+use fluxion_scheduler::model::ObjectRef;
 use kube::Client;
 use serde_json::json;
 

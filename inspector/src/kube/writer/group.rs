@@ -1,7 +1,7 @@
 //! What a PodGroup's status says about its gang.
 
-use fluxion_core::event::GroupStatus;
-use fluxion_core::model::ObjectRef;
+use fluxion_scheduler::event::GroupStatus;
+use fluxion_scheduler::model::ObjectRef;
 use kube::Client;
 use serde_json::{Value, json};
 

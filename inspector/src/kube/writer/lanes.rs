@@ -5,8 +5,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
-use fluxion_core::event::Effect;
-use fluxion_core::model::Text;
+use fluxion_scheduler::event::Effect;
+use fluxion_scheduler::model::Text;
 
 /// So many Kubernetes Events may wait; more are dropped.
 const NOTES_MAX: usize = 10_000;
@@ -134,7 +134,7 @@ fn about(effect: &Effect) -> Option<Text> {
 
 #[cfg(test)]
 mod tests {
-    use fluxion_core::model::{AllocationRecord, ObjectRef};
+    use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fluxion_core::model::{ObjectRef, Text};
+use fluxion_scheduler::model::{ObjectRef, Text};
 use fluxion_text::clean;
 use kube::Client;
 use serde_json::{Value, json};

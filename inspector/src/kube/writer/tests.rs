@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use fluxion_core::model::{AllocationRecord, ObjectRef};
+use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
 use serde_json::{Value, json};
 
 use super::*;

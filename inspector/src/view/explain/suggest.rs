@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use fluxion_core::constraint::words;
-use fluxion_core::quantity;
-use fluxion_core::request::{Request, Shape};
-use fluxion_core::state::Trial;
+use fluxion_scheduler::constraint::words;
+use fluxion_scheduler::quantity;
+use fluxion_scheduler::request::{Request, Shape};
+use fluxion_scheduler::state::Trial;
 
 /// A time limit beyond this is as good as none (100 years in seconds).
 const LONGEST: i64 = 100 * 365 * 86_400;

@@ -1,4 +1,4 @@
-use fluxion_core::constraint::{HostPort, Operator, Protocol};
+use fluxion_scheduler::constraint::{HostPort, Operator, Protocol};
 use serde_json::{Value, json};
 
 use super::*;

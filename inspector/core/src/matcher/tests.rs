@@ -1,7 +1,0 @@
-//! Small graphs, small jobs, and what must become of them.
-
-mod basics;
-mod gangs;
-mod random;
-mod support;
-mod why;

@@ -1,0 +1,40 @@
+//! Finding and booking resources for a request, by Fluxion's rules.
+//!
+//! [`Engine`] holds a graph and its books. What it finds it tells to a [`sink::Sink`]; how that is
+//! written down is not its business, nor are job tables and command lines.
+
+mod account;
+mod book;
+pub mod books;
+mod cancel;
+mod change;
+mod check;
+mod engine;
+mod exact;
+pub mod extension;
+pub mod filter;
+mod find;
+mod memo;
+mod operations;
+mod partial;
+pub mod policy;
+mod request;
+mod resum;
+mod scratch;
+mod shorts;
+mod siblings;
+pub mod sink;
+mod sort;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod units;
+mod update;
+pub mod why;
+
+pub use crate::quirks::Quirks;
+pub use books::{Hold, JobId};
+pub use engine::{Engine, EngineError, Failure, LIFETIME, Options};
+pub use operations::{Found, Operation, effective_duration};
+pub use policy::Policy;
+pub use why::WhyNot;

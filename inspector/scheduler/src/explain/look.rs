@@ -1,0 +1,302 @@
+//! Looks at every node and counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
+use crate::constraint::words::affinity;
+use crate::constraint::{Exclusion, HostPort, eligible};
+use crate::inventory::{Inventory, NodeId, Release, planned_end};
+use crate::placement::{Lens, Plan, PlannedShape, room};
+use crate::request::{Request, Shape};
+
+/// Jobs named for one reason, at most.
+const NAMED: usize = 16;
+/// Shapes looked at, at most.
+const LOOKED_AT: usize = 16;
+
+pub(super) fn look(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>, now: i64, never: bool) -> WhyNot {
+    let inventory = plan.inventory;
+    let mut shapes: Vec<ShapeWhy> = plan
+        .shapes
+        .iter()
+        .take(LOOKED_AT)
+        .map(|planned| {
+            let shape = &request.shapes[planned.index as usize];
+            let affinity = affinity(shape.constraint.affinity.as_deref().unwrap_or_default()).into();
+            Looker { plan, planned, shape, affinity, lens, now, never }.shape()
+        })
+        .collect();
+    shapes.sort_by_key(|why| why.shape);
+    WhyNot {
+        never,
+        nodes: inventory.node_count(),
+        shapes,
+        left_out: plan.shapes.len().saturating_sub(LOOKED_AT),
+        gang: gang(plan, request, lens),
+        behind: Vec::new(),
+        down: false,
+        no_estimate: false,
+        no_end: Vec::new(),
+        no_end_jobs: Vec::new(),
+    }
+}
+
+struct Looker<'a> {
+    plan: &'a Plan<'a>,
+    planned: &'a PlannedShape<'a>,
+    shape: &'a Shape,
+    /// Its required node affinity, in words.
+    affinity: Arc<str>,
+    lens: &'a Lens<'a>,
+    now: i64,
+    never: bool,
+}
+
+/// A reason with what is known about it on one node.
+struct Found {
+    reason: Reason,
+    need: u64,
+    has: u64,
+    room_at: Option<Release>,
+    jobs: Vec<u32>,
+}
+
+impl From<Reason> for Found {
+    fn from(reason: Reason) -> Self {
+        Self { reason, need: 0, has: 0, room_at: None, jobs: Vec::new() }
+    }
+}
+
+impl Looker<'_> {
+    fn inventory(&self) -> &Inventory {
+        self.plan.inventory
+    }
+
+    fn shape(&self) -> ShapeWhy {
+        let mut counts: BTreeMap<Reason, Count> = BTreeMap::new();
+        let (mut fitting, mut slots) = (0, 0_u32);
+        let mut nearest: Option<(u128, NearestMiss)> = None;
+        let mut available = Vec::new();
+        for id in self.inventory().order() {
+            self.lens.available(*id, &self.plan.kinds, &mut available);
+            let capacity = self.lens.capacity(self.planned, *id, &available);
+            if capacity > 0 {
+                fitting += 1;
+                slots = slots.saturating_add(capacity).min(self.shape.count);
+                continue;
+            }
+            let found = self.node(*id, &available);
+            if !matches!(found.reason, Reason::Excluded(_) | Reason::Affinity { .. }) {
+                let (distance, miss) = self.miss(*id);
+                if distance > 0 && nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
+                    nearest = Some((distance, miss));
+                }
+            }
+            let count = counts.entry(found.reason.clone()).or_insert_with(|| Count {
+                reason: found.reason,
+                nodes: 0,
+                need: found.need,
+                largest: 0,
+                soonest: None,
+                endless: 0,
+                jobs: Vec::new(),
+            });
+            count.nodes += 1;
+            count.largest = count.largest.max(found.has);
+            if matches!(count.reason, Reason::Busy { .. }) {
+                count.endless += usize::from(found.room_at.is_none());
+                count.soonest = [count.soonest, found.room_at].into_iter().flatten().min();
+            }
+            for job in found.jobs {
+                if count.jobs.len() < NAMED && !count.jobs.contains(&job) {
+                    count.jobs.push(job);
+                }
+            }
+        }
+        let mut counts: Vec<Count> = counts.into_values().collect();
+        counts.sort_by(|a, b| b.nodes.cmp(&a.nodes).then_with(|| a.reason.cmp(&b.reason)));
+        ShapeWhy {
+            shape: self.planned.index,
+            wanted: self.shape.count,
+            needs: self.shape.needs.clone(),
+            fitting,
+            room: slots,
+            counts,
+            nearest: nearest.map(|(_, miss)| miss),
+        }
+    }
+
+    /// What keeps this node from taking one slot: what stays comes before what passes.
+    fn node(&self, id: NodeId, available: &[u64]) -> Found {
+        let Some(book) = self.inventory().book(id) else {
+            return Reason::Excluded(Exclusion::Deleting).into();
+        };
+        let excluded = eligible(&self.shape.constraint, &book.facts).err();
+        if let Some(exclusion) = excluded.filter(|exclusion| !(self.never && exclusion.is_temporary())) {
+            return match exclusion {
+                Exclusion::Affinity => Reason::Affinity { wanted: self.affinity.clone() }.into(),
+                exclusion => Reason::Excluded(exclusion).into(),
+            };
+        }
+        let spec = book.spec.as_deref();
+        let mut wanted: Vec<_> = self.shape.needs.iter().filter(|(_, need)| *need > 0).collect();
+        // What few nodes have says more than what all have.
+        wanted.sort_by_key(|(resource, _)| (!resource.contains('/'), resource.as_ref() == "pods"));
+        let offered = |resource: &str| {
+            spec.map_or(0, |spec| spec.capacity.get(resource).max(spec.allocatable.get(resource)))
+        };
+        let columns = self.inventory().columns();
+        let most = |resource: &str| columns.kind(resource).map_or(0, |kind| columns.most(id, kind));
+        for (resource, need) in &wanted {
+            if offered(resource) == 0 {
+                return Found { need: *need, ..Reason::Missing { resource: (*resource).clone() }.into() };
+            }
+        }
+        if let Some((resource, need, has)) = shortest(&wanted, &most) {
+            return Found { need, has, ..Reason::TooSmall { resource }.into() };
+        }
+        let empty = |resource: &str| columns.kind(resource).map_or(0, |kind| book.when_empty(kind));
+        let free = |resource: &str| columns.kind(resource).map_or(0, |kind| columns.free(id, kind));
+        if !self.never {
+            if let Some((resource, need, has)) = shortest(&wanted, &empty) {
+                return Found { need, has, ..Reason::Withheld { resource }.into() };
+            }
+            if let Some((resource, need, has)) = shortest(&wanted, &free) {
+                let room_at = self.room_at(id);
+                return Found { need, has, room_at, ..Reason::Busy { resource }.into() };
+            }
+        }
+        for port in self.shape.ports.iter() {
+            if book.clashes(std::slice::from_ref(port), |hold| hold.permanent || !self.never) {
+                return Reason::PortTaken { port: port.clone() }.into();
+            }
+        }
+        debug_assert!(!self.never && self.planned.fits(available, 1) == 0 || !self.shape.ports.is_empty());
+        let mut jobs: Vec<u32> = self.inventory().reserved_on(id).iter().map(|entry| entry.job).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        Found { jobs, ..Reason::Reserved.into() }
+    }
+
+    /// When planned ends have made room for one slot on the node, whatever is reserved there.
+    fn room_at(&self, id: NodeId) -> Option<Release> {
+        let book = self.inventory().book(id)?;
+        let balance = |(at, need): &(usize, u64)| (book.balance(self.plan.kinds[*at]), *need);
+        let mut left: Vec<(i128, u64)> = self.planned.needs.iter().map(balance).collect();
+        // The same without those whose end is assumed.
+        let mut said = left.clone();
+        let enough = |left: &[(i128, u64)]| left.iter().all(|(balance, need)| *balance >= i128::from(*need));
+        let mut ends: Vec<_> = book
+            .holds
+            .iter()
+            .filter(|(_, held)| held.hold.until.is_some())
+            .map(|(_, held)| (planned_end(held.hold.until, self.now), held))
+            .collect();
+        ends.sort_by_key(|(end, held)| (*end, held.hold.end_assumed));
+        for (end, held) in ends {
+            for (((balance, _), (said, _)), (at, _)) in
+                left.iter_mut().zip(&mut said).zip(&self.planned.needs)
+            {
+                let freed = held.needs.iter().find(|(kind, _)| *kind == self.plan.kinds[*at]);
+                let freed = freed.map_or(0, |(_, quantity)| i128::from(*quantity));
+                *balance += freed;
+                *said += if held.hold.end_assumed { 0 } else { freed };
+            }
+            if enough(&left) {
+                return Some(Release { at: end, assumed: !enough(&said) });
+            }
+        }
+        None
+    }
+
+    /// What the node lacks for one slot, and how much that is of what is needed (2⁻³², added up; a host port counts as a
+    /// whole resource).
+    fn miss(&self, id: NodeId) -> (u128, NearestMiss) {
+        let columns = self.inventory().columns();
+        let mut distance = 0;
+        let mut lacks = Vec::new();
+        for (resource, need) in self.shape.needs.iter() {
+            let has = columns
+                .kind(resource)
+                .map_or(0, |kind| if self.never { columns.most(id, kind) } else { columns.free(id, kind) });
+            if has < need {
+                distance += (u128::from(need - has) << 32) / u128::from(need);
+                lacks.push((resource.clone(), need, has));
+            }
+        }
+        let taken = |port: &&HostPort| {
+            let book = self.inventory().book(id);
+            book.is_some_and(|book| {
+                book.clashes(std::slice::from_ref(*port), |hold| hold.permanent || !self.never)
+            })
+        };
+        let port = self.shape.ports.iter().find(taken).cloned();
+        distance += if port.is_some() { 1 << 32 } else { 0 };
+        (distance, NearestMiss { node: self.inventory().name(id), lacks, port })
+    }
+}
+
+/// The resource of which there is least, measured by what is needed, where it is not enough: with need and quantity.
+fn shortest(wanted: &[(&Arc<str>, u64)], has: &dyn Fn(&str) -> u64) -> Option<(Arc<str>, u64, u64)> {
+    let short = wanted.iter().map(|(resource, need)| (*resource, *need, has(resource)));
+    let short = short.filter(|(_, need, has)| has < need);
+    let least = short.min_by_key(|(_, need, has)| (u128::from(*has) << 32) / u128::from(*need));
+    least.map(|(resource, need, has)| (resource.clone(), need, has))
+}
+
+/// What the gang lacks as a whole; none where first fit places all of it.
+fn gang(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>) -> Option<GangWhy> {
+    let wanted = request.needed();
+    let mut best: Option<(u64, usize, Vec<u32>)> = None;
+    let impossible = plan.minimum.is_none() && plan.shapes.iter().any(|shape| shape.impossible);
+    for group in (0..plan.group_count()).filter(|group| plan.group(*group).is_some()) {
+        let found = if impossible { Vec::new() } else { room(plan, lens, group) };
+        let slots: u64 = found.iter().copied().map(u64::from).sum();
+        if best.as_ref().is_none_or(|(most, ..)| slots > *most) {
+            best = Some((slots, group, found));
+        }
+    }
+    let slots = best.as_ref().map_or(0, |(slots, ..)| *slots);
+    let domain = match &best {
+        Some((_, group, _)) => plan.group(*group).and_then(|(domain, _)| domain.cloned()),
+        None => request.domain.clone(),
+    };
+    (slots < wanted).then(|| GangWhy {
+        wanted,
+        of: request.slots(),
+        room: slots,
+        level: request.level.clone(),
+        best: domain,
+        short: best.filter(|_| !impossible).and_then(|(_, group, found)| short(plan, lens, group, &found)),
+    })
+}
+
+/// What most of the nodes that take at least one slot of a shape run out of. Of each shape so many slots were `found`
+/// room for; those that have all of it are short of nothing.
+fn short(plan: &Plan<'_>, lens: &Lens<'_>, group: usize, found: &[u32]) -> Option<Short> {
+    let mut counts: BTreeMap<Short, usize> = BTreeMap::new();
+    let mut available = Vec::new();
+    for id in plan.group(group)?.1 {
+        lens.available(*id, &plan.kinds, &mut available);
+        for (shape, _) in plan.shapes.iter().zip(found).filter(|(shape, found)| **found < shape.count) {
+            let capacity = lens.capacity(shape, *id, &available);
+            if capacity == 0 {
+                continue;
+            }
+            let next = u64::from(capacity) + 1;
+            let out = shape.needs.iter().filter(|(at, need)| need.saturating_mul(next) > available[*at]);
+            // What is enough for the fewest.
+            let out = out.min_by_key(|(at, need)| (u128::from(available[*at]) << 32) / u128::from(*need));
+            let short = match (out, shape.ports.first()) {
+                (_, Some(port)) => Short::Port(port.clone()),
+                (Some((at, _)), None) => {
+                    Short::Resource(plan.inventory.columns().name(plan.kinds[*at]).clone())
+                }
+                (None, None) => continue,
+            };
+            *counts.entry(short).or_default() += 1;
+        }
+    }
+    counts.into_iter().max_by(|(a, x), (b, y)| x.cmp(y).then_with(|| b.cmp(a))).map(|(short, _)| short)
+}

@@ -1,0 +1,203 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::constraint::{Effect, NodeConstraint, Taint, Term};
+use crate::inventory::Hold;
+use crate::testing::{cluster, gang, hold, line, node, shape, tcp};
+
+fn why(inventory: &Inventory, request: &Request) -> String {
+    line(&why_not(inventory, request, 0))
+}
+
+#[test]
+fn nodes_are_counted_by_reason() {
+    let mut inventory = Inventory::new();
+    for i in 0..4 {
+        inventory.set_node(node(&format!("full{i}"), "cpu=8 nvidia.com/gpu=1"));
+        inventory.hold(format!("p{i}").into(), &format!("full{i}"), hold("cpu=8", Some(100 + i)));
+    }
+    for i in 0..3 {
+        inventory.set_node(node(&format!("plain{i}"), "cpu=8"));
+    }
+    for i in 0..2 {
+        let mut tainted = node(&format!("taint{i}"), "cpu=8 nvidia.com/gpu=1");
+        let taint = Taint { key: "dedicated".into(), value: "ai".into(), effect: Effect::NoSchedule };
+        tainted.taints.push(taint);
+        inventory.set_node(tainted);
+    }
+    let mut cordoned = node("cordoned", "cpu=8 nvidia.com/gpu=1");
+    cordoned.unschedulable = true;
+    inventory.set_node(cordoned);
+    let mut down = node("down", "cpu=8 nvidia.com/gpu=1");
+    down.ready = false;
+    inventory.set_node(down);
+    let (text, details) = render(&why_not(&inventory, &gang(3, "cpu=4 nvidia.com/gpu=1"), 0), &Nameless);
+    assert_eq!(
+        text,
+        "11 nodes: 4 lack cpu (busy), 3 have no nvidia.com/gpu, 2 tainted dedicated=ai:NoSchedule, \
+         1 node not ready, 1 node cordoned; needs 3 together, room for 0"
+    );
+    assert_eq!(
+        details,
+        [
+            "4 lack cpu (busy), the first has room at 1970-01-01T00:01:40Z",
+            "3 have no nvidia.com/gpu",
+            "2 tainted dedicated=ai:NoSchedule",
+            "1 node not ready",
+            "1 node cordoned",
+            "nearest: full0 has cpu 0 of 4",
+        ]
+    );
+}
+
+#[test]
+fn busy_and_impossible_are_told_apart() {
+    let mut inventory = cluster(&[("n1", "cpu=8"), ("n2", "cpu=8")]);
+    inventory.hold("full-1".into(), "n1", hold("cpu=8", None));
+    inventory.hold("full-2".into(), "n2", hold("cpu=8", None));
+    assert_eq!(
+        why(&inventory, &gang(10, "cpu=20")),
+        "2 nodes: 2 too small for cpu (20 wanted, the largest has 8); \
+         needs 10 together, room for 0 even when empty"
+    );
+    assert_eq!(
+        why(&inventory, &gang(3, "cpu=8")),
+        "2 nodes: 2 fit; needs 3 together, room for 2 even when empty (cpu is short)"
+    );
+    assert_eq!(
+        why(&inventory, &gang(2, "cpu=8")),
+        "2 nodes: 2 lack cpu (busy); needs 2 together, room for 0; \
+         no estimate: what runs there has no time limit"
+    );
+    assert_eq!(why(&inventory, &gang(1, "example.com/tpu=1")), "2 nodes: 2 have no example.com/tpu");
+    let gold = Request { shapes: vec![shape(1, "cpu=1").on("pool", "gold")], ..gang(0, "") };
+    assert_eq!(why(&inventory, &gold), "2 nodes: 2 excluded by node selector pool=gold");
+    let affinity = NodeConstraint { affinity: Some(vec![Term::default()]), ..NodeConstraint::default() };
+    let mut nowhere = gang(1, "cpu=1");
+    nowhere.shapes[0].constraint = Arc::new(affinity);
+    assert_eq!(why(&inventory, &nowhere), "2 nodes: 2 excluded by node affinity: an empty term");
+    assert_eq!(why(&Inventory::new(), &gang(1, "cpu=1")), "the cluster has no nodes");
+}
+
+#[test]
+fn gangs_say_how_many_find_room_together() {
+    let mut inventory = cluster(&[("g1", "cpu=64 nvidia.com/gpu=8"), ("g2", "cpu=64 nvidia.com/gpu=8")]);
+    inventory.hold("a-0".into(), "g1", hold("nvidia.com/gpu=8", Some(50)));
+    inventory.hold("a-2".into(), "g2", hold("nvidia.com/gpu=4", Some(50)));
+    assert_eq!(
+        why(&inventory, &gang(3, "nvidia.com/gpu=4")),
+        "2 nodes: 1 lacks nvidia.com/gpu (busy), 1 fits; needs 3 together, room for 1 (nvidia.com/gpu is short)"
+    );
+    let mixed = gang(2, "cpu=100m").and(shape(1, "nvidia.com/gpu=8"));
+    assert_eq!(
+        why(&inventory, &mixed),
+        "1 of nvidia.com/gpu 8: 2 nodes: 2 lack nvidia.com/gpu (busy); needs 3 together, room for 2"
+    );
+}
+
+#[test]
+fn levels_and_ports_are_named() {
+    let mut inventory =
+        cluster(&[("a1", "cpu=4 rack:ra"), ("a2", "cpu=4 rack:ra"), ("b1", "cpu=4 rack:rb"), ("x", "cpu=4")]);
+    inventory.hold("o".into(), "a2", hold("cpu=2", Some(9)));
+    assert_eq!(
+        why(&inventory, &gang(2, "cpu=3").within("rack")),
+        "4 nodes: 1 lacks cpu (busy), 3 fit; needs 2 together in one rack, the best (ra) has room for 1 (cpu is short)"
+    );
+    assert_eq!(
+        why(&inventory, &gang(3, "cpu=3").within("rack")),
+        "4 nodes: 4 fit; needs 3 together in one rack, the best (ra) has room for 2 even when empty (cpu is short)"
+    );
+    assert!(why(&inventory, &gang(1, "cpu=3").within("row")).contains("one row, which no node has"));
+    let port = Hold { ports: Arc::new([tcp("", 8080)]), ..hold("cpu=0", Some(9)) };
+    for (holder, node) in [("e1", "a1"), ("e2", "a2"), ("e3", "b1"), ("e4", "x")] {
+        inventory.hold(holder.into(), node, port.clone());
+    }
+    let any = Request { shapes: vec![shape(1, "cpu=1").port(8080)], ..gang(0, "") };
+    assert_eq!(why(&inventory, &any), "4 nodes: 4 have host port 8080/TCP taken");
+}
+
+#[test]
+fn a_shape_that_finds_room_is_short_of_nothing() {
+    let inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4")]);
+    let launcher = Request { shapes: vec![shape(1, "cpu=1").port(2222)], ..gang(0, "") };
+    let workers = |count, text: &str| Request {
+        shapes: [launcher.shapes.clone(), vec![shape(count, text)]].concat(),
+        ..gang(0, "")
+    };
+    assert!(why(&inventory, &workers(3, "cpu=3")).ends_with("room for 3 even when empty (cpu is short)"));
+    assert!(why(&inventory, &workers(3, "gpu=1")).ends_with("needs 4 together, room for 0 even when empty"));
+    let many = Request { shapes: vec![shape(3, "cpu=1").port(2222)], ..gang(0, "") };
+    assert!(why(&inventory, &many).ends_with("(host port 2222/TCP allows one on each node)"));
+}
+
+struct Known;
+
+impl Names for Known {
+    fn job(&self, id: u32) -> Option<String> {
+        (id == 7).then(|| "group/wide".to_owned())
+    }
+
+    fn holder(&self, key: &str) -> Option<String> {
+        (key == "uid-1").then(|| "pod/p-none".to_owned())
+    }
+}
+
+#[test]
+fn reservations_and_missing_limits_are_named_as_far_as_the_reader_may_know() {
+    let mut inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4")]);
+    inventory.hold("r".into(), "n2", hold("cpu=4", Some(100)));
+    let wide = gang(2, "cpu=4").lasting(50);
+    let planned = crate::placement::earliest(&inventory, &wide, 0, NodePolicy::Low).unwrap();
+    inventory.reserve(7, &wide, planned.placement.clone(), planned.start, planned.end);
+    let long = why_not(&inventory, &gang(1, "cpu=4").lasting(6000), 0);
+    assert_eq!(
+        render(&long, &Known).0,
+        "2 nodes: 1 lacks cpu (busy), 1 held for group/wide; room is held for group/wide"
+    );
+    inventory.clear_reservations();
+    inventory.reserve(8, &wide, planned.placement, planned.start, planned.end);
+    let long = why_not(&inventory, &gang(1, "cpu=4").lasting(6000), 0);
+    assert!(render(&long, &Known).0.ends_with("room is held for another job"));
+    inventory.clear_reservations();
+    inventory.hold("uid-1".into(), "n1", hold("cpu=1", None));
+    inventory.hold("uid-2".into(), "n2", hold("cpu=1", None));
+    let behind = why_not(&inventory, &gang(1, "cpu=4"), 0);
+    assert_eq!(
+        render(&behind, &Known).0,
+        "2 nodes: 2 lack cpu (busy); no estimate: pod/p-none, others have no time limit"
+    );
+}
+
+#[test]
+fn a_gang_that_is_met_on_several_nodes_is_named_once() {
+    struct OneGang;
+    impl Names for OneGang {
+        fn job(&self, _: u32) -> Option<String> {
+            None
+        }
+
+        fn holder(&self, _: &str) -> Option<String> {
+            Some("group/wide".to_owned())
+        }
+    }
+    let mut inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4")]);
+    inventory.hold("uid-1".into(), "n1", hold("cpu=1", None));
+    inventory.hold("uid-2".into(), "n2", hold("cpu=1", None));
+    let text = render(&why_not(&inventory, &gang(2, "cpu=4"), 0), &OneGang).0;
+    assert!(text.ends_with("; no estimate: group/wide has no time limit"), "{text}");
+}
+
+#[test]
+fn times_are_written_in_utc() {
+    for (seconds, want) in [
+        (0, "1970-01-01T00:00:00Z"),
+        (951_827_696, "2000-02-29T12:34:56Z"),
+        (1_700_000_000, "2023-11-14T22:13:20Z"),
+        (4_102_444_799, "2099-12-31T23:59:59Z"),
+        (-1, "1969-12-31T23:59:59Z"),
+    ] {
+        assert_eq!(utc(seconds), want);
+    }
+    assert!(utc(i64::MAX).ends_with('Z') && utc(i64::MIN).ends_with('Z'));
+}

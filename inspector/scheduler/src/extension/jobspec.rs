@@ -1,0 +1,191 @@
+//! The extensions for Kubernetes: a jobspec with one gang, whose slots each stay within one node.
+//!
+//! A `gang` at the top (or a single slot that says `within`) is read here, everything else by Fluxion's rules. The
+//! parts are those of [`Request`]: several shapes that start together, a quantity carved out of each pool, a
+//! constraint and host ports for each shape, one topology level for all, and how many slots are enough.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fluxion::jobspec::yaml::Value;
+use fluxion::jobspec::{Extra, JobspecError, Reader, number};
+
+use super::constraint;
+use crate::constraint::NodeConstraint;
+use crate::request::{Request, Shape};
+use crate::resources::ResourceList;
+
+/// The type of the entry that holds several shapes.
+const GANG: &str = "gang";
+/// Keys that only the extensions know.
+const KEYS: [&str; 6] = ["within", "constraint", "hostPorts", "level", "domain", "minimum"];
+/// The only type of vertex that slots are kept within.
+const NODE: &str = "node";
+/// Shapes that one gang may have.
+const MOST_SHAPES: usize = 1_000;
+
+/// Reads a gang, as a [`Request`].
+#[derive(Clone, Copy, Debug)]
+pub struct GangReader;
+
+impl Reader for GangReader {
+    fn read(&self, entries: &[Value], attributes: &Value) -> Option<Result<Extra, JobspecError>> {
+        is_extended(entries).then(|| gang(entries, attributes).map(Extra::new))
+    }
+}
+
+pub(super) fn refuse<T>(text: impl Into<String>) -> Result<T, JobspecError> {
+    Err(JobspecError::Rule(text.into()))
+}
+
+/// Whether any entry at the top can only be read here.
+fn is_extended(entries: &[Value]) -> bool {
+    entries.iter().any(|entry| {
+        entry.get("type").and_then(Value::scalar) == Some(GANG)
+            || KEYS.iter().any(|key| entry.get(key).is_some())
+    })
+}
+
+/// The gang that the entries at the top describe; `attributes` has its duration.
+fn gang(entries: &[Value], attributes: &Value) -> Result<Request, JobspecError> {
+    let [entry] = entries else {
+        return refuse("a gang, or a slot \"within\" a node, must be the only entry of \"resources\"");
+    };
+    let mut request = Request::default();
+    let system = attributes.get("system");
+    if system.and_then(|system| system.get("constraints")).is_some() {
+        return refuse("the constraints of a gang stand in its slots, as \"constraint\"");
+    }
+    request.duration = duration(system.and_then(|system| system.get("duration")))?;
+    if entry.get("type").and_then(Value::scalar) != Some(GANG) {
+        request.shapes.push(shape(entry)?);
+        return Ok(request);
+    }
+    only(entry, GANG, &["type", "count", "level", "domain", "minimum", "with"])?;
+    if entry.get("count").and_then(Value::scalar).and_then(number::unsigned) != Some(1) {
+        return refuse("the \"count\" of a gang must be 1");
+    }
+    request.level = text(entry, "level")?;
+    request.domain = text(entry, "domain")?;
+    if request.domain.is_some() && request.level.is_none() {
+        return refuse("a \"domain\" needs the \"level\" that it is a value of");
+    }
+    let Some(slots) = entry.get("with").and_then(Value::sequence) else {
+        return refuse("\"with\" of a gang must be a sequence of slots");
+    };
+    if slots.len() > MOST_SHAPES {
+        return refuse(format!("a gang of more than {MOST_SHAPES} shapes: merge slots that are alike"));
+    }
+    request.shapes = slots.iter().map(|slot| shape(slot)).collect::<Result<_, _>>()?;
+    if let Some(minimum) = entry.get("minimum") {
+        let all = request.slots();
+        let minimum = minimum.scalar().and_then(number::unsigned);
+        request.minimum = minimum.filter(|minimum| *minimum > 0 && u64::from(*minimum) <= all);
+        if request.minimum.is_none() {
+            return refuse(format!(
+                "the \"minimum\" of a gang must be from 1 to {all}, as many as its slots"
+            ));
+        }
+    }
+    Ok(request)
+}
+
+fn shape(entry: &Value) -> Result<Shape, JobspecError> {
+    only(entry, "slot", &["type", "count", "label", "within", "constraint", "hostPorts", "with"])?;
+    if entry.get("type").and_then(Value::scalar) != Some("slot") {
+        return refuse("a gang consists of entries of type \"slot\"");
+    }
+    if text(entry, "label")?.is_none() {
+        return refuse("All slots must be labeled");
+    }
+    if entry.get("within").and_then(Value::scalar) != Some(NODE) {
+        return refuse("a slot of a gang must say \"within: node\"");
+    }
+    let Some(count) = entry.get("count").and_then(Value::scalar).and_then(number::unsigned) else {
+        return refuse("the \"count\" of a slot within a node must be an unsigned integer");
+    };
+    let Some(pools) = entry.get("with").and_then(Value::sequence) else {
+        return refuse("\"with\" of a slot within a node must be a sequence of pools");
+    };
+    let mut needs = ResourceList::new();
+    for pool in pools {
+        let (name, quantity) = quantity(pool)?;
+        if needs.contains(&name) {
+            return refuse(format!(
+                "a slot within a node names the pool \"{name}\" twice: add the counts up"
+            ));
+        }
+        needs.set(name, quantity);
+    }
+    let constraint = match entry.get("constraint") {
+        Some(value) => constraint::constraint(value)?,
+        None => NodeConstraint::default(),
+    };
+    let ports = match entry.get("hostPorts") {
+        Some(value) => constraint::ports(value)?,
+        None => Vec::new(),
+    };
+    Ok(Shape { count, needs: Arc::new(needs), constraint: Arc::new(constraint), ports: ports.into() })
+}
+
+/// A pool, and how much of it is carved out, in the unit of its size.
+fn quantity(pool: &Value) -> Result<(Arc<str>, u64), JobspecError> {
+    only(pool, "pool", &["type", "count", "unit"])?;
+    let Some(name) = text(pool, "type")? else { return refuse("Key \"type\" missing from resource") };
+    let count = pool.get("count").and_then(Value::scalar).unwrap_or_default();
+    if !count.is_empty()
+        && count.bytes().all(|byte| byte.is_ascii_digit())
+        && let Ok(quantity) = count.parse()
+    {
+        return Ok((name, quantity));
+    }
+    refuse(format!("the \"count\" of {name} must be a whole number below 2^64, in the unit of the pool"))
+}
+
+/// Seconds; none without end. Fractions are rounded up, as Fluxion does.
+fn duration(value: Option<&Value>) -> Result<Option<i64>, JobspecError> {
+    let Some(text) = value.and_then(Value::scalar) else { return Ok(None) };
+    let seconds = match text.parse::<i64>() {
+        Ok(seconds) => seconds,
+        Err(_) => match number::double(text).map(f64::ceil) {
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "within the range of an i64, as compared here"
+            )]
+            Some(seconds) if (0.0..9.0e18).contains(&seconds) => seconds as i64,
+            _ => -1,
+        },
+    };
+    match seconds {
+        0 => Ok(None),
+        1.. => Ok(Some(seconds)),
+        _ => refuse("the \"duration\" of a gang must be a number of seconds from 0 (no limit) up"),
+    }
+}
+
+/// The text of a key that may be missing.
+pub(super) fn text(entry: &Value, key: &str) -> Result<Option<Arc<str>>, JobspecError> {
+    match entry.get(key) {
+        None => Ok(None),
+        Some(value) => match value.scalar() {
+            Some(text) => Ok(Some(Arc::from(text))),
+            None => refuse(format!("Value of \"{key}\" must be a scalar")),
+        },
+    }
+}
+
+/// Refuses what is no mapping, has keys that are not known here, or has one twice.
+pub(super) fn only(entry: &Value, what: &str, known: &[&str]) -> Result<(), JobspecError> {
+    let Some(pairs) = entry.mapping() else { return refuse(format!("{what} is not a mapping")) };
+    let mut seen = BTreeSet::new();
+    for (key, _) in pairs {
+        let key = key.scalar().unwrap_or_default();
+        if !known.contains(&key) {
+            return refuse(format!("\"{key}\" in {what} is not known: use {}", known.join(", ")));
+        }
+        if !seen.insert(key) {
+            return refuse(format!("\"{key}\" stands twice in {what}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! Reservations: what is promised to jobs that wait, from when to when.
+
+use std::sync::{Arc, OnceLock};
+
+use super::timeline::Timeline;
+use super::{Inventory, NodeId, Quantities, planned_or_assumed};
+use crate::constraint::HostPort;
+use crate::placement::{Placement, Planned};
+use crate::request::Request;
+
+/// A planned start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// What is planned where.
+    pub placement: Placement,
+    /// From when, epoch seconds.
+    pub start: i64,
+    /// Until when, epoch seconds; none for a job without a time limit.
+    pub end: Option<i64>,
+    /// The start rests on an end that is assumed.
+    pub start_assumed: bool,
+    /// The end is assumed, or follows from such a start.
+    pub end_assumed: bool,
+    /// The nodes' ids, to clear them by.
+    nodes: Vec<NodeId>,
+}
+
+/// One job's reserved share of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeReservation {
+    pub(crate) job: u32,
+    pub(crate) start: i64,
+    /// `i64::MAX` for no end.
+    pub(crate) end: i64,
+    pub(crate) needs: Quantities,
+    pub(crate) ports: Vec<HostPort>,
+    /// The end is assumed.
+    pub(crate) assumed: bool,
+}
+
+/// What is reserved on one node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reserved {
+    pub(super) entries: Vec<NodeReservation>,
+    /// What is available when, made when somebody asks.
+    pub(super) timeline: OnceLock<Arc<Timeline>>,
+}
+
+impl Inventory {
+    /// Promises a placement of the request to a job, in place of what it was promised before.
+    pub fn reserve(
+        &mut self,
+        job: u32,
+        request: &Request,
+        placement: Placement,
+        start: i64,
+        end: Option<i64>,
+    ) {
+        self.promise(job, request, &Planned { start, end, placement, assumed: false }, None);
+    }
+
+    /// Promises what was planned for a job, in place of what it was promised before. One without an end is assumed to
+    /// take `length` seconds.
+    pub fn promise(&mut self, job: u32, request: &Request, planned: &Planned, length: Option<i64>) {
+        self.clear_reservation(job);
+        let start = planned.start;
+        let (end, assumed) = planned_or_assumed(planned.end, start, length, start);
+        let end_assumed = end.is_some() && (assumed || planned.assumed);
+        let mut nodes = Vec::new();
+        for slot in &planned.placement.slots {
+            let (Some(id), Some(shape)) = (self.id(&slot.node), request.shapes.get(slot.shape as usize))
+            else {
+                continue;
+            };
+            let times = |quantity: u64| quantity.saturating_mul(u64::from(slot.count));
+            let mut needs: Vec<_> = shape
+                .needs
+                .iter()
+                .filter(|(_, quantity)| *quantity > 0)
+                .map(|(resource, quantity)| (self.columns.intern(resource), times(quantity)))
+                .collect();
+            needs.sort_unstable_by_key(|(kind, _)| *kind);
+            let entry = NodeReservation {
+                job,
+                start,
+                end: end.unwrap_or(i64::MAX),
+                needs: needs.into(),
+                ports: shape.ports.to_vec(),
+                assumed: end_assumed,
+            };
+            self.touch(id);
+            let reserved = Arc::make_mut(self.reserved.slot(id).get_or_insert_default());
+            if let Some(timeline) = reserved.timeline.get_mut() {
+                Arc::make_mut(timeline).reserve(&entry);
+            }
+            reserved.entries.push(entry);
+            nodes.push(id);
+        }
+        nodes.dedup();
+        let reservation = Reservation {
+            placement: planned.placement.clone(),
+            start,
+            end,
+            start_assumed: planned.assumed,
+            end_assumed,
+            nodes,
+        };
+        self.reservations.insert(job, Arc::new(reservation));
+    }
+
+    /// Takes back what the job was promised.
+    pub fn clear_reservation(&mut self, job: u32) {
+        let Some(reservation) = self.reservations.remove(&job) else { return };
+        for id in &reservation.nodes {
+            self.touch(*id);
+            let slot = self.reserved.slot(*id);
+            if let Some(reserved) = slot {
+                let reserved = Arc::make_mut(reserved);
+                reserved.timeline.take();
+                reserved.entries.retain(|entry| entry.job != job);
+                if reserved.entries.is_empty() {
+                    *slot = None;
+                }
+            }
+        }
+    }
+
+    /// Takes back every promise.
+    pub fn clear_reservations(&mut self) {
+        let jobs: Vec<u32> = self.reservations.keys().copied().collect();
+        for job in jobs {
+            self.clear_reservation(job);
+        }
+    }
+
+    /// What is promised, by job.
+    pub fn reservations(&self) -> impl Iterator<Item = (u32, &Reservation)> {
+        self.reservations.iter().map(|(job, reservation)| (*job, reservation.as_ref()))
+    }
+
+    /// What the job is promised.
+    pub fn reservation(&self, job: u32) -> Option<&Reservation> {
+        self.reservations.get(&job).map(AsRef::as_ref)
+    }
+
+    /// The jobs that are promised something on the node, with the end of that (`i64::MAX` for none).
+    pub fn planned_on(&self, name: &str) -> impl Iterator<Item = (u32, i64)> {
+        let entries = self.id(name).map_or(&[][..], |id| self.reserved_on(id));
+        entries.iter().map(|entry| (entry.job, entry.end))
+    }
+
+    pub(crate) fn reserved_on(&self, id: NodeId) -> &[NodeReservation] {
+        self.reserved.get(id).and_then(Option::as_ref).map_or(&[], |reserved| reserved.entries.as_slice())
+    }
+}

@@ -1,0 +1,28 @@
+//! The state machine of a cluster: what schedules gangs of Pods, and nothing of where it runs.
+//!
+//! [`state::State::step`] takes events and answers effects. Below it, from the bottom: [`resources`], [`constraint`] and
+//! [`request`], the [`inventory`] of nodes, the [`placement`] of a gang on them, and the [`queue`] that decides who
+//! starts when. [`explain`] says why a job waits, [`check`] looks independently at all of it, [`sim`] plays it against a
+//! virtual clock, and [`extension`] plugs gangs into the engine of [`fluxion`].
+//!
+//! Pure by its manifest: no clock, randomness, network or files. Time is an argument.
+
+pub mod check;
+pub mod constraint;
+pub mod duration;
+pub mod event;
+pub mod explain;
+pub mod extension;
+pub mod inventory;
+pub mod model;
+pub mod placement;
+pub mod quantity;
+pub mod queue;
+pub mod record;
+pub mod request;
+pub mod resources;
+pub mod sim;
+pub mod state;
+
+#[cfg(test)]
+mod testing;

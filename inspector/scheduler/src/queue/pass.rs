@@ -1,0 +1,278 @@
+//! One pass over the queue, or a slice of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::known::Memory;
+use super::{QueueConfig, QueuePolicy};
+use crate::inventory::{Hold, HoldKind, Inventory, planned_or_assumed};
+use crate::placement::{Failure, Placement, Plan, Planned, Work, first_start, in_the_way, try_now};
+use crate::request::Request;
+
+/// A job that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassJob {
+    /// Its id.
+    pub id: u32,
+    /// What it asks for.
+    pub request: Arc<Request>,
+}
+
+/// Why a job neither starts nor gets a reservation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It does not fit now.
+    Busy,
+    /// It would fit but for what these jobs are promised.
+    BehindReservation {
+        /// The jobs, by id.
+        jobs: Vec<u32>,
+    },
+    /// A job before it waits, and the queue's policy lets nobody pass.
+    Order,
+    /// The pass ended before it: the queue's depth is reached.
+    DepthReached,
+    /// It was to get a reservation, but no start can be planned.
+    NoEstimate {
+        /// Holders without a planned end that stand in the way.
+        holders: Vec<Arc<str>>,
+        /// Jobs that are about to hold, or are promised, something without an end that stands in the way.
+        jobs: Vec<u32>,
+    },
+}
+
+/// What a slice hands to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Carry {
+    done: BTreeSet<u32>,
+    /// Of these, those that count against the queue's depth.
+    counted: usize,
+    started: bool,
+    reservations: usize,
+    blocked: bool,
+    memory: Arc<Memory>,
+    begun: bool,
+}
+
+impl Carry {
+    /// A new pass that goes on from what the last one of this queue knew ([`PassResult::memory`]). The reservations
+    /// that there are stand: of several queues only the first takes all of them back.
+    pub fn remembering(memory: Arc<Memory>) -> Self {
+        Self { memory, ..Self::default() }
+    }
+}
+
+/// What a pass, or a slice of it, decided.
+#[derive(Clone, Debug, Default)]
+pub struct PassResult {
+    /// Jobs that start now. The caller holds their slots before the next slice.
+    pub started: Vec<(u32, Placement)>,
+    /// Jobs that got a reservation; it is in the inventory already.
+    pub reserved: Vec<(u32, Planned)>,
+    /// All others that were looked at.
+    pub refused: Vec<(u32, Refusal)>,
+    /// Jobs that were looked at.
+    pub tried: usize,
+    /// Nodes and alternatives that were looked at.
+    pub visited: u64,
+    /// Hands the rest to the next slice; none when the pass is done.
+    pub carry: Option<Carry>,
+    /// When the pass is done: the queue's depth ended it, and something started, so that another pass at the same
+    /// moment looks further down.
+    pub look_again: bool,
+    /// When the pass is done: what it knows, for the next one of this queue.
+    pub memory: Arc<Memory>,
+}
+
+/// Goes through the jobs in queue order until the budget of visits is used up. Without a carry it first takes back
+/// every reservation; what a slice starts is not held in the inventory when it returns: that is the caller's.
+pub fn pass(
+    inventory: &mut Inventory,
+    config: &QueueConfig,
+    jobs: &[PassJob],
+    now: i64,
+    budget: u64,
+    carry: Option<Carry>,
+) -> PassResult {
+    let mut carry = carry.unwrap_or_else(|| {
+        inventory.clear_reservations();
+        Carry::default()
+    });
+    let freed = inventory.freed_generation();
+    if !carry.begun || !carry.memory.stands(freed) {
+        Arc::make_mut(&mut carry.memory).begin(freed);
+        carry.begun = true;
+    }
+    prepare(inventory, jobs);
+    let mut books = inventory.clone();
+    let mut result = PassResult::default();
+    let mut work = Work::default();
+    for job in jobs {
+        if carry.done.contains(&job.id) {
+            continue;
+        }
+        if work.visited >= budget && result.tried > 0 {
+            result.visited = work.visited;
+            result.carry = Some(carry);
+            return result;
+        }
+        if carry.counted >= config.queue_depth {
+            result.look_again = carry.started && !carry.blocked;
+            result.refused.push((job.id, Refusal::DepthReached));
+            continue;
+        }
+        carry.done.insert(job.id);
+        carry.counted += 1;
+        result.tried += 1;
+        if carry.blocked {
+            result.refused.push((job.id, Refusal::Order));
+            continue;
+        }
+        let request = with_default(&job.request, config.default_duration);
+        match start(&books, config, &request, now, &mut carry, &mut work) {
+            Ok(placement) => {
+                take(&mut books, config, job.id, &request, &placement, now);
+                carry.started = true;
+                result.started.push((job.id, placement));
+            }
+            Err(failure) if carry.reservations < config.reservations() => {
+                match plan(&books, config, &request, now, &mut carry, &mut work) {
+                    Ok(planned) => {
+                        for books in [&mut books, &mut *inventory] {
+                            books.promise(job.id, &request, &planned, config.assumed_duration);
+                        }
+                        carry.reservations += 1;
+                        result.reserved.push((job.id, planned));
+                    }
+                    Err(_) if !failure.behind.is_empty() => {
+                        carry.counted -= 1;
+                        result.refused.push((job.id, Refusal::BehindReservation { jobs: failure.behind }));
+                    }
+                    Err(why) => {
+                        carry.counted -= 1;
+                        let refusal = Refusal::NoEstimate { holders: why.no_end, jobs: why.no_end_jobs };
+                        result.refused.push((job.id, refusal));
+                    }
+                }
+            }
+            Err(failure) => {
+                carry.blocked = config.policy == QueuePolicy::Fcfs;
+                let refusal = if failure.behind.is_empty() {
+                    Refusal::Busy
+                } else {
+                    Refusal::BehindReservation { jobs: failure.behind }
+                };
+                result.refused.push((job.id, refusal));
+            }
+        }
+    }
+    result.visited = work.visited;
+    result.memory = carry.memory;
+    result
+}
+
+/// A start now, unless an equal request is known to fail.
+fn start(
+    books: &Inventory,
+    config: &QueueConfig,
+    request: &Arc<Request>,
+    now: i64,
+    carry: &mut Carry,
+    work: &mut Work,
+) -> Result<Placement, Failure> {
+    let reservations = carry.reservations;
+    let known = Arc::make_mut(&mut carry.memory).of(request);
+    if known.busy {
+        return Err(Failure::default());
+    }
+    if let Some((failure, seen)) = &known.failed
+        && *seen == reservations
+    {
+        return Err(failure.clone());
+    }
+    work.skip = known.skip;
+    let outcome = try_now(books, request, now, config.node_policy, work);
+    known.skip = if request.level.is_none() { work.first } else { 0 };
+    work.skip = 0;
+    if let Err(failure) = &outcome {
+        known.busy = failure.behind.is_empty();
+        known.failed = Some((failure.clone(), reservations));
+    }
+    outcome
+}
+
+/// A planned start, unless an equal request is known to have none.
+fn plan(
+    books: &Inventory,
+    config: &QueueConfig,
+    request: &Arc<Request>,
+    now: i64,
+    carry: &mut Carry,
+    work: &mut Work,
+) -> Result<Planned, Failure> {
+    let known = Arc::make_mut(&mut carry.memory).of(request);
+    if let Some(failure) = &known.no_estimate {
+        return Err(failure.clone());
+    }
+    let outcome = if known.hopeless {
+        // Who stands in the way may be others by now.
+        Err(in_the_way(&Plan::new(books, request, config.node_policy), now))
+    } else {
+        first_start(books, request, (now, known.not_before), config.node_policy, work)
+    };
+    match &outcome {
+        Ok(planned) => known.not_before = planned.start,
+        Err(failure) => {
+            known.no_estimate = Some(failure.clone());
+            known.hopeless |= books.reservations().next().is_none();
+        }
+    }
+    outcome
+}
+
+/// Holds what a job starts with in the pass's own books.
+fn take(
+    books: &mut Inventory,
+    config: &QueueConfig,
+    job: u32,
+    request: &Request,
+    placement: &Placement,
+    now: i64,
+) {
+    let (until, end_assumed) = planned_or_assumed(request.end(now), now, config.assumed_duration, now);
+    for (index, slot) in placement.slots.iter().enumerate() {
+        let Some(shape) = request.shapes.get(slot.shape as usize) else { continue };
+        let needs = shape
+            .needs
+            .checked_mul(u64::from(slot.count))
+            .expect("slots that were placed on one node fit into what it offers");
+        let hold = Hold {
+            needs: Arc::new(needs),
+            ports: shape.ports.clone(),
+            from: now,
+            until,
+            end_assumed,
+            kind: HoldKind::Assumed,
+            permanent: false,
+            job: Some(job),
+        };
+        books.hold(format!("start/{job}/{index}").into(), &slot.node, hold);
+    }
+}
+
+fn prepare(inventory: &mut Inventory, jobs: &[PassJob]) {
+    let constraints: BTreeSet<_> =
+        jobs.iter().flat_map(|job| &job.request.shapes).map(|shape| &shape.constraint).collect();
+    inventory.prepare(constraints);
+    let levels: BTreeSet<_> = jobs.iter().filter_map(|job| job.request.level.as_ref()).collect();
+    for level in levels {
+        inventory.prepare_level(level);
+    }
+}
+
+fn with_default(request: &Arc<Request>, duration: Option<i64>) -> Arc<Request> {
+    match (request.duration, duration) {
+        (None, Some(seconds)) => Arc::new(Request { duration: Some(seconds), ..request.as_ref().clone() }),
+        _ => request.clone(),
+    }
+}

@@ -1,0 +1,295 @@
+//! A simulator: a trace of jobs on a cluster with one or several queues, under a virtual clock.
+//!
+//! It drives the same queue pass over the same books as the scheduler does. Between two events nothing
+//! happens, so a year takes as long as its number of arrivals and ends.
+
+mod measure;
+mod trace;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
+use crate::placement::Placement;
+use crate::queue::{Carry, Memory, PassJob, QueueConfig, pass};
+use crate::request::{Request, Shape};
+use crate::resources::ResourceList;
+
+pub use measure::{Report, Spread};
+pub use trace::{TraceError, read_csv, read_swf};
+
+/// A cluster of equal nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// How many nodes.
+    pub nodes: u32,
+    /// Cores of each.
+    pub cores: u32,
+    /// Whether jobs get whole nodes.
+    pub whole_nodes: bool,
+}
+
+/// A job of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The number it has in the trace.
+    pub id: u64,
+    /// When it is submitted, in seconds.
+    pub submit: i64,
+    /// Cores that it wants.
+    pub cores: u32,
+    /// Seconds that it asks for, at least 1: it is ended then.
+    pub limit: i64,
+    /// Seconds that it would run.
+    pub run: i64,
+    /// Larger goes first.
+    pub priority: i64,
+    /// The queue that it names.
+    pub queue: Option<Arc<str>>,
+}
+
+/// What became of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// When it started, in seconds.
+    pub start: i64,
+    /// When it ended, in seconds.
+    pub end: i64,
+}
+
+/// What became of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// For each job of the trace in its order; none for one that the cluster can never run.
+    pub jobs: Vec<Option<Ran>>,
+    /// Passes over the queue.
+    pub passes: u64,
+}
+
+/// The cluster can't be simulated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimError {
+    /// More jobs than have numbers.
+    #[error("more than 4294967295 jobs: split the trace")]
+    TooManyJobs,
+    /// No node, or nodes without cores.
+    #[error("a cluster needs at least one node with one core")]
+    NoCores,
+    /// Without a queue nothing can wait.
+    #[error("there has to be a queue")]
+    NoQueue,
+    /// A job names a queue that is not among several.
+    #[error(
+        "job {job} is for queue `{name}`, which is not among the queues: have it there, or one queue for all jobs"
+    )]
+    UnknownQueue {
+        /// The number of the job in the trace.
+        job: u64,
+        /// What it names.
+        name: Arc<str>,
+    },
+}
+
+/// A queue, and who waits in it.
+struct Queue<'a> {
+    config: &'a QueueConfig,
+    /// In queue order: priority, submission, place in the trace.
+    waiting: BTreeMap<(i64, i64, u32), Arc<Request>>,
+    /// What its last pass knew.
+    memory: Arc<Memory>,
+}
+
+/// A cluster in use, with its queues.
+struct Simulation<'a> {
+    machine: Machine,
+    trace: &'a [Job],
+    queues: Vec<Queue<'a>>,
+    inventory: Inventory,
+    ends: BTreeSet<(i64, u32)>,
+    /// How many holdings each running job has.
+    holdings: BTreeMap<u32, usize>,
+    outcome: Outcome,
+}
+
+/// Plays a trace. The queues share the cluster and get nodes in their order; a job that names none waits in
+/// the first, and in a single queue all wait, whatever they name. `progress` is told after every moment how
+/// many jobs have ended or were refused.
+pub fn simulate(
+    machine: Machine,
+    trace: &[Job],
+    queues: &[QueueConfig],
+    progress: &mut dyn FnMut(usize),
+) -> Result<Outcome, SimError> {
+    if machine.nodes == 0 || machine.cores == 0 {
+        return Err(SimError::NoCores);
+    }
+    if queues.is_empty() {
+        return Err(SimError::NoQueue);
+    }
+    let places = trace.iter().map(|job| place_of(job, queues)).collect::<Result<Vec<usize>, _>>()?;
+    let count = u32::try_from(trace.len()).map_err(|_| SimError::TooManyJobs)?;
+    let mut arrivals: Vec<u32> = (0..count).collect();
+    arrivals.sort_by_key(|&index| trace[index as usize].submit);
+    let mut simulation = Simulation::new(machine, trace, queues);
+    let mut arrivals = arrivals.into_iter().peekable();
+    let mut done = 0;
+    loop {
+        let arrival = arrivals.peek().map(|&index| trace[index as usize].submit);
+        let end = simulation.ends.first().map(|&(end, _)| end);
+        let Some(now) = arrival.into_iter().chain(end).min() else { return Ok(simulation.outcome) };
+        done += simulation.end_jobs(now);
+        while let Some(index) = arrivals.next_if(|&index| trace[index as usize].submit == now) {
+            done += usize::from(!simulation.arrive(index, places[index as usize]));
+        }
+        simulation.schedule(now);
+        progress(done);
+    }
+}
+
+/// The position of the queue in which a job waits.
+fn place_of(job: &Job, queues: &[QueueConfig]) -> Result<usize, SimError> {
+    let Some(name) = job.queue.as_ref().filter(|_| queues.len() > 1) else { return Ok(0) };
+    let unknown = || SimError::UnknownQueue { job: job.id, name: name.clone() };
+    queues.iter().position(|queue| queue.name == *name).ok_or_else(unknown)
+}
+
+impl<'a> Simulation<'a> {
+    fn new(machine: Machine, trace: &'a [Job], queues: &'a [QueueConfig]) -> Self {
+        let queue = |config| Queue { config, waiting: BTreeMap::new(), memory: Arc::default() };
+        let mut inventory = Inventory::new();
+        for index in 0..machine.nodes {
+            let mut has = ResourceList::new();
+            has.set("cpu", u64::from(machine.cores));
+            let name: Arc<str> = format!("node{index}").into();
+            inventory.set_node(NodeSpec {
+                uid: name.clone(),
+                name,
+                ready: true,
+                capacity: has.clone(),
+                allocatable: has,
+                ..NodeSpec::default()
+            });
+        }
+        Self {
+            machine,
+            trace,
+            queues: queues.iter().map(queue).collect(),
+            inventory,
+            ends: BTreeSet::new(),
+            holdings: BTreeMap::new(),
+            outcome: Outcome { jobs: vec![None; trace.len()], passes: 0 },
+        }
+    }
+
+    /// What a job asks for; none when the cluster is too small for it.
+    fn request(&self, job: &Job) -> Option<Request> {
+        let Machine { nodes, cores, whole_nodes } = self.machine;
+        let (count, each) = if whole_nodes { (job.cores.div_ceil(cores), cores) } else { (job.cores, 1) };
+        let fits = if whole_nodes {
+            count <= nodes
+        } else {
+            u64::from(count) <= u64::from(nodes) * u64::from(cores)
+        };
+        let mut needs = ResourceList::new();
+        needs.set("cpu", u64::from(each));
+        let shape =
+            Shape { count, needs: Arc::new(needs), constraint: Arc::default(), ports: Arc::default() };
+        let duration = Some(job.limit.max(1));
+        (fits && count > 0).then(|| Request { shapes: vec![shape], duration, ..Request::default() })
+    }
+
+    /// Puts a job into the queue; false when it can never run.
+    fn arrive(&mut self, index: u32, queue: usize) -> bool {
+        let job = &self.trace[index as usize];
+        let Some(request) = self.request(job) else { return false };
+        let first = job.priority.checked_neg().unwrap_or(i64::MAX);
+        self.queues[queue].waiting.insert((first, job.submit, index), Arc::new(request));
+        true
+    }
+
+    /// Frees what jobs held that end at a moment; answers how many ended.
+    fn end_jobs(&mut self, now: i64) -> usize {
+        let mut ended = 0;
+        while let Some(&(_, index)) = self.ends.first().filter(|(end, _)| *end <= now) {
+            self.ends.pop_first();
+            for part in 0..self.holdings.remove(&index).unwrap_or(0) {
+                self.inventory.release(&holder(index, part));
+            }
+            ended += 1;
+        }
+        ended
+    }
+
+    /// Passes over all queues, until none was cut short by its depth after something had started.
+    fn schedule(&mut self, now: i64) {
+        loop {
+            self.inventory.clear_reservations();
+            let mut again = false;
+            for queue in 0..self.queues.len() {
+                again |= self.pass(queue, now);
+            }
+            if !again {
+                return;
+            }
+        }
+    }
+
+    /// One pass over a queue; answers whether it was cut short after something had started.
+    fn pass(&mut self, at: usize, now: i64) -> bool {
+        let queue = &mut self.queues[at];
+        let depth = queue.config.queue_depth;
+        let keys: Vec<_> = queue.waiting.keys().take(depth).copied().collect();
+        if keys.is_empty() {
+            return false;
+        }
+        let jobs: Vec<PassJob> = (queue.waiting.iter().take(depth))
+            .map(|((_, _, index), request)| PassJob { id: *index, request: request.clone() })
+            .collect();
+        let cut_short = queue.waiting.len() > jobs.len();
+        let carry = Carry::remembering(std::mem::take(&mut queue.memory));
+        self.outcome.passes += 1;
+        let result = pass(&mut self.inventory, queue.config, &jobs, now, u64::MAX, Some(carry));
+        queue.memory = result.memory;
+        let places: BTreeMap<u32, (i64, i64, u32)> = keys.into_iter().map(|key| (key.2, key)).collect();
+        let again = cut_short && !result.started.is_empty();
+        for (index, placement) in result.started {
+            let key = places.get(&index);
+            let request = key.and_then(|key| self.queues[at].waiting.remove(key));
+            if let Some(request) = request {
+                self.start(index, &request, &placement, now);
+            }
+        }
+        again
+    }
+
+    fn start(&mut self, index: u32, request: &Request, placement: &Placement, now: i64) {
+        let job = &self.trace[index as usize];
+        for (part, slot) in placement.slots.iter().enumerate() {
+            let cores = request.shapes[slot.shape as usize].needs.get("cpu") * u64::from(slot.count);
+            let mut needs = ResourceList::new();
+            needs.set("cpu", cores);
+            let hold = Hold {
+                needs: Arc::new(needs),
+                ports: Arc::default(),
+                from: now,
+                until: request.end(now),
+                end_assumed: false,
+                kind: HoldKind::Bound,
+                permanent: false,
+                job: Some(index),
+            };
+            self.inventory.hold(holder(index, part), &slot.node, hold);
+        }
+        self.holdings.insert(index, placement.slots.len());
+        let end = now.saturating_add(job.run.min(job.limit).max(1));
+        self.ends.insert((end, index));
+        self.outcome.jobs[index as usize] = Some(Ran { start: now, end });
+    }
+}
+
+fn holder(index: u32, part: usize) -> Arc<str> {
+    format!("job/{index}/{part}").into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,282 @@
+//! Sending members to their nodes, and what the API server answers. What becomes of a gang that is bound only in
+//! part is decided in `partial`.
+
+use std::sync::Arc;
+
+use crate::event::{BindOutcome, Effect};
+use crate::inventory::{Hold, HoldKind};
+use crate::model::{AllocationRecord, PodSpec, Text};
+use crate::placement::{self, Placement};
+use crate::request::Request;
+use crate::state::owed::Losses;
+use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State, marks, members};
+
+/// A binding that failed is tried again after 1, 2, 4 … seconds, at most so many …
+const RETRY_MAX: i64 = 32;
+/// … for so many tries; one that is refused again and again is then tried less and less often, …
+const TRIES: u32 = 12;
+/// … but once in so many seconds.
+const RETRY_MAX_LATE: i64 = 600;
+/// A transient failure is told to the Pod from this one on; a refusal at once.
+const TOLD_FROM: u32 = 3;
+
+/// Characters of an answer that are passed on.
+const ANSWER_MAX: usize = 300;
+
+/// A member that was sent to a node and was not seen there yet.
+#[derive(Clone, Debug)]
+pub(super) struct Assumed {
+    pub node: Text,
+    pub job: JobId,
+    /// Bindings that failed so far, to whichever node.
+    pub failures: u32,
+    /// How the last one failed.
+    pub failure: Option<Failure>,
+    retry_at: Option<i64>,
+    record: AllocationRecord,
+    /// When it was sent first.
+    since: i64,
+    /// The API server has said that it is bound.
+    done: bool,
+}
+
+/// An answer to a binding.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub text: String,
+    /// For good, not for the moment.
+    pub refused: bool,
+}
+
+impl Assumed {
+    pub(super) fn since(&self) -> i64 {
+        self.since
+    }
+
+    pub(super) fn record(&self) -> &AllocationRecord {
+        &self.record
+    }
+
+    /// How often it was tried without success, if it is refused for good.
+    pub(super) fn refusals(&self) -> u32 {
+        if self.failure.as_ref().is_some_and(|failure| failure.refused) { self.failures } else { 0 }
+    }
+
+    /// What the Pod's user is to know about its binding.
+    pub(super) fn worth_telling(&self) -> Option<&str> {
+        let failure = self.failure.as_ref()?;
+        (failure.refused || self.failures >= TOLD_FROM).then_some(failure.text.as_str())
+    }
+}
+
+impl State {
+    /// The gang starts: every member that has a slot is held on its node and sent there.
+    pub(super) fn start(&mut self, id: JobId, placement: &Placement) {
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let roster = self.roster(&job);
+        let Some(pods) = roster.starters() else { return };
+        let now = self.now;
+        self.dequeue(&job);
+        if let Some(job) = self.job_mut(id) {
+            job.started_at = Some(now);
+            job.planned_end = job.end_when_started_at(now);
+            job.waits_for.clear();
+            job.losses = Losses::default();
+            job.binds.size = roster.start_size();
+        }
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        self.send(&job, pods, placement);
+        self.settle(id, JobState::Binding, None, false);
+        self.timers.insert((now.saturating_add(self.bind_deadline(&job)), id));
+        self.dirty.insert(id);
+    }
+
+    /// Holds a node for each of these members and asks for the bindings. Where the placement has fewer slots of a shape
+    /// than there are such members, the first of them in their order get them.
+    pub(super) fn send(&mut self, job: &Job, pods: &[Arc<PodSpec>], placement: &Placement) {
+        let shapes = members::shapes(pods);
+        let mut nodes: Vec<Vec<Text>> = vec![Vec::new(); shapes.len()];
+        for slot in &placement.slots {
+            if let Some(nodes) = nodes.get_mut(slot.shape as usize) {
+                nodes.extend(std::iter::repeat_n(slot.node.clone(), slot.count as usize));
+            }
+        }
+        let mut next: Vec<_> = nodes.into_iter().map(Vec::into_iter).collect();
+        // One that joins a started gang, after a failure or as a later completion, has its own time before it.
+        let planned_end = job.end_when_started_at(self.now);
+        let start = self.start_of_gang(job).unwrap_or(self.now);
+        for pod in pods {
+            let needs = members::needs(pod);
+            let shape = shapes.iter().position(|shape| {
+                shape.needs == needs && shape.constraint == pod.constraint && shape.ports == pod.ports
+            });
+            let Some(node) = shape.and_then(|shape| next.get_mut(shape)?.next()) else { continue };
+            let record = AllocationRecord {
+                job: job.key.object_name().into(),
+                start,
+                planned_end,
+                size: job.binds.size.or(job.members.wanted).unwrap_or(1),
+            };
+            let (until, end_assumed) = self.release_of_member(job, record.start, record.planned_end);
+            let hold = Hold {
+                needs,
+                ports: pod.ports.clone(),
+                from: record.start,
+                until,
+                end_assumed,
+                kind: HoldKind::Assumed,
+                permanent: false,
+                job: Some(job.id.0),
+            };
+            self.inventory.hold(pod.uid.clone(), &node, hold);
+            let assumed = Assumed {
+                node: node.clone(),
+                job: job.id,
+                failures: 0,
+                failure: None,
+                retry_at: None,
+                record: record.clone(),
+                since: self.now,
+                done: false,
+            };
+            self.assumed.insert(pod.uid.clone(), assumed);
+            self.effects.push(Effect::Bind { pod: pod.object(), node, record });
+        }
+    }
+
+    pub(super) fn bind_answered(&mut self, uid: &Text, outcome: BindOutcome) {
+        let Some(assumed) = self.assumed.get(uid).cloned() else { return };
+        self.dirty.insert(assumed.job);
+        let Some(pod) = self.pods.get(uid).cloned() else { return };
+        match outcome {
+            BindOutcome::Done => {
+                if !assumed.done {
+                    self.bound_to(&pod, &assumed.node);
+                    self.assumed.insert(uid.clone(), Assumed { done: true, retry_at: None, ..assumed });
+                }
+            }
+            BindOutcome::Gone(_) => {
+                self.assumed.remove(uid);
+                self.inventory.release(uid);
+                self.unbindable.insert(uid.clone());
+            }
+            // The watch will show it there; until then its share is held where it is.
+            BindOutcome::Elsewhere(node) => {
+                let (start, end) = (assumed.record.start, assumed.record.planned_end);
+                let release = self.jobs.get(&assumed.job).map(|job| self.release_of_member(job, start, end));
+                let (until, end_assumed) = release.unwrap_or((end, false));
+                let hold = Hold {
+                    needs: members::needs(&pod),
+                    ports: pod.ports.clone(),
+                    from: start,
+                    until,
+                    end_assumed,
+                    kind: HoldKind::Assumed,
+                    permanent: false,
+                    job: Some(assumed.job.0),
+                };
+                self.inventory.hold(uid.clone(), &node, hold);
+                self.assumed.insert(uid.clone(), Assumed { node, retry_at: None, ..assumed });
+            }
+            BindOutcome::Transient(text) => self.bind_failed(&pod, assumed, &text, false),
+            BindOutcome::Refused(text) => self.bind_failed(&pod, assumed, &text, true),
+        }
+    }
+
+    /// The Pod was seen on a node. Whether the API server's answer or the watch says so first is chance; the Event
+    /// is written once in either case.
+    pub(super) fn seen_bound(&mut self, pod: &PodSpec) {
+        let Some(node) = &pod.node else { return };
+        let Some(assumed) = self.assumed.remove(&pod.uid) else { return };
+        if !assumed.done && assumed.node == *node {
+            self.bound_to(pod, node);
+        }
+    }
+
+    fn bound_to(&mut self, pod: &PodSpec, node: &Text) {
+        self.node_takes(&pod.namespace, node);
+        self.effects.push(Effect::Note {
+            regarding: pod.object(),
+            warning: false,
+            reason: "Scheduled",
+            action: "Binding",
+            note: format!("Successfully assigned {}/{} to {node}", pod.namespace, pod.name),
+        });
+    }
+
+    fn bind_failed(&mut self, pod: &PodSpec, assumed: Assumed, answer: &str, refused: bool) {
+        let id = assumed.job;
+        let failures = assumed.failures.saturating_add(1);
+        let late = if refused { assumed.failures.saturating_sub(TRIES) } else { 0 };
+        let wait = (1_i64 << assumed.failures.min(30)).min(RETRY_MAX) << late.min(10);
+        let retry_at = self.now.saturating_add(wait.min(RETRY_MAX_LATE));
+        self.timers.insert((retry_at, id));
+        if refused {
+            self.node_refused(&pod.namespace, &assumed.node, id);
+        }
+        let answer = marks::shorten_to(answer, ANSWER_MAX);
+        let text = format!("binding Pod {} to {} failed: {answer}", pod.name, assumed.node);
+        let failure = Some(Failure { text: text.clone(), refused });
+        let assumed = Assumed { failures, failure, retry_at: Some(retry_at), ..assumed };
+        self.assumed.insert(pod.uid.clone(), assumed);
+        if let Some(job) = self.job_mut(id) {
+            job.binds.why = Some(text.clone());
+            job.reason = Some(Reason { class: ReasonClass::BindFailed, text, details: Vec::new() });
+        }
+    }
+
+    /// Sends again what failed to bind: what was refused to another node, where there is one.
+    pub(super) fn retry_binds(&mut self, job: &Job) {
+        let due: Vec<(Text, Assumed)> = job
+            .pods
+            .iter()
+            .filter_map(|uid| self.assumed.get(uid).map(|assumed| (uid.clone(), assumed.clone())))
+            .filter(|(_, assumed)| assumed.retry_at.is_some_and(|at| at <= self.now))
+            .collect();
+        for (uid, assumed) in due {
+            let Some(pod) = self.pods.get(&uid).cloned() else { continue };
+            let refused = assumed.failure.as_ref().is_some_and(|failure| failure.refused);
+            let other = if refused { self.another_node(job, &pod, &assumed.node) } else { None };
+            if let Some(placement) = other {
+                self.inventory.release(&uid);
+                self.inventory.clear_reservations();
+                self.send(job, std::slice::from_ref(&pod), &placement);
+                if let Some(sent) = self.assumed.get_mut(&uid) {
+                    let kept = (assumed.failures, assumed.failure, assumed.since);
+                    (sent.failures, sent.failure, sent.since) = kept;
+                }
+                // What was promised to others is promised anew.
+                self.pass.wanted = true;
+            } else {
+                // Its place is kept: without it the gang could not become whole.
+                let (node, record) = (assumed.node.clone(), assumed.record.clone());
+                self.effects.push(Effect::Bind { pod: pod.object(), node, record });
+                self.assumed.insert(uid, Assumed { retry_at: None, ..assumed });
+            }
+        }
+    }
+
+    /// Where a member fits whose binding was refused, apart from nodes that refuse.
+    fn another_node(&self, job: &Job, pod: &Arc<PodSpec>, refused: &Text) -> Option<Placement> {
+        let roster = self.roster(job);
+        let mut job = job.clone();
+        job.pods.remove(&pod.uid);
+        let job = &job;
+        let domain = roster.level.as_ref().and_then(|level| self.domain_of(job, level));
+        let queue = self.settings.queues.iter().find(|queue| queue.name == job.queue);
+        let mut avoided = self.avoided(job);
+        avoided.insert(refused.clone());
+        let request = Request {
+            shapes: members::avoiding(members::shapes(std::slice::from_ref(pod)), &avoided),
+            minimum: None,
+            level: roster.level,
+            domain,
+            duration: job.planned_end.map(|end| end.saturating_sub(self.now).max(1)),
+        };
+        let mut books = self.inventory.clone();
+        books.clear_reservations();
+        books.release(&pod.uid);
+        let policy = queue.map(|queue| queue.node_policy).unwrap_or_default();
+        placement::place_now(&books, &request, self.now, policy).ok()
+    }
+}

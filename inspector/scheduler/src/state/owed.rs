@@ -1,0 +1,281 @@
+//! What a started gang is owed: a place for each member that it lost and that somebody can still replace.
+//!
+//! A place is kept where the lost member ran or, when that node takes no work any more, on the first node that fits
+//! before any waiting job gets it. Only members of that gang use it. It is given up after a deadline, and at once when
+//! nothing is missing any more, when nobody of the gang is assigned, and when what makes its Pods is going.
+
+use std::sync::Arc;
+
+use crate::event::Effect;
+use crate::inventory::{Hold, HoldKind};
+use crate::model::{PodSpec, Text};
+use crate::placement::{self, NodePolicy};
+use crate::request::{Request, Shape};
+use crate::state::members::{Roster, avoiding, shapes};
+use crate::state::{Job, JobId, State};
+
+/// A member that a started gang lost, and the place that is kept for its replacement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LostMember {
+    /// What the place is for.
+    pub(super) shape: Shape,
+    /// Where the member ran, as far as that is known.
+    pub(super) ran_on: Option<Text>,
+    /// Where its place is kept; none while no node has room for it.
+    pub kept_on: Option<Text>,
+    /// It ended well, so a replacement comes only where its owner wants further completions.
+    pub(super) succeeded: bool,
+    /// When the place is given up, epoch seconds.
+    pub until: i64,
+    /// Tells the places of one job apart.
+    number: u32,
+}
+
+impl LostMember {
+    /// The holder's key in the inventory.
+    pub(super) fn holder(&self, job: JobId) -> Text {
+        format!("kept/{}/{}", job.0, self.number).into()
+    }
+}
+
+/// How the members of a gang ended or went since it was last whole: what decides how the gang itself ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Losses {
+    /// The last disruption: when, and the reason of its DisruptionTarget condition.
+    pub disrupted: Option<(i64, Text)>,
+    /// When a member was last deleted before it had ended.
+    pub deleted: Option<i64>,
+    pub failed: u32,
+    pub succeeded: u32,
+}
+
+impl Losses {
+    fn note(&mut self, now: i64, pod: &PodSpec) {
+        if let Some(reason) = &pod.disruption {
+            self.disrupted = Some((now, reason.clone()));
+        } else if pod.deleting || !pod.phase.ended() {
+            self.deleted = Some(now);
+        } else if pod.phase == crate::model::Phase::Succeeded {
+            self.succeeded = self.succeeded.saturating_add(1);
+        } else {
+            self.failed = self.failed.saturating_add(1);
+        }
+    }
+}
+
+impl State {
+    /// A member that had not ended before has ended, or is gone; `node` is where it was, or was sent to.
+    pub(super) fn note_loss(&mut self, id: JobId, pod: &PodSpec, node: Option<Text>) {
+        let (now, deadline) = (self.now, self.settings.lost_member_deadline);
+        // We let it go ourselves: that says nothing about how its gang ends.
+        let let_go = self.let_go.contains_key(&pod.uid);
+        let Some(job) = self.job_mut(id).filter(|job| !job.state.ended() && !let_go) else { return };
+        job.losses.note(now, pod);
+        if job.started_at.is_none() || node.is_none() {
+            return;
+        }
+        let Some(shape) = shapes(&[Arc::new(pod.clone())]).pop() else { return };
+        let lost = job.lost_member(shape, node, now.saturating_add(deadline));
+        job.lost.push(LostMember { succeeded: pod.phase == crate::model::Phase::Succeeded, ..lost });
+    }
+
+    /// Makes the places that are kept for the job as many as it is owed.
+    pub(super) fn keep_places(&mut self, id: JobId, roster: &Roster) {
+        self.give_up_places(id, roster);
+        let now = self.now;
+        let deadline = self.settings.lost_member_deadline;
+        let Some(job) = self.job_mut(id) else { return };
+        let missing = roster.missing();
+        job.given_up = job.given_up.min(missing);
+        let owed = if roster.replaceable() && deadline > 0 {
+            missing.saturating_sub(roster.leaving_in_place).saturating_sub(job.given_up) as usize
+        } else {
+            0
+        };
+        let mut dropped = Vec::new();
+        if job.lost.len() > owed {
+            // Whoever ended well needs a replacement last; a place that is held already is better than one that is
+            // not; and of equal ones the newest goes.
+            job.lost.sort_by_key(|lost| (lost.succeeded, lost.kept_on.is_none()));
+            dropped.extend(job.lost.drain(owed..).map(|lost| lost.holder(id)));
+        }
+        // Their Pods are still there, on nodes that take no work; or an engine that was restarted never saw them.
+        let known = roster.displaced.iter().chain(roster.sibling.iter().cycle());
+        let short = owed.saturating_sub(job.lost.len());
+        for pod in known.take(short) {
+            let Some(shape) = shapes(std::slice::from_ref(pod)).pop() else { continue };
+            let lost = job.lost_member(shape, None, now.saturating_add(deadline));
+            job.lost.push(lost);
+        }
+        let placed: Vec<LostMember> =
+            job.lost.iter().filter(|lost| lost.kept_on.is_none()).cloned().collect();
+        if let Some(at) = job.lost.iter().map(|lost| lost.until).min() {
+            self.timers.insert((at, id));
+        }
+        for holder in dropped {
+            self.inventory.release(&holder);
+        }
+        for lost in placed {
+            if let Some(node) = lost.ran_on.clone().filter(|node| self.inventory.fits(node, &lost.shape)) {
+                self.keep_on(id, &lost, node);
+            }
+        }
+        self.note_owed(id);
+    }
+
+    /// Gives up every place that is kept for the job.
+    pub(super) fn drop_places(&mut self, id: JobId) {
+        let Some(job) = self.job_mut(id) else { return };
+        let lost = std::mem::take(&mut job.lost);
+        for lost in lost {
+            self.inventory.release(&lost.holder(id));
+        }
+        self.note_owed(id);
+    }
+
+    /// Takes back what is kept for the job, for a member that fits none of its places as it is; what is still owed is
+    /// kept again when the job is evaluated. Whether anything was kept.
+    pub(super) fn open_places(&mut self, id: JobId) -> bool {
+        let Some(job) = self.job_mut(id) else { return false };
+        let mut holders = Vec::new();
+        for lost in &mut job.lost {
+            if let Some(node) = lost.kept_on.take() {
+                lost.ran_on = Some(node);
+                holders.push(lost.holder(id));
+            }
+        }
+        for holder in &holders {
+            self.inventory.release(holder);
+        }
+        !holders.is_empty()
+    }
+
+    /// Places that nobody came for in time.
+    fn give_up_places(&mut self, id: JobId, roster: &Roster) {
+        let (now, deadline) = (self.now, self.settings.lost_member_deadline);
+        if roster.missing() == 0 || !roster.replaceable() {
+            return;
+        }
+        let Some(job) = self.job_mut(id) else { return };
+        let (late, lost): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut job.lost).into_iter().partition(|lost| lost.until <= now);
+        job.lost = lost;
+        if late.is_empty() {
+            return;
+        }
+        job.given_up = job.given_up.saturating_add(u32::try_from(late.len()).unwrap_or(u32::MAX));
+        let regarding = job.object.clone().or_else(|| roster.sibling.as_ref().map(|pod| pod.object()));
+        for lost in &late {
+            self.inventory.release(&lost.holder(id));
+        }
+        if let Some(regarding) = regarding {
+            let (places, are) = if late.len() == 1 { ("place", "is") } else { ("places", "are") };
+            let note = format!(
+                "No replacement came within {deadline} s: {} {places} kept for lost members {are} given up",
+                late.len()
+            );
+            self.effects.push(Effect::Note {
+                regarding,
+                warning: true,
+                reason: "LostMemberGivenUp",
+                action: "Scheduling",
+                note,
+            });
+        }
+    }
+
+    fn keep_on(&mut self, id: JobId, lost: &LostMember, node: Text) {
+        let now = self.now;
+        let Some(job) = self.job_mut(id) else { return };
+        let until = job.planned_end.map_or(lost.until, |end| end.min(lost.until));
+        let Some(entry) = job.lost.iter_mut().find(|entry| entry.number == lost.number) else { return };
+        entry.kept_on = Some(node.clone());
+        let hold = Hold {
+            needs: lost.shape.needs.clone(),
+            ports: lost.shape.ports.clone(),
+            from: now,
+            until: Some(until),
+            end_assumed: false,
+            kind: HoldKind::Kept,
+            permanent: false,
+            job: Some(id.0),
+        };
+        self.inventory.hold(lost.holder(id), &node, hold);
+    }
+
+    fn note_owed(&mut self, id: JobId) {
+        let lost = self.jobs.get(&id).map(|job| job.lost.as_slice()).unwrap_or_default();
+        if lost.iter().any(|lost| lost.kept_on.is_none()) {
+            self.pass.wanted = true;
+        }
+        if lost.is_empty() {
+            self.owed.remove(&id);
+        } else {
+            self.owed.insert(id);
+        }
+    }
+
+    /// Moves places away from nodes that take no work any more, and finds room for those that have none.
+    pub(super) fn secure_places(&mut self) {
+        for id in self.owed.iter().copied().collect::<Vec<_>>() {
+            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            let mut nowhere: Option<&Shape> = None;
+            for lost in &job.lost {
+                if let Some(node) = &lost.kept_on {
+                    if self.inventory.still_fits(node, &lost.shape) {
+                        continue;
+                    }
+                    self.inventory.release(&lost.holder(id));
+                    if let Some(job) = self.job_mut(id)
+                        && let Some(entry) = job.lost.iter_mut().find(|entry| entry.number == lost.number)
+                    {
+                        entry.kept_on = None;
+                    }
+                }
+                if nowhere == Some(&lost.shape) {
+                    continue;
+                }
+                match self.room_for(&job, &lost.shape) {
+                    Some(node) => self.keep_on(id, lost, node),
+                    None => nowhere = Some(&lost.shape),
+                }
+            }
+            self.dirty.insert(id);
+        }
+    }
+
+    /// The first node on which one more slot of a started gang fits now.
+    fn room_for(&self, job: &Job, shape: &Shape) -> Option<Text> {
+        let level = self.roster(job).level;
+        let domain = level.as_ref().and_then(|level| self.domain_of(job, level));
+        let duration = job.planned_end.map(|end| end.saturating_sub(self.now).max(1));
+        let shapes = avoiding(vec![shape.clone()], &self.avoided(job));
+        let request = Request { shapes, minimum: None, level, domain, duration };
+        let placement =
+            placement::place_now(&self.inventory, &request, self.now, self.node_policy(job)).ok()?;
+        placement.slots.first().map(|slot| slot.node.clone())
+    }
+
+    /// Which of the nodes that fit the job's queue takes.
+    pub(super) fn node_policy(&self, job: &Job) -> NodePolicy {
+        let queue = self.settings.queues.iter().find(|queue| queue.name == job.queue);
+        queue.map(|queue| queue.node_policy).unwrap_or_default()
+    }
+
+    /// Hands a place that is kept for members of this shape over to one of them: it is free afterwards.
+    pub(super) fn take_place(&mut self, id: JobId, shape: &Shape) -> Option<Text> {
+        let job = self.job_mut(id)?;
+        let at = job.lost.iter().position(|lost| lost.shape == *shape && lost.kept_on.is_some())?;
+        let lost = job.lost.remove(at);
+        self.inventory.release(&lost.holder(id));
+        self.note_owed(id);
+        lost.kept_on.filter(|node| self.inventory.fits(node, shape))
+    }
+}
+
+impl Job {
+    fn lost_member(&mut self, shape: Shape, ran_on: Option<Text>, until: i64) -> LostMember {
+        self.places = self.places.wrapping_add(1);
+        LostMember { shape, ran_on, kept_on: None, succeeded: false, until, number: self.places }
+    }
+}

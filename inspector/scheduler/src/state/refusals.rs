@@ -1,0 +1,161 @@
+//! Nodes to which the API server refused bindings: left out for a while, and found by the audit.
+//!
+//! A job leaves out a node that refused one of its own members; its namespace's other jobs do so once a second job
+//! was refused there. A job that is refused everywhere says nothing about nodes, and no namespace can say anything
+//! about a node to another one: else one Pod that may not be bound would close the cluster to all.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use crate::constraint::{Expression, NodeConstraint, Operator, Term};
+use crate::model::{PodSpec, Text};
+use crate::placement;
+use crate::request::Request;
+use crate::state::{Finding, Job, JobId, State, members};
+
+/// Seconds that a node is left out after a refusal.
+const AVOIDED: i64 = 300;
+/// Jobs that have to be refused by a node before others of their namespace leave it out.
+const WITNESSES: usize = 2;
+/// A job that so many nodes refuse is refused for reasons of its own.
+const EVERYWHERE: usize = 3;
+
+/// For each namespace and node: the jobs that were refused there, and until when that counts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refusals(OrdMap<(Text, Text), OrdMap<JobId, i64>>);
+
+impl Refusals {
+    fn in_namespace<'a>(
+        &'a self,
+        namespace: &'a Text,
+    ) -> impl Iterator<Item = (&'a Text, &'a OrdMap<JobId, i64>)> {
+        self.0
+            .range((namespace.clone(), Text::from(""))..)
+            .take_while(move |((other, _), _)| other == namespace)
+            .map(|((_, node), jobs)| (node, jobs))
+    }
+
+    /// Whether the refusal tells something about the node.
+    fn is_witness(&self, namespace: &Text, job: JobId) -> bool {
+        self.in_namespace(namespace).filter(|(_, jobs)| jobs.contains_key(&job)).count() < EVERYWHERE
+    }
+
+    fn shunned(&self, namespace: &Text, jobs: &OrdMap<JobId, i64>) -> bool {
+        jobs.keys().filter(|job| self.is_witness(namespace, **job)).count() >= WITNESSES
+    }
+}
+
+impl State {
+    /// Nodes that the job leaves out.
+    pub(super) fn avoided(&self, job: &Job) -> BTreeSet<Text> {
+        let namespace = &job.key.namespace;
+        self.refusals
+            .in_namespace(namespace)
+            .filter(|(_, jobs)| jobs.contains_key(&job.id) || self.refusals.shunned(namespace, jobs))
+            .map(|(node, _)| node.clone())
+            .collect()
+    }
+
+    pub(super) fn node_refused(&mut self, namespace: &Text, node: &Text, job: JobId) {
+        let until = self.now.saturating_add(AVOIDED);
+        let key = (namespace.clone(), node.clone());
+        self.refusals.0.entry(key).or_default().insert(job, until);
+        self.look_again_in(namespace);
+    }
+
+    /// The job tries again: it leaves out the nodes that refused it only if it can ever run on the others.
+    pub(super) fn reconsider_refusals(&mut self, job: &Job, members: &[Arc<PodSpec>]) {
+        let avoided = self.avoided(job);
+        if avoided.is_empty() {
+            return;
+        }
+        let mut shapes = members::shapes(members);
+        for shape in &mut shapes {
+            shape.constraint = Arc::new(elsewhere(&shape.constraint, &avoided));
+        }
+        let level = self.roster(job).level;
+        let minimum = job.members.wanted.filter(|wanted| (*wanted as usize) < members.len());
+        let request = Request { shapes, minimum, level, domain: None, duration: job.duration };
+        if placement::satisfiable(&self.inventory, &request).is_ok() {
+            return;
+        }
+        for node in avoided {
+            let key = (job.key.namespace.clone(), node);
+            if let Some(jobs) = self.refusals.0.get_mut(&key) {
+                jobs.remove(&job.id);
+                if jobs.is_empty() {
+                    self.refusals.0.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// A binding to the node came through.
+    pub(super) fn node_takes(&mut self, namespace: &Text, node: &Text) {
+        if self.refusals.0.remove(&(namespace.clone(), node.clone())).is_some() {
+            self.look_again_in(namespace);
+        }
+    }
+
+    /// Refusals that are too old to count any more.
+    pub(super) fn forget_refusals(&mut self) {
+        let now = self.now;
+        let over: Vec<(Text, Text)> = self
+            .refusals
+            .0
+            .iter()
+            .filter(|(_, jobs)| jobs.values().any(|until| *until <= now))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in over {
+            let Some(jobs) = self.refusals.0.get_mut(&key) else { continue };
+            *jobs =
+                jobs.iter().filter(|(_, until)| **until > now).map(|(job, until)| (*job, *until)).collect();
+            if jobs.is_empty() {
+                self.refusals.0.remove(&key);
+            }
+            self.look_again_in(&key.0);
+        }
+    }
+
+    /// When the next refusal stops to count.
+    pub(super) fn next_refusal_over(&self) -> Option<i64> {
+        self.refusals.0.values().flat_map(OrdMap::values).min().copied()
+    }
+
+    /// What the namespace's waiting jobs ask for depends on it.
+    fn look_again_in(&mut self, namespace: &Text) {
+        let waiting = |id: &&JobId| {
+            self.jobs.get(*id).is_some_and(|job| job.key.namespace == *namespace && job.state.waiting())
+        };
+        self.dirty.extend(self.active.values().filter(waiting));
+    }
+
+    /// Nodes that refuse, for the audit.
+    pub(super) fn refusing_nodes(&self) -> impl Iterator<Item = Finding> + '_ {
+        self.refusals.0.iter().filter(|((namespace, _), jobs)| self.refusals.shunned(namespace, jobs)).map(
+            |((namespace, node), jobs)| Finding {
+                class: "RefusesBindings",
+                object: format!("node/{node}"),
+                text: format!(
+                    "the API server refused bindings of {} jobs of namespace {namespace} to it, which leave it out for \
+                     {AVOIDED} s after each: look at admission policies and webhooks for pods/binding",
+                    jobs.len()
+                ),
+            },
+        )
+    }
+}
+
+/// The same constraint, but never on these nodes.
+fn elsewhere(constraint: &NodeConstraint, nodes: &BTreeSet<Text>) -> NodeConstraint {
+    let key = "metadata.name".into();
+    let not = Expression { key, operator: Operator::NotIn, values: nodes.iter().cloned().collect() };
+    let mut constraint = constraint.clone();
+    for term in constraint.affinity.get_or_insert_with(|| vec![Term::default()]) {
+        term.fields.push(not.clone());
+    }
+    constraint
+}

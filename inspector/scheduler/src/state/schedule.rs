@@ -1,0 +1,374 @@
+//! Giving out nodes: members of started jobs first, then a pass over each queue; and what becomes of bindings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use crate::inventory::{Hold, natural_order};
+use crate::model::{PodSpec, Text};
+use crate::placement::{self, Placement, Slot};
+use crate::queue::{self, Carry, PassJob, PassResult, Refusal};
+use crate::request::Request;
+use crate::state::{Job, JobId, JobState, Reason, ReasonClass, Reservation, State, members};
+
+/// The nodes of a placement, each once, in its order.
+fn nodes_of(placement: &Placement) -> Vec<Text> {
+    let mut nodes: Vec<Text> = placement.slots.iter().map(|slot| slot.node.clone()).collect();
+    nodes.sort_by(|a, b| natural_order(a, b));
+    nodes.dedup();
+    nodes
+}
+
+/// Each once, and not more than anybody reads.
+fn named(mut jobs: Vec<JobId>) -> Vec<JobId> {
+    jobs.sort_unstable();
+    jobs.dedup();
+    jobs.truncate(64);
+    jobs
+}
+
+/// Seconds between passes that only the passing of time calls for.
+const IDLE_PASS: i64 = 5;
+
+/// What a queue's last complete pass did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassReport {
+    /// Epoch seconds.
+    pub at: i64,
+    pub tried: u32,
+    pub started: u32,
+}
+
+/// The pass over the queues, which may be cut into several steps.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PassState {
+    /// A job came that was not tried yet.
+    pub wanted: bool,
+    /// The inventory's generations that the last pass saw.
+    seen: (u64, u64),
+    /// A pass was cut off: the queue it stands in, and where.
+    cut: Option<(usize, Carry)>,
+    /// What the pass did in that queue before it was cut off.
+    before_cut: PassReport,
+    /// When time alone calls for the next one.
+    due: Option<i64>,
+    at: i64,
+    reports: OrdMap<Text, PassReport>,
+    /// What the last pass of each queue knows of requests that fail.
+    memory: OrdMap<Text, Arc<queue::Memory>>,
+    /// Whether a request can ever be met, for one generation of the graph.
+    verdicts: OrdMap<Arc<Request>, Option<Arc<Reason>>>,
+    verdicts_of: u64,
+}
+
+impl State {
+    /// A pass is cut off: send `Tick` at once.
+    pub fn unfinished(&self) -> bool {
+        self.ready && (self.pass.cut.is_some() || self.pass_wanted())
+    }
+
+    /// Something changed that may let a job start.
+    fn pass_wanted(&self) -> bool {
+        self.pass.wanted || self.pass.seen != self.generations()
+    }
+
+    fn generations(&self) -> (u64, u64) {
+        (self.inventory.freed_generation(), self.inventory.graph_generation())
+    }
+
+    /// When a `Tick` is wanted at the latest (epoch seconds).
+    pub fn next_wake(&self) -> Option<i64> {
+        let timer = self.timers.get_min().map(|(at, _)| *at);
+        let ended = self.ended.get_min().map(|(at, _)| at.saturating_add(self.settings.keep_ended));
+        let due = self.pass.due.filter(|_| self.ready);
+        let assumed = self.inventory.next_assumed_end();
+        [timer, ended, assumed, due, self.next_refusal_over()].into_iter().flatten().min()
+    }
+
+    /// What the queue's last complete pass did.
+    pub fn last_pass(&self, queue: &str) -> PassReport {
+        self.pass.reports.get(queue).copied().unwrap_or_default()
+    }
+
+    /// Members of started jobs get nodes before any job that waits for its start.
+    pub(super) fn complete_started(&mut self) {
+        if !self.pass_wanted() || (self.incomplete.is_empty() && self.owed.is_empty()) {
+            return;
+        }
+        // What waiting jobs were promised must not keep them out; the pass that follows promises anew.
+        self.inventory.clear_reservations();
+        for id in self.incomplete.iter().copied().collect::<Vec<_>>() {
+            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            let roster = self.roster(&job);
+            let domain = roster.level.as_ref().and_then(|level| self.domain_of(&job, level));
+            let policy = self.node_policy(&job);
+            let avoided = self.avoided(&job);
+            let request_for = |pods: &[Arc<PodSpec>], now: i64| Request {
+                shapes: members::avoiding(members::shapes(pods), &avoided),
+                // Whichever fits may come.
+                minimum: (pods.len() > 1).then_some(1),
+                level: roster.level.clone(),
+                domain: domain.clone(),
+                duration: job.planned_end.map(|end| end.saturating_sub(now).max(1)),
+            };
+            let mut refused = Vec::new();
+            let mut failed = BTreeSet::new();
+            for pod in &roster.waiting {
+                let request = request_for(std::slice::from_ref(pod), self.now);
+                let shapes = members::shapes(std::slice::from_ref(pod));
+                if let Some(node) = shapes.first().and_then(|shape| self.take_place(id, shape)) {
+                    let slots = vec![Slot { shape: 0, node, count: 1 }];
+                    self.send(&job, std::slice::from_ref(pod), &Placement { slots, domain: None });
+                    continue;
+                }
+                // Members only take: what did not fit does not fit now either.
+                let mut placement = None;
+                if !failed.contains(&request) {
+                    placement = placement::place_now(&self.inventory, &request, self.now, policy).ok();
+                    // It asks for something else than the member that was lost: what is kept is its own all the same.
+                    if placement.is_none() && self.open_places(id) {
+                        placement = placement::place_now(&self.inventory, &request, self.now, policy).ok();
+                    }
+                }
+                if let Some(placement) = placement {
+                    self.send(&job, std::slice::from_ref(pod), &placement);
+                } else {
+                    failed.insert(request);
+                    refused.push(pod.clone());
+                }
+            }
+            let reason = (!refused.is_empty()).then(|| {
+                let reason = self.reason_of(&job, &request_for(&refused, self.now));
+                let who = match refused.len() {
+                    1 => "a member waits".to_owned(),
+                    more => format!("{more} members wait"),
+                };
+                Reason { text: format!("{who}: {}", reason.text), ..reason }
+            });
+            if let Some(job) = self.job_mut(id) {
+                job.reason = reason;
+            }
+            self.dirty.insert(id);
+        }
+        self.evaluate_dirty();
+        self.secure_places();
+        self.evaluate_dirty();
+    }
+
+    /// The domain of a topology level that the job's bound members are in.
+    pub(super) fn domain_of(&self, job: &Job, level: &Text) -> Option<Text> {
+        let node = job.pods.iter().find_map(|uid| {
+            let assumed = self.assumed.get(uid).map(|assumed| assumed.node.clone());
+            assumed.or_else(|| {
+                self.pods.get(uid).filter(|pod| !pod.phase.ended()).and_then(|pod| pod.node.clone())
+            })
+        })?;
+        self.inventory.node_spec(&node)?.labels.get(level).cloned()
+    }
+
+    /// One pass over every queue, or as much of it as one step may do.
+    pub(super) fn run_pass(&mut self) {
+        let due = self.pass.due.is_some_and(|due| due <= self.now);
+        let wanted = self.pass_wanted();
+        if !wanted && !due && self.pass.cut.is_none() {
+            return;
+        }
+        let (first, mut carry) = match self.pass.cut.take() {
+            Some((index, carry)) if !wanted => (index, Some(carry)),
+            _ => {
+                self.inventory.clear_reservations();
+                self.pass.before_cut = PassReport::default();
+                // What an earlier slice planned stays due.
+                self.pass.due = None;
+                (0, None)
+            }
+        };
+        self.pass.wanted = false;
+        self.pass.seen = self.generations();
+        let mut budget = self.settings.visits_per_step;
+        let settings = self.settings.clone();
+        for (index, config) in settings.queues.iter().enumerate().skip(first) {
+            let jobs = self.candidates(index);
+            // What other queues were promised stands, so the pass is not told to begin from nothing.
+            let carry = carry.take().unwrap_or_else(|| {
+                Carry::remembering(self.pass.memory.remove(&config.name).unwrap_or_default())
+            });
+            let mut result = queue::pass(&mut self.inventory, config, &jobs, self.now, budget, Some(carry));
+            self.pass.memory.insert(config.name.clone(), std::mem::take(&mut result.memory));
+            budget = budget.saturating_sub(result.visited).max(1);
+            let before = std::mem::take(&mut self.pass.before_cut);
+            let counted = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+            let report = PassReport {
+                at: self.now,
+                tried: before.tried.saturating_add(counted(result.tried)),
+                started: before.started.saturating_add(counted(result.started.len())),
+            };
+            self.pass.wanted |= result.look_again;
+            let cut = self.take_result(result);
+            if let Some(carry) = cut {
+                self.pass.cut = Some((index, carry));
+                self.pass.before_cut = report;
+                return;
+            }
+            self.pass.reports.insert(config.name.clone(), report);
+        }
+        self.pass.at = self.now;
+    }
+
+    /// Jobs of one queue that may start on this graph, in order.
+    fn candidates(&mut self, queue: usize) -> Vec<PassJob> {
+        let graph = self.inventory.graph_generation();
+        if self.pass.verdicts_of != graph || self.pass.verdicts.len() > 100_000 {
+            self.pass.verdicts = OrdMap::new();
+            self.pass.verdicts_of = graph;
+        }
+        let ids: Vec<JobId> = self.queue.iter().filter(|key| key.0 == queue).map(|key| key.6).collect();
+        let mut jobs = Vec::with_capacity(ids.len());
+        for id in ids {
+            let Some(job) = self.jobs.get(&id) else { continue };
+            let Some(request) = job.request.clone() else { continue };
+            let checked = job.checked == Some(graph);
+            let verdict = if let Some(verdict) = self.pass.verdicts.get(&request) {
+                verdict.clone()
+            } else {
+                let why = placement::satisfiable(&self.inventory, &request).err();
+                let verdict = why.map(|why| Arc::new(self.reason_from(job, &why)));
+                self.pass.verdicts.insert(request.clone(), verdict.clone());
+                verdict
+            };
+            if !checked {
+                let was = job.state;
+                if let Some(job) = self.job_mut(id) {
+                    job.checked = Some(graph);
+                }
+                match &verdict {
+                    Some(reason) => self.settle(id, JobState::Unsatisfiable, Some((**reason).clone()), false),
+                    None if was == JobState::Unsatisfiable => {
+                        let text = "waits for its turn".to_owned();
+                        let reason = Reason { class: ReasonClass::QueueOrder, text, details: Vec::new() };
+                        self.settle(id, JobState::Pending, Some(reason), false);
+                    }
+                    None => {}
+                }
+            }
+            if verdict.is_none() {
+                jobs.push(PassJob { id: id.0, request });
+            }
+        }
+        jobs
+    }
+
+    fn take_result(&mut self, result: PassResult) -> Option<Carry> {
+        for (id, placement) in result.started {
+            self.start(JobId(id), &placement);
+        }
+        for (id, planned) in result.reserved {
+            let id = JobId(id);
+            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            let nodes = nodes_of(&planned.placement);
+            let due = planned.start.max(self.now.saturating_add(1));
+            let due = if planned.start <= self.now.saturating_add(1) {
+                self.now.saturating_add(IDLE_PASS)
+            } else {
+                due
+            };
+            self.pass.due = Some(self.pass.due.map_or(due, |at| at.min(due)));
+            let blockers = self.blockers(&job, &nodes, planned.start);
+            let promised = self.inventory.reservation(id.0);
+            let reservation = Reservation {
+                start: planned.start,
+                end: promised.and_then(|promised| promised.end),
+                start_assumed: promised.is_some_and(|promised| promised.start_assumed),
+                end_assumed: promised.is_some_and(|promised| promised.end_assumed),
+                nodes,
+            };
+            let killed = job.killed_at.is_some_and(|at| at <= planned.start);
+            let why = job.request.as_ref().map(|request| self.reason_of(&job, request));
+            let class = if killed { ReasonClass::DeadlineBeforeStart } else { ReasonClass::Reserved };
+            let mut text = if killed {
+                "its Job's activeDeadlineSeconds runs out before its planned start".to_owned()
+            } else {
+                why.as_ref().map_or_else(|| "has a planned start".to_owned(), |why| why.text.clone())
+            };
+            if reservation.start_assumed {
+                text = format!("{text}; planned start assumed: {}", self.why_assumed(&job, &blockers));
+            }
+            let details = why.map(|why| why.details).unwrap_or_default();
+            if let Some(job) = self.job_mut(id) {
+                job.waits_for = blockers;
+            }
+            self.settle(id, JobState::Reserved, Some(Reason { class, text, details }), false);
+            if let Some(job) = self.job_mut(id) {
+                job.reservation = Some(reservation);
+            }
+            self.note_move(&job, planned.start);
+            self.note_start_times(id);
+        }
+        let mut explained = 0;
+        let mut texts: BTreeMap<Arc<Request>, Reason> = BTreeMap::new();
+        for (id, refusal) in result.refused {
+            self.refuse(JobId(id), refusal, &mut explained, &mut texts);
+        }
+        result.carry
+    }
+
+    fn refuse(
+        &mut self,
+        id: JobId,
+        refusal: Refusal,
+        explained: &mut usize,
+        texts: &mut BTreeMap<Arc<Request>, Reason>,
+    ) {
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let plain = |class, text: String| Reason { class, text, details: Vec::new() };
+        let mut waits_for = Vec::new();
+        let reason = match refusal {
+            Refusal::Busy => self.busy(&job, explained, texts),
+            Refusal::NoEstimate { holders, jobs } => {
+                waits_for = self.jobs_of(holders.iter());
+                let others = jobs.into_iter().map(JobId).filter(|job| !waits_for.contains(job));
+                let others: Vec<JobId> = others.collect();
+                waits_for.extend(others);
+                self.busy(&job, explained, texts)
+            }
+            Refusal::BehindReservation { jobs } => {
+                waits_for.extend(jobs.into_iter().map(JobId));
+                let names: Vec<String> =
+                    waits_for.iter().take(3).map(|other| self.name_for(&job, *other)).collect();
+                let text = format!("would delay the planned start of {}", names.join(", "));
+                plain(ReasonClass::QueueOrder, text)
+            }
+            Refusal::Order => {
+                plain(ReasonClass::QueueOrder, "waits for its turn behind the jobs before it".to_owned())
+            }
+            Refusal::DepthReached => plain(
+                ReasonClass::QueueOrder,
+                "its queue does not look this far down (queue depth)".to_owned(),
+            ),
+        };
+        if let Some(job) = self.job_mut(id) {
+            job.waits_for = waits_for;
+        }
+        self.settle(id, JobState::Pending, Some(reason), false);
+    }
+
+    /// Jobs that hold the nodes on which this one is planned, or are planned there before it.
+    fn blockers(&self, job: &Job, nodes: &[Text], start: i64) -> Vec<JobId> {
+        let ending = |hold: &Hold| hold.until.is_some_and(|until| until <= start);
+        let mut jobs = Vec::new();
+        for node in nodes {
+            let views = self.inventory.node(node);
+            let holders = views.into_iter().flat_map(|view| view.holders).filter(|(_, hold)| ending(hold));
+            jobs.extend(holders.filter_map(|(holder, _)| self.job_of_holder(&holder)).map(|job| job.id));
+            let planned = self.inventory.planned_on(node).filter(|(_, end)| *end <= start);
+            jobs.extend(planned.map(|(job, _)| JobId(job)));
+        }
+        jobs.retain(|other| *other != job.id);
+        named(jobs)
+    }
+
+    pub(super) fn jobs_of<'a>(&self, pods: impl Iterator<Item = &'a Text>) -> Vec<JobId> {
+        named(pods.filter_map(|holder| self.job_of_holder(holder)).map(|job| job.id).collect())
+    }
+}

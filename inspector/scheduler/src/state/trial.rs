@@ -1,0 +1,155 @@
+//! What would be if: the same decisions on a clone, which changes nothing.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use crate::event::Event;
+use crate::inventory::Inventory;
+use crate::model::Text;
+use crate::placement::{NodePolicy, Placement, place_now, satisfiable};
+use crate::queue::{self, Carry, PassJob, QueueConfig, QueuePolicy};
+use crate::request::Request;
+use crate::state::{CancelPlan, Job, JobId, JobState, State};
+
+/// Steps that a clone is given to come to rest.
+const STEPS: usize = 8;
+/// Nodes and alternatives that an estimate may look at.
+const ESTIMATE_VISITS: u64 = 20_000_000;
+
+/// A job's place in its queue, for trying what would start there.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// As the pass finds them when the job's turn comes.
+    books: Inventory,
+    now: i64,
+    policy: NodePolicy,
+    default_duration: Option<i64>,
+}
+
+impl Trial {
+    /// Where the request would start now in the job's place.
+    pub fn start(&self, request: &Request) -> Option<Placement> {
+        let request = Request { duration: request.duration.or(self.default_duration), ..request.clone() };
+        place_now(&self.books, &request, self.now, self.policy).ok()
+    }
+
+    /// Whether the request could ever start here.
+    pub fn possible(&self, request: &Request) -> bool {
+        satisfiable(&self.books, request).is_ok()
+    }
+}
+
+impl State {
+    /// What a pass would find in this job's place, were its request another one: behind what the jobs before it were
+    /// promised. None when no pass would come to it, because its queue lets nobody pass those before it or looks less
+    /// far down.
+    pub fn trial(&self, job: &Job) -> Option<Trial> {
+        let rested = self.rested()?;
+        let state = &*rested;
+        let job =
+            state.job(job.id).filter(|job| state.ready && job.state.waiting() && job.request.is_some())?;
+        let key = state.order_key(job);
+        let config = state.settings.queues.get(key.0)?;
+        let before = state.queue.range(..key.clone()).filter(|other| other.0 == key.0);
+        let before = before
+            .filter_map(|other| state.job(other.6))
+            .filter(|other| matches!(other.state, JobState::Pending | JobState::Reserved))
+            .count();
+        if before >= config.queue_depth || (config.policy == QueuePolicy::Fcfs && before > 0) {
+            return None;
+        }
+        let mut books = state.inventory.clone();
+        let promised: Vec<u32> = books.reservations().map(|(id, _)| id).collect();
+        for id in promised {
+            // Those that come later make way.
+            if state.job(JobId(id)).is_none_or(|other| state.order_key(other) >= key) {
+                books.clear_reservation(id);
+            }
+        }
+        Some(Trial {
+            books,
+            now: state.now,
+            policy: config.node_policy,
+            default_duration: config.default_duration,
+        })
+    }
+
+    /// When a job that waits without a reservation would start if every job before it, and it itself, were promised one
+    /// now; and whether that rests on an assumption. None where no such plan can be made, or only with more work than an
+    /// answer is worth.
+    pub fn estimate(&self, job: &Job) -> Option<(i64, bool)> {
+        let rested = self.rested()?;
+        let state = &*rested;
+        let waits = |job: &&Job| matches!(job.state, JobState::Pending | JobState::Reserved);
+        let job = state.job(job.id).filter(|job| state.ready && waits(job) && job.request.is_some())?;
+        let key = state.order_key(job);
+        let config = state.settings.queues.get(key.0)?;
+        let jobs: Vec<PassJob> = state
+            .queue
+            .range(..=key.clone())
+            .filter(|other| other.0 == key.0)
+            .filter_map(|other| state.job(other.6).filter(waits))
+            .filter_map(|other| Some(PassJob { id: other.id.0, request: other.request.clone()? }))
+            .collect();
+        let config = QueueConfig {
+            policy: QueuePolicy::Conservative,
+            queue_depth: usize::MAX,
+            max_reservation_depth: usize::MAX,
+            ..config.clone()
+        };
+        let mut books = state.inventory.clone();
+        let promised: Vec<u32> = books.reservations().map(|(id, _)| id).collect();
+        for id in promised {
+            if state.job(JobId(id)).is_none_or(|other| state.order_key(other).0 >= key.0) {
+                books.clear_reservation(id);
+            }
+        }
+        let carry = Some(Carry::default());
+        let result = queue::pass(&mut books, &config, &jobs, state.now, ESTIMATE_VISITS, carry);
+        let (_, planned) = result.reserved.into_iter().find(|(id, _)| *id == job.id.0)?;
+        Some((planned.start, planned.assumed))
+    }
+
+    /// Jobs that would start if this one, and what goes with it, were gone; in the order in which they are looked at.
+    pub fn starts_without(&self, job: &Job, plan: &CancelPlan) -> Vec<JobId> {
+        let mut pods: BTreeSet<Text> = job.pods.iter().cloned().collect();
+        let mut gone = Vec::new();
+        for target in &plan.targets {
+            match &*target.kind {
+                "Pod" => {
+                    pods.insert(target.uid.clone());
+                }
+                "PodGroup" => gone.push(Event::GroupGone(target.uid.clone())),
+                _ => {
+                    pods.extend(self.pods_below(&target.uid).into_iter().map(|pod| pod.uid.clone()));
+                    gone.push(Event::OwnerGone(target.uid.clone()));
+                }
+            }
+        }
+        let events = pods.into_iter().map(Event::PodGone).chain(gone).collect();
+        let Some(after) = self.at_rest(events).filter(|_| self.ready) else { return Vec::new() };
+        let waits = |id: &JobId| self.job(*id).is_some_and(|job| job.state.waiting());
+        let mut started: Vec<&Job> =
+            after.jobs.values().map(AsRef::as_ref).filter(|job| job.state == JobState::Binding).collect();
+        started.retain(|job| waits(&job.id));
+        started.sort_by_key(|job| after.order_key(job));
+        started.into_iter().map(|job| job.id).collect()
+    }
+
+    /// The state once the pass that is under way has ended.
+    fn rested(&self) -> Option<Cow<'_, Self>> {
+        if self.unfinished() { self.at_rest(Vec::new()).map(Cow::Owned) } else { Some(Cow::Borrowed(self)) }
+    }
+
+    /// A clone that these events happened to and that has nothing left to do; none when that takes too long.
+    fn at_rest(&self, mut events: Vec<Event>) -> Option<Self> {
+        let mut state = self.clone();
+        for _ in 0..STEPS {
+            state.step(state.now, std::mem::take(&mut events));
+            if !state.unfinished() {
+                return Some(state);
+            }
+        }
+        None
+    }
+}

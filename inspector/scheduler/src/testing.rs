@@ -1,0 +1,134 @@
+//! Short forms for tests: nodes, holders and requests in a few words.
+
+use std::sync::Arc;
+
+use crate::check::check;
+use crate::constraint::{HostPort, NodeConstraint, Protocol};
+use crate::explain::{Nameless, WhyNot, render};
+use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
+use crate::placement::Placement;
+use crate::request::{Request, Shape};
+use crate::resources::ResourceList;
+
+/// `cpu=4 gpu=2`: cpu in cores (`500m` in milli), all else whole; pods 110 unless said.
+pub(crate) fn list(text: &str) -> ResourceList {
+    let quantity = |value: &str| match value.strip_suffix('m') {
+        Some(milli) => milli.parse().unwrap(),
+        None => value.parse::<u64>().unwrap() * 1000,
+    };
+    text.split_whitespace()
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap();
+            (Arc::from(name), if name == "cpu" { quantity(value) } else { value.parse().unwrap() })
+        })
+        .collect()
+}
+
+/// A ready node; words with `:` are labels (`rack:a`), the others its resources.
+pub(crate) fn node(name: &str, text: &str) -> NodeSpec {
+    let (labels, resources): (Vec<_>, Vec<_>) = text.split_whitespace().partition(|word| word.contains(':'));
+    let mut allocatable = list(&resources.join(" "));
+    if !allocatable.contains("pods") {
+        allocatable.set("pods", 110);
+    }
+    NodeSpec {
+        name: name.into(),
+        uid: name.into(),
+        labels: labels
+            .iter()
+            .filter_map(|word| word.split_once(':'))
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect(),
+        ready: true,
+        capacity: allocatable.clone(),
+        allocatable,
+        ..NodeSpec::default()
+    }
+}
+
+pub(crate) fn cluster(nodes: &[(&str, &str)]) -> Inventory {
+    let mut inventory = Inventory::new();
+    for (name, text) in nodes {
+        inventory.set_node(node(name, text));
+    }
+    inventory
+}
+
+/// What one Pod needs.
+pub(crate) fn pod(text: &str) -> Arc<ResourceList> {
+    let mut needs = list(text);
+    needs.set("pods", 1);
+    Arc::new(needs)
+}
+
+pub(crate) fn hold(text: &str, until: impl Into<Option<i64>>) -> Hold {
+    Hold {
+        needs: pod(text),
+        ports: Arc::default(),
+        from: 0,
+        until: until.into(),
+        end_assumed: false,
+        kind: HoldKind::Bound,
+        permanent: false,
+        job: None,
+    }
+}
+
+pub(crate) fn shape(count: u32, text: &str) -> Shape {
+    Shape { count, needs: pod(text), constraint: Arc::default(), ports: Arc::default() }
+}
+
+pub(crate) fn gang(count: u32, text: &str) -> Request {
+    Request { shapes: vec![shape(count, text)], ..Request::default() }
+}
+
+impl Request {
+    pub(crate) fn lasting(self, seconds: i64) -> Self {
+        Self { duration: Some(seconds), ..self }
+    }
+
+    pub(crate) fn at_least(self, minimum: u32) -> Self {
+        Self { minimum: Some(minimum), ..self }
+    }
+
+    pub(crate) fn within(self, level: &str) -> Self {
+        Self { level: Some(level.into()), ..self }
+    }
+
+    pub(crate) fn and(mut self, shape: Shape) -> Self {
+        self.shapes.push(shape);
+        self
+    }
+}
+
+impl Shape {
+    pub(crate) fn on(self, key: &str, value: &str) -> Self {
+        let constraint =
+            NodeConstraint { selector: [(key.into(), value.into())].into(), ..NodeConstraint::default() };
+        Self { constraint: Arc::new(constraint), ..self }
+    }
+
+    pub(crate) fn port(self, port: u16) -> Self {
+        Self { ports: Arc::new([tcp("", port)]), ..self }
+    }
+}
+
+pub(crate) fn tcp(ip: &str, port: u16) -> HostPort {
+    HostPort { protocol: Protocol::Tcp, ip: ip.into(), port }
+}
+
+/// `n1:0x2 n2:1x1`: node, shape and count of each slot.
+pub(crate) fn shown(placement: &Placement) -> String {
+    let slots: Vec<String> =
+        placement.slots.iter().map(|slot| format!("{}:{}x{}", slot.node, slot.shape, slot.count)).collect();
+    slots.join(" ")
+}
+
+pub(crate) fn line(why: &WhyNot) -> String {
+    render(why, &Nameless).0
+}
+
+/// The books are right.
+pub(crate) fn sound(inventory: &Inventory) {
+    assert_eq!(check(inventory), [""; 0]);
+}

@@ -1,0 +1,82 @@
+//! Owners above owners: as many as there are, all of them count.
+
+mod world;
+
+use fluxion_scheduler::event::Event;
+use fluxion_scheduler::model::{ControllerRef, Marks, OwnerDetail, OwnerSpec};
+use fluxion_scheduler::state::{JobState, ReasonClass};
+use world::World;
+
+fn owner(name: &str, above: Option<&OwnerSpec>) -> OwnerSpec {
+    OwnerSpec {
+        uid: format!("uid-{name}").into(),
+        namespace: "default".into(),
+        api_version: "example.org/v1".into(),
+        kind: "Sweep".into(),
+        name: name.into(),
+        created: 0,
+        deleting: false,
+        labels: Marks::new(),
+        annotations: Marks::new(),
+        controller: above.map(reference),
+        detail: OwnerDetail::Other,
+    }
+}
+
+fn reference(owner: &OwnerSpec) -> ControllerRef {
+    ControllerRef {
+        api_version: owner.api_version.clone(),
+        kind: owner.kind.clone(),
+        name: owner.name.clone(),
+        uid: owner.uid.clone(),
+    }
+}
+
+#[test]
+fn what_goes_with_a_job_and_what_an_owner_says_is_not_cut_off() {
+    const MANY: usize = 10_010;
+    let mut world = World::default();
+    let mut top = owner("top", None);
+    let mut events = vec![Event::Owner(Box::new(top.clone()))];
+    for number in 0..MANY {
+        let below = owner(&format!("below-{number}"), Some(&top));
+        let pod = world
+            .make_pod(&format!("p-{number}"), "cpu=1000", |pod| pod.controller = Some(reference(&below)));
+        events.extend([Event::Owner(Box::new(below)), Event::Pod(Box::new(pod))]);
+    }
+    world.step(events);
+    let plan = world.state.cancel_plan(world.job("pod.p-0"));
+    assert_eq!(plan.targets.len(), 1);
+    assert_eq!(plan.also_deletes.len(), MANY - 1);
+    top.annotations.insert("fluxion.flux-framework.org/duration".into(), "1h".into());
+    world.step(vec![Event::Owner(Box::new(top))]);
+    assert!(world.state.jobs().all(|job| job.duration == Some(3600)));
+    assert_eq!(world.state.jobs().count(), MANY);
+}
+
+#[test]
+fn owners_without_end_are_refused() {
+    let mut world = World::default();
+    world.node("n1", "cpu=8000");
+    let mut first = owner("o-0", None);
+    let mut chain = vec![first.clone()];
+    for number in 1..40 {
+        chain.push(owner(&format!("o-{number}"), chain.last()));
+    }
+    let events = chain.iter().map(|owner| Event::Owner(Box::new(owner.clone()))).collect();
+    world.step(events);
+    world.pod_with("near", "cpu=1000", |pod| pod.controller = Some(reference(&chain[20])));
+    world.pod_with("far", "cpu=1000", |pod| pod.controller = Some(reference(&chain[39])));
+    assert_eq!(world.state_of("pod.near"), JobState::Running);
+    let refused = |world: &World, name: &str| {
+        let reason = world.job(name).reason.clone().unwrap();
+        assert_eq!(reason.class, ReasonClass::InvalidRequest, "{reason:?}");
+        assert!(reason.text.contains("more than 32 owners"), "{reason:?}");
+    };
+    refused(&world, "pod.far");
+    // The first is owned by the tenth: a circle.
+    first.controller = Some(reference(&chain[10]));
+    world.step(vec![Event::Owner(Box::new(first))]);
+    world.pod_with("round", "cpu=1000", |pod| pod.controller = Some(reference(&chain[5])));
+    refused(&world, "pod.round");
+}

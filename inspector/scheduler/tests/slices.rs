@@ -1,0 +1,158 @@
+//! A pass that is cut into slices, with whatever its own bindings bring between them, ends as one that is not.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod world;
+
+use std::collections::BTreeMap;
+
+use fluxion_scheduler::event::Event;
+use fluxion_scheduler::model::{Phase, PodSpec};
+use fluxion_scheduler::placement::NodePolicy;
+use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::state::Settings;
+use proptest::prelude::*;
+use world::{World, in_group, resources};
+
+#[derive(Clone, Debug)]
+enum Act {
+    Node {
+        name: u8,
+        cpu: u16,
+        cordoned: bool,
+    },
+    NodeGone(u8),
+    Gang {
+        size: u8,
+        surplus: u8,
+        cpu: u16,
+        queue: u8,
+        limit: Option<u16>,
+    },
+    End(u16),
+    Delete(u16),
+    /// In place.
+    Resize(u16, u16),
+    Wait(u16),
+}
+
+fn acts() -> impl Strategy<Value = Act> {
+    let limit = || prop::option::weighted(0.7, 1_u16..300);
+    prop_oneof![
+        2 => (0_u8..6, 1_u16..9, prop::bool::weighted(0.1))
+            .prop_map(|(name, cpu, cordoned)| Act::Node { name, cpu, cordoned }),
+        1 => (0_u8..6).prop_map(Act::NodeGone),
+        8 => (1_u8..4, 0_u8..2, 1_u16..6, 0_u8..3, limit())
+            .prop_map(|(size, surplus, cpu, queue, limit)| Act::Gang { size, surplus, cpu, queue, limit }),
+        3 => any::<u16>().prop_map(Act::End),
+        1 => any::<u16>().prop_map(Act::Delete),
+        2 => (any::<u16>(), 1_u16..6).prop_map(|(pick, cpu)| Act::Resize(pick, cpu)),
+        2 => (1_u16..200).prop_map(Act::Wait),
+    ]
+}
+
+fn settings(queues: &[(usize, usize)], visits_per_step: u64) -> Settings {
+    let policies = [QueuePolicy::Easy, QueuePolicy::Fcfs, QueuePolicy::Conservative, QueuePolicy::Hybrid];
+    let queue = |(at, (policy, depth)): (usize, &(usize, usize))| QueueConfig {
+        name: format!("q{at}").into(),
+        policy: policies[*policy],
+        queue_depth: *depth,
+        reservation_depth: 2,
+        node_policy: if at == 1 { NodePolicy::High } else { NodePolicy::Low },
+        ..QueueConfig::default()
+    };
+    Settings {
+        queues: queues.iter().enumerate().map(queue).collect(),
+        visits_per_step,
+        ..Settings::default()
+    }
+}
+
+fn pick(world: &World, pick: u16, wanted: impl Fn(&&PodSpec) -> bool) -> Option<String> {
+    let live: Vec<_> = world.pods.values().filter(|pod| !pod.phase.ended()).filter(wanted).collect();
+    (!live.is_empty()).then(|| live[usize::from(pick) % live.len()].name.to_string())
+}
+
+fn play(world: &mut World, number: usize, act: &Act) {
+    match act {
+        Act::Node { name, cpu, cordoned } => {
+            let amounts = format!("cpu={cpu}000");
+            world.node_with(&format!("n{name}"), &amounts, |node| node.unschedulable = *cordoned);
+        }
+        Act::NodeGone(name) => {
+            let name = format!("n{name}");
+            if world.nodes.remove(name.as_str()).is_some() {
+                world.step(vec![Event::NodeGone(name.as_str().into())]);
+            }
+        }
+        Act::Gang { size, surplus, cpu, queue, limit } => {
+            let mut events = Vec::new();
+            for index in 0..size + surplus {
+                let amounts = format!("cpu={}000", if index < *size { *cpu } else { cpu + 2 });
+                let pod = world.make_pod(&format!("g{number}-{index}"), &amounts, |pod| {
+                    in_group(&format!("g{number}"), &size.to_string())(pod);
+                    let queue = usize::from(*queue) % 3;
+                    pod.annotations
+                        .insert("fluxion.flux-framework.org/queue".into(), format!("q{queue}").into());
+                    pod.active_deadline = limit.map(i64::from);
+                });
+                events.push(Event::Pod(Box::new(pod)));
+            }
+            world.step(events);
+        }
+        Act::End(at) => {
+            if let Some(name) = pick(world, *at, |pod| pod.node.is_some()) {
+                world.end_pod(&name, Phase::Succeeded);
+            }
+        }
+        Act::Delete(at) => {
+            if let Some(name) = pick(world, *at, |_| true) {
+                world.delete_pod(&name);
+            }
+        }
+        Act::Resize(at, cpu) => {
+            if let Some(name) = pick(world, *at, |pod| pod.node.is_some()) {
+                let needs = resources(&format!("cpu={cpu}000 pods=1"));
+                world.change_pod(&name, |pod| pod.needs = Ok(needs.into()));
+            }
+        }
+        Act::Wait(seconds) => world.at(i64::from(*seconds)),
+    }
+}
+
+/// Where everything is, and what every job that waits was promised or why it waits. Texts may be from the middle of a
+/// pass.
+fn shown(world: &World) -> BTreeMap<String, String> {
+    let pods = world.pods.values().map(|pod| (pod.name.to_string(), format!("{:?}", pod.node)));
+    let jobs = world.state.jobs().filter(|job| !job.state.ended()).map(|job| {
+        let promised = &job.reservation;
+        let class = job.reason.as_ref().map(|reason| reason.class);
+        let told = format!("{} {promised:?} {class:?}", job.state.as_str());
+        (job.key.display(), if job.state.waiting() { told } else { job.state.as_str().to_owned() })
+    });
+    pods.chain(jobs).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
+
+    #[test]
+    fn slices_end_where_a_whole_pass_ends(
+        queues in prop::collection::vec((0_usize..4, 1_usize..9), 3),
+        acts in prop::collection::vec(acts(), 5..40),
+        visits in prop_oneof![Just(1_u64), 2_u64..40],
+    ) {
+        let mut whole = World::new(settings(&queues, 5_000_000));
+        let mut sliced = World::new(settings(&queues, visits));
+        for world in [&mut whole, &mut sliced] {
+            for node in 0..3 {
+                world.node(&format!("n{node}"), "cpu=6000");
+            }
+        }
+        for (number, act) in acts.iter().enumerate() {
+            play(&mut whole, number, act);
+            play(&mut sliced, number, act);
+            prop_assert_eq!(shown(&sliced), shown(&whole), "after {:?}", act);
+        }
+    }
+}
