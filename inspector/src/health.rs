@@ -14,15 +14,7 @@ mod watched;
 
 pub use leadership::{Leadership, Trouble};
 pub(crate) use watched::{IDLE, WATCH_SECONDS};
-pub use watched::{STALE_AFTER, Verb, Watched};
-
-/// What is wrong with one watch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Plural name of what is watched, as roles name it.
-    pub resource: &'static str,
-    pub text: String,
-}
+pub use watched::{STALE_AFTER, Verb, WatchProblem, Watched};
 
 /// See the module. Without watches and leadership (standalone mode) all is well.
 #[derive(Debug, Default)]
@@ -68,7 +60,7 @@ impl Health {
     }
 
     /// The watches whose data is too old to decide on.
-    pub fn problems(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<WatchProblem> {
         let now = Instant::now();
         self.lock().iter().filter_map(|watched| watched.problem(now)).collect()
     }

@@ -3,24 +3,14 @@
 //! Nothing in here decides anything: controllers read published snapshots through [`crate::view`] and hand
 //! wishes to the engine as events.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
 use tower_http::compression::CompressionLayer;
 
-use crate::engine::{EngineHandle, Published};
-use crate::health::Health;
-use crate::history::HistoryHealth;
-use crate::metrics::Metrics;
-use crate::standalone::server::SubmitHandle;
-use crate::supervise::Liveness;
-
 mod answer;
+mod app;
 mod auth;
 mod cancel;
 mod collection;
@@ -28,6 +18,7 @@ mod create;
 mod discovery;
 mod documents;
 mod explain;
+mod filter;
 mod guard;
 mod health;
 mod index;
@@ -39,124 +30,19 @@ mod path;
 mod query;
 mod queues;
 mod refusal;
+mod requests;
 mod resource;
 mod scrape;
 mod selector;
+mod table;
 mod watch;
 
+pub use app::{App, HttpSettings};
 pub use listen::{ListenError, listen, serve};
 pub use refusal::Refusal;
 
-use answer::Moment;
-use index::Index;
-use page::Pages;
-
-/// So many watches may be open at once.
-const WATCHES: usize = 512;
 /// Larger bodies are refused.
 const BODY_BYTES: usize = 64 * 1024;
-
-/// How the API behaves.
-#[derive(Clone, Debug)]
-pub struct HttpSettings {
-    /// The bearer token that makes its holder administrator.
-    pub token: String,
-    /// Whether a cancel is carried out here (standalone mode) or by the one who asks, with own credentials.
-    pub cancels: bool,
-    /// What `/livez` looks at.
-    pub liveness: Liveness,
-}
-
-/// What all controllers share.
-#[derive(Clone)]
-pub struct App {
-    engine: EngineHandle,
-    settings: Arc<HttpSettings>,
-    /// Takes manifests in; only standalone mode does.
-    submit: Option<SubmitHandle>,
-    health: Arc<Health>,
-    history: HistoryHealth,
-    metrics: Arc<Metrics>,
-    requests: Arc<scrape::Requests>,
-    index: Arc<Index>,
-    pages: Arc<Pages>,
-    watches: Arc<Semaphore>,
-    /// Two cancels of one job come one after the other, so that the second sees what the first did.
-    cancelling: Arc<Mutex<()>>,
-    /// Ends watches when the server goes down.
-    stopping: CancellationToken,
-}
-
-impl App {
-    /// An API over this engine; `stopping` ends its watches.
-    pub fn new(
-        engine: EngineHandle,
-        settings: HttpSettings,
-        metrics: Arc<Metrics>,
-        stopping: CancellationToken,
-    ) -> Self {
-        Self {
-            requests: Arc::new(scrape::Requests::register(&metrics, engine.clone())),
-            engine,
-            settings: Arc::new(settings),
-            submit: None,
-            health: Arc::default(),
-            history: HistoryHealth::default(),
-            metrics,
-            index: Arc::default(),
-            pages: Arc::default(),
-            watches: Arc::new(Semaphore::new(WATCHES)),
-            cancelling: Arc::default(),
-            stopping,
-        }
-    }
-
-    /// Lets manifests be handed in.
-    #[must_use]
-    pub fn with_submit(mut self, submit: SubmitHandle) -> Self {
-        self.submit = Some(submit);
-        self
-    }
-
-    /// Shows how far the data can be relied on.
-    #[must_use]
-    pub fn with_health(mut self, health: Arc<Health>) -> Self {
-        self.requests.show(&self.metrics, &health);
-        self.health = health;
-        self
-    }
-
-    /// Shows whether histories are kept.
-    #[must_use]
-    pub fn with_history(mut self, history: HistoryHealth) -> Self {
-        self.history = history;
-        self
-    }
-
-    /// The latest snapshot, once the whole cluster was seen; whoever leads, and however old it is.
-    fn ready(&self) -> Result<Arc<Published>, Refusal> {
-        let published = self.engine.snapshot();
-        if published.state.whole() {
-            Ok(published)
-        } else {
-            Err(Refusal::Unavailable("the whole cluster has not been seen yet"))
-        }
-    }
-
-    /// What an answer taken from this snapshot says of it.
-    fn moment(&self, published: &Published) -> Moment {
-        let mut moment = Moment::of(published);
-        let now = jiff::Timestamp::now().as_second();
-        let last = self.health.last_current(now).unwrap_or(moment.observed_at);
-        moment.observed_at = moment.observed_at.min(last);
-        moment.warning = self.health.warning().map(Arc::from);
-        moment
-    }
-
-    fn watch_permit(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        Arc::clone(&self.watches).try_acquire_owned().map_err(|_| Refusal::TooMany(WATCHES))
-    }
-}
 
 /// Everything that can be asked.
 pub fn router(app: App) -> Router {

@@ -29,6 +29,7 @@ pub mod examples;
 pub mod feed;
 pub mod kubelet;
 pub mod manifest;
+pub mod metadata;
 pub mod names;
 pub mod object;
 pub mod packed;

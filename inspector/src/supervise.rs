@@ -6,25 +6,16 @@ use std::time::Duration;
 
 use tokio::task::{Id, JoinSet};
 
+mod failure;
 mod pulse;
 mod watchdog;
 
+pub use failure::Failure;
 pub use pulse::{Liveness, Pulse};
 pub use watchdog::Watchdog;
 
 /// How long tasks may take to end.
 const LAST_WORD: Duration = Duration::from_secs(2);
-
-/// Why the inspector can't go on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    #[error("{what} panicked: {message}")]
-    Panicked { what: String, message: String },
-    #[error("{0} has ended, which it never should")]
-    Ended(String),
-    #[error("{what} has not come back for {seconds} s")]
-    Stuck { what: String, seconds: u64 },
-}
 
 /// Tasks that run for as long as the inspector does.
 #[derive(Debug, Default)]

@@ -16,6 +16,7 @@ pub mod cancel;
 pub mod explain;
 pub mod graph;
 pub mod job;
+pub mod name;
 pub mod node;
 pub mod queue;
 pub mod text;

@@ -5,20 +5,18 @@ mod completion;
 mod explain;
 mod lists;
 mod live;
+mod options;
 mod reservations;
+mod selected;
 mod status;
 pub mod suggest;
 mod version;
 
 pub use status::report;
 
-use std::io::IsTerminal;
-
 use fluxion_api::Exit;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
-use crate::cli::{Cli, Command, Format};
+use crate::cli::{Cli, Command};
 use crate::connect;
 use crate::failure::Failure;
 use crate::{output, render, tui};
@@ -61,24 +59,5 @@ pub async fn run_on(server: &connect::Server, cli: Cli) -> Result<Exit, Failure>
             tui::run(server.client.clone(), tui::Settings { namespace, deleter }).await
         }
         Command::Version(_) | Command::Completion { .. } => Ok(Exit::Done),
-    }
-}
-
-/// How text is laid out: as wide as the terminal, or not cut at all.
-fn options(format: Format, headers: bool, namespaces: bool) -> render::Options {
-    let width = std::io::stdout()
-        .is_terminal()
-        .then(|| crossterm::terminal::size().ok())
-        .flatten()
-        .map(|(width, _)| usize::from(width))
-        .filter(|width| *width > 0);
-    let wide = format == Format::Wide;
-    render::Options {
-        now: Timestamp::now(),
-        zone: TimeZone::system(),
-        wide,
-        namespaces,
-        headers,
-        width: width.filter(|_| !wide),
     }
 }

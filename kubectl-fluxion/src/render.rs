@@ -60,6 +60,6 @@ impl Options {
 }
 
 /// Amounts of resources in one cell: `cpu=8,mem=16Gi,gpu=4`.
-pub fn amounts(quantities: &fluxion_api::job::Quantities) -> String {
+pub fn amounts(quantities: &fluxion_api::Quantities) -> String {
     quantity::summary(quantities, false)
 }

@@ -19,23 +19,14 @@ use fluxion_api::client::Client;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::cancel::Deleter;
 use crate::failure::Failure;
 
 pub use app::{App, Pane, Show};
 pub use event_loop::{Outside, run_loop};
+pub use feed::Settings;
 pub use message::{Effect, Key, Message, Question, Source};
 pub use update::update;
 pub use view::view;
-
-/// What the live screen is told.
-#[derive(Clone)]
-pub struct Settings {
-    /// Jobs of this namespace only; `None`: of all.
-    pub namespace: Option<String>,
-    /// Deletes what a cancelled job is made of.
-    pub deleter: Deleter,
-}
 
 /// Refuses where there is no terminal to draw on or to read keys from.
 pub fn require_terminal() -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::Quantities;
+use crate::meta::Quantities;
 
 /// The answer to `POST …/fluxionjobs/NAME/cancel`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

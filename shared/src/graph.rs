@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::Quantities;
 use crate::meta::ObjectMeta;
+use crate::meta::Quantities;
 
 /// The resource graph; `status.graph` is JGF, as flux tools read it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

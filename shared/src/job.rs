@@ -1,16 +1,10 @@
 //! `FluxionJob`: a group of Pods that is scheduled as one.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::cancel::CancelTarget;
-use crate::meta::ObjectMeta;
+use crate::meta::{ObjectMeta, Quantities};
 use crate::names::JobRef;
-
-/// Resource name to amount, as Kubernetes writes it: cpu in milli where fractional (`2500m`, `4`), all else
-/// in bytes or pieces.
-pub type Quantities = BTreeMap<String, String>;
 
 /// One job. `metadata.name` is `KIND.NAME` (`job.lammps`, `group.mpi`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ pub use exit::Exit;
 pub use explain::FluxionExplanation;
 pub use graph::{FluxionAudit, FluxionGraph, FluxionTimeline};
 pub use job::FluxionJob;
-pub use meta::{List, ListMeta, ObjectMeta, WatchEvent};
+pub use meta::{List, ListMeta, ObjectMeta, Quantities, WatchEvent};
 pub use names::{API_VERSION, GROUP, JobRef, VERSION};
 pub use node::FluxionNode;
 pub use queue::FluxionQueue;

@@ -60,3 +60,7 @@ pub struct WatchEvent<T> {
     pub type_: String,
     pub object: T,
 }
+
+/// Resource name to amount, as Kubernetes writes it: cpu in milli where fractional (`2500m`, `4`), all else
+/// in bytes or pieces.
+pub type Quantities = BTreeMap<String, String>;

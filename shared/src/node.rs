@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::Quantities;
 use crate::meta::ObjectMeta;
+use crate::meta::Quantities;
 
 /// One node of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use fluxion_scheduler::sim::{Job, read_csv, read_swf};
 
 use crate::arguments::{Arguments, TraceFormat};
-use crate::{counted, note};
+use crate::words::{counted, note};
 
 /// The largest trace, in bytes: ten times the largest of the Parallel Workloads Archive.
 const MOST: u64 = 1 << 30;

@@ -4,6 +4,7 @@
 mod arguments;
 mod input;
 mod output;
+mod words;
 
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::process::ExitCode;
@@ -12,18 +13,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Parser;
 use fluxion_scheduler::queue::QueueConfig;
-use fluxion_scheduler::sim::{Job, Machine, Outcome, Report, simulate};
+use fluxion_scheduler::sim::{Job, Machine, Report, simulate};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use arguments::{Arguments, Output};
-
-/// What one policy made of the trace.
-struct PolicyRun {
-    /// Its name; `own` where every queue has its own.
-    name: &'static str,
-    report: Report,
-    outcome: Outcome,
-}
+use output::PolicyRun;
+use words::{counted, note};
 
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
@@ -58,16 +53,6 @@ fn run(arguments: &Arguments) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("writing the result"),
     }
-}
-
-/// Writes a line to standard error; nobody may be reading it.
-fn note(line: &str) {
-    let _ = writeln!(stderr(), "{}", fluxion_text::clean(line));
-}
-
-/// A number with its noun.
-fn counted(count: usize, one: &str, more: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// Plays the trace under every policy, side by side.

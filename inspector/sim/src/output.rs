@@ -3,10 +3,16 @@
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
 use fluxion_scheduler::queue::QueuePolicy;
-use fluxion_scheduler::sim::{Job, Machine, Ran, Report};
+use fluxion_scheduler::sim::{Job, Machine, Outcome, Ran, Report};
 use serde::Serialize;
 
-use crate::PolicyRun;
+/// What one policy made of the trace.
+pub(crate) struct PolicyRun {
+    /// Its name; `own` where every queue has its own.
+    pub name: &'static str,
+    pub report: Report,
+    pub outcome: Outcome,
+}
 
 /// The name of a policy.
 pub(crate) fn name(policy: QueuePolicy) -> &'static str {

@@ -8,7 +8,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::Problem;
+/// What is wrong with one watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchProblem {
+    /// Plural name of what is watched, as roles name it.
+    pub resource: &'static str,
+    pub text: String,
+}
 
 /// Length of a watch: the API server ends it then, and it is begun anew.
 pub(crate) const WATCH_SECONDS: u32 = 30;
@@ -145,7 +151,7 @@ impl Watched {
     }
 
     /// Why nothing may be decided on this data.
-    pub(super) fn problem(&self, now: Instant) -> Option<Problem> {
+    pub(super) fn problem(&self, now: Instant) -> Option<WatchProblem> {
         let age = self.age(now)?;
         let content = self.lock();
         let text = match &content.failure {
@@ -159,6 +165,6 @@ impl Watched {
             }
             None => format!("the watch of {} has been silent for {} s", self.resource, age.as_secs()),
         };
-        Some(Problem { resource: self.resource, text })
+        Some(WatchProblem { resource: self.resource, text })
     }
 }

@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use subtle::ConstantTimeEq;
 
-use super::App;
+use super::app::App;
 use super::refusal::Refusal;
 use crate::view::Viewer;
 

@@ -15,12 +15,13 @@ use fluxion_scheduler::state::{CancelPlan, Job, JobId, JobState};
 use serde_json::{Map, Value};
 
 use super::answer;
+use super::app::App;
 use super::auth::Asker;
 use super::path::Names;
 use super::query::Query;
 use super::refusal::Refusal;
 use super::resource::Resource;
-use super::{App, jobs::Jobs};
+use super::resource::jobs::Jobs;
 use crate::engine::Published;
 use crate::view::{Lens, cancel};
 

@@ -1,6 +1,5 @@
 //! Lists, watches and single objects of any resource.
 
-use std::marker::PhantomData;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,56 +9,20 @@ use fluxion_api::API_VERSION;
 use fluxion_api::meta::List;
 use fluxion_scheduler::model::Text;
 
-use super::App;
 use super::answer::{self, Moment};
+use super::app::App;
 use super::auth::Asker;
-use super::index::{Key, Served};
+use super::filter::Filter;
+use super::index::{Indexed, Served};
 use super::page::Continue;
 use super::query::ListQuery;
 use super::refusal::Refusal;
-use super::resource::Resource;
-use super::selector::Selector;
+use super::resource::Key;
 use super::watch::{self, Start, WatchOptions};
 use crate::view::{Lens, Viewer};
 
-/// Which objects of a resource are meant.
-#[derive(Clone, Debug)]
-pub(super) struct Filter<R: Resource> {
-    namespace: Option<Text>,
-    labels: Selector,
-    fields: Selector,
-    resource: PhantomData<fn() -> R>,
-}
-
-impl<R: Resource> Filter<R> {
-    fn new(namespace: Option<Text>, query: &ListQuery) -> Result<Self, Refusal> {
-        Ok(Self {
-            namespace,
-            labels: Selector::labels(&query.label_selector)?,
-            fields: Selector::fields(&query.field_selector, R::FIELDS)?,
-            resource: PhantomData,
-        })
-    }
-
-    /// What can be told without looking at the object: its namespace, and whether that may be seen.
-    pub(super) fn takes_key(&self, key: &Key, viewer: &Viewer) -> bool {
-        self.namespace.as_ref().is_none_or(|namespace| *namespace == key.namespace)
-            && (key.namespace.is_empty() || viewer.sees(&key.namespace))
-    }
-
-    /// Whether the selectors take the object.
-    pub(super) fn takes(&self, object: &R::Object) -> bool {
-        self.labels.accepts_labels(&R::meta(object).labels)
-            && self.fields.accepts(|field| R::field(object, field))
-    }
-
-    fn is_everything(&self) -> bool {
-        self.labels.is_empty() && self.fields.is_empty()
-    }
-}
-
 /// Answers a list, or a watch when that is asked for.
-pub(super) async fn list<R: Resource>(
+pub(super) async fn list<R: Indexed>(
     app: App,
     asker: Asker,
     namespace: Option<Text>,
@@ -100,7 +63,7 @@ pub(super) async fn list<R: Resource>(
 }
 
 /// One page, and whether there are more.
-fn page<R: Resource>(
+fn page<R: Indexed>(
     served: &Served,
     viewer: &Viewer,
     filter: &Filter<R>,
@@ -141,7 +104,7 @@ fn page<R: Resource>(
 }
 
 /// Answers one object.
-pub(super) async fn get<R: Resource>(
+pub(super) async fn get<R: Indexed>(
     app: App,
     asker: Asker,
     namespace: Text,
@@ -155,7 +118,7 @@ pub(super) async fn get<R: Resource>(
 }
 
 /// One object with its resource version, as this viewer may see it.
-pub(super) fn find<R: Resource>(
+pub(super) fn find<R: Indexed>(
     served: &Served,
     viewer: &Viewer,
     namespace: Text,

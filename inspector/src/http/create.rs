@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use fluxion_api::Status;
 
-use super::App;
+use super::app::App;
 use super::auth::Asker;
 use super::guard;
 use super::path::Names;

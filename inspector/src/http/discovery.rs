@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use fluxion_api::{API_VERSION, GROUP, VERSION};
 use serde_json::{Value, json};
 
-use super::App;
+use super::app::App;
 
 /// Aggregated discovery, as kube-apiserver asks for it and compares it: parameters included.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";

@@ -11,8 +11,8 @@ use fluxion_api::API_VERSION;
 use fluxion_api::meta::List;
 use serde::Serialize;
 
-use super::App;
 use super::answer::{self, Moment};
+use super::app::App;
 use super::auth::Asker;
 use super::path::Names;
 use super::query::Query;

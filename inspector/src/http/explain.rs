@@ -6,14 +6,14 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::App;
 use super::answer::{self, Moment};
+use super::app::App;
 use super::auth::Asker;
 use super::collection::find;
-use super::jobs::Jobs;
 use super::path::Names;
 use super::refusal::Refusal;
 use super::resource::Resource;
+use super::resource::jobs::Jobs;
 use crate::view::{Lens, explain};
 
 /// Explains one job.

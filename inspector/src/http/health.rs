@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::App;
+use super::app::App;
 
 /// `/healthz`, `/livez`: 200 while nothing in the process is stuck.
 pub(super) async fn alive(State(app): State<App>) -> (StatusCode, String) {

@@ -4,59 +4,19 @@
 //! a slow reader holds up nobody. Each change of an object that a client could see has a version of its own,
 //! so a watch that was broken off anywhere goes on exactly there.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use fluxion_scheduler::model::Text;
 use tokio::sync::Mutex;
 
 use super::refusal::Refusal;
-use super::resource::{Resource, Stamp};
-use super::{jobs::Jobs, nodes::Nodes, queues::Queues};
+use super::resource::Resource;
+use super::resource::jobs::Jobs;
+use super::resource::nodes::Nodes;
+use super::resource::queues::Queues;
+use super::table::Table;
 use crate::engine::Published;
 use crate::view::{Lens, Viewer};
-
-/// So many changes of each resource are remembered for watches; who asks for older ones has to list again.
-const REMEMBERED: usize = 4096;
-
-/// Names an object within its resource; lists are in this order. The namespace of cluster-scoped ones is empty.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub namespace: Text,
-    pub name: Text,
-}
-
-/// An object as the index knows it.
-#[derive(Debug)]
-pub(super) struct Row<R: Resource> {
-    pub uid: Text,
-    /// Where to find it in the state.
-    pub id: R::Id,
-    /// Equal stamps in successive states mean that nothing about the object can have changed.
-    pub stamp: Stamp,
-    /// When it was last changed.
-    pub version: u64,
-}
-
-/// One change of one object.
-#[derive(Debug)]
-pub(super) struct Change<R: Resource> {
-    pub version: u64,
-    pub key: Key,
-    /// What the administrator saw before; `None` when it was not there.
-    pub before: Option<R::Object>,
-}
-
-/// One resource.
-#[derive(Debug)]
-pub(super) struct Table<R: Resource> {
-    pub rows: BTreeMap<Key, Row<R>>,
-    /// Oldest first.
-    pub log: VecDeque<Arc<Change<R>>>,
-    /// Changes up to this version may be missing in the log.
-    pub floor: u64,
-}
 
 /// A snapshot with the versions of its objects.
 #[derive(Debug)]
@@ -92,48 +52,26 @@ impl Served {
     }
 }
 
-impl<R: Resource> Table<R> {
-    fn first(lens: &Lens<'_>, version: u64) -> Self {
-        let rows = R::rows(lens)
-            .into_iter()
-            .map(|(key, uid, id, stamp)| (key, Row { uid, id, stamp, version }))
-            .collect();
-        Self { rows, log: VecDeque::new(), floor: version }
-    }
+/// A resource of which a snapshot has a table.
+pub(super) trait Indexed: Resource {
+    fn table(served: &Served) -> &Table<Self>;
+}
 
-    fn next(&self, before: &Lens<'_>, after: &Lens<'_>, version: &mut u64) -> Self {
-        let mut log = self.log.clone();
-        let mut changed = |key: &Key, before: Option<R::Object>| {
-            *version += 1;
-            log.push_back(Arc::new(Change { version: *version, key: key.clone(), before }));
-            *version
-        };
-        let mut rows = BTreeMap::new();
-        for (key, uid, id, stamp) in R::rows(after) {
-            let version = match self.rows.get(&key) {
-                Some(old) if old.uid == uid && stamp.is_some() && old.stamp == stamp => old.version,
-                Some(old) => {
-                    let was = R::render(before, &old.id);
-                    if old.uid == uid && was == R::render(after, &id) {
-                        old.version
-                    } else {
-                        changed(&key, was)
-                    }
-                }
-                None => changed(&key, None),
-            };
-            rows.insert(key, Row { uid, id, stamp, version });
-        }
-        for (key, old) in &self.rows {
-            if !rows.contains_key(key) {
-                changed(key, R::render(before, &old.id));
-            }
-        }
-        let mut floor = self.floor;
-        while log.len() > REMEMBERED {
-            floor = log.pop_front().map_or(floor, |change| change.version);
-        }
-        Self { rows, log, floor }
+impl Indexed for Jobs {
+    fn table(served: &Served) -> &Table<Self> {
+        &served.jobs
+    }
+}
+
+impl Indexed for Nodes {
+    fn table(served: &Served) -> &Table<Self> {
+        &served.nodes
+    }
+}
+
+impl Indexed for Queues {
+    fn table(served: &Served) -> &Table<Self> {
+        &served.queues
     }
 }
 

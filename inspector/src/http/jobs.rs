@@ -3,99 +3,14 @@
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use fluxion_api::{FluxionJob, ObjectMeta};
-use fluxion_scheduler::state::{Job, JobId};
 
-use super::App;
+use super::app::App;
 use super::auth::Asker;
 use super::collection;
-use super::index::{Key, Served, Table};
 use super::path::Names;
 use super::query::ListQuery;
 use super::refusal::Refusal;
-use super::resource::{Resource, Row};
-use crate::view::{Lens, job};
-
-/// The resource.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Jobs;
-
-impl Resource for Jobs {
-    type Object = FluxionJob;
-    type Id = JobId;
-
-    const KIND: &'static str = "FluxionJob";
-    const PLURAL: &'static str = "fluxionjobs";
-    const FIELDS: &'static [&'static str] = &[
-        "metadata.name",
-        "metadata.namespace",
-        "status.state",
-        "spec.queue",
-        "spec.group.kind",
-        "spec.group.name",
-        "node",
-    ];
-
-    fn rows(lens: &Lens<'_>) -> Vec<Row<JobId>> {
-        let rows = lens.state.jobs().map(|job| {
-            let name = lens.state.object_name(job);
-            (
-                Key { namespace: job.key.namespace.clone(), name: name.into() },
-                job.key.uid.clone(),
-                job.id,
-                Some(stamp(lens, job)),
-            )
-        });
-        rows.collect()
-    }
-
-    fn render(lens: &Lens<'_>, id: &JobId) -> Option<FluxionJob> {
-        lens.state.job(*id).map(|found| job::job(lens, found))
-    }
-
-    fn field<'a>(object: &'a FluxionJob, field: &str) -> Vec<&'a str> {
-        match field {
-            "metadata.name" => vec![&object.metadata.name],
-            "metadata.namespace" => object.metadata.namespace.as_deref().into_iter().collect(),
-            "status.state" => vec![&object.status.state],
-            "spec.queue" => vec![&object.spec.queue],
-            "spec.group.kind" => vec![&object.spec.group.kind],
-            "spec.group.name" => vec![&object.spec.group.name],
-            // Where it is, or will be.
-            "node" => {
-                let on = object.status.allocation.iter().flat_map(|allocation| &allocation.nodes);
-                let planned = object.status.reservation.iter().flat_map(|reservation| &reservation.nodes);
-                on.map(|node| node.name.as_str()).chain(planned.map(String::as_str)).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    fn meta(object: &FluxionJob) -> &ObjectMeta {
-        &object.metadata
-    }
-
-    fn meta_mut(object: &mut FluxionJob) -> &mut ObjectMeta {
-        &mut object.metadata
-    }
-
-    fn redact(object: &mut FluxionJob) {
-        object.status.position = None;
-        object.status.waits_for.clear();
-    }
-
-    fn table(served: &Served) -> &Table<Self> {
-        &served.jobs
-    }
-}
-
-/// The job's revision, and of what it shows of others: its place in the queue, and the jobs that it waits for.
-fn stamp(lens: &Lens<'_>, job: &Job) -> Vec<u64> {
-    let position = lens.position(job.id).map_or(0, u64::from);
-    let others = job.waits_for.iter().filter_map(|id| lens.state.job(*id));
-    let others = others.flat_map(|other| [u64::from(other.id.0), lens.state.revision_of(other.id)]);
-    [lens.state.revision_of(job.id), position].into_iter().chain(others).collect()
-}
+use super::resource::jobs::Jobs;
 
 /// All namespaces.
 pub(super) async fn list_all(

@@ -7,8 +7,9 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::index::{Key, Served};
+use super::index::Served;
 use super::refusal::Refusal;
+use super::resource::Key;
 
 /// So many moments are kept for lists that are not read to their end.
 const KEPT: usize = 16;

@@ -1,14 +1,24 @@
 //! What lists, watches and single objects have in common: one trait, implemented by each resource's
 //! controller.
 
+pub(super) mod jobs;
+pub(super) mod nodes;
+pub(super) mod queues;
+
 use std::fmt::Debug;
 
 use fluxion_api::ObjectMeta;
 use fluxion_scheduler::model::Text;
 use serde::Serialize;
 
-use super::index::{Key, Served, Table};
 use crate::view::Lens;
+
+/// Names an object within its resource; lists are in this order. The namespace of cluster-scoped ones is empty.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub namespace: Text,
+    pub name: Text,
+}
 
 /// Revisions that tell two versions of an object apart: two states of one engine give it the same only if it is the same
 /// in both. Without any it is rendered and compared.
@@ -45,6 +55,4 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     /// Leaves of an object that was rendered for the administrator what everyone may know who may know that
     /// it was there.
     fn redact(object: &mut Self::Object);
-
-    fn table(served: &Served) -> &Table<Self>;
 }

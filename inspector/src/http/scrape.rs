@@ -1,204 +1,21 @@
-//! `/metrics`: counts of requests, and what can be read off the latest snapshot.
+//! `/metrics`.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use fluxion_scheduler::inventory::Inventory;
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::Unit;
 
-use super::App;
-use crate::engine::EngineHandle;
-use crate::health::Health;
-use crate::metrics::{Kind, Metrics, TextFormat};
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    resource: &'static str,
-    verb: &'static str,
-    code: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct JobLabels {
-    queue: String,
-    state: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReasonLabels {
-    queue: String,
-    reason: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResourceLabels {
-    resource: String,
-}
-
-/// Amounts by resource: cores, bytes, pieces.
-type Amounts = Family<ResourceLabels, Gauge<f64, AtomicU64>>;
-
-/// What is counted about requests, and gauges that are set when they are asked for.
-pub(super) struct Requests {
-    engine: EngineHandle,
-    total: Family<RequestLabels, Counter>,
-    seconds: Histogram,
-    jobs: Family<JobLabels, Gauge>,
-    waiting: Family<ReasonLabels, Gauge>,
-    allocatable: Amounts,
-    allocated: Amounts,
-    foreign: Amounts,
-    reserved: Amounts,
-    nodes: Gauge,
-    snapshot: Gauge,
-    waiting_events: Gauge,
-    watch_age: Family<Kind, Gauge<f64, AtomicU64>>,
-    health: OnceLock<Arc<Health>>,
-}
-
-impl Requests {
-    /// Puts these among the other metrics.
-    pub(super) fn register(metrics: &Metrics, engine: EngineHandle) -> Self {
-        let requests = Self {
-            engine,
-            total: Family::default(),
-            // 100 µs to about 50 s.
-            seconds: Histogram::new(exponential_buckets(0.0001, 2.0, 20)),
-            jobs: Family::default(),
-            waiting: Family::default(),
-            allocatable: Family::default(),
-            allocated: Family::default(),
-            foreign: Family::default(),
-            reserved: Family::default(),
-            nodes: Gauge::default(),
-            snapshot: Gauge::default(),
-            waiting_events: Gauge::default(),
-            watch_age: Family::default(),
-            health: OnceLock::new(),
-        };
-        metrics.register(|registry| {
-            registry.register("http_requests", "Requests by resource, verb and code", requests.total.clone());
-            registry.register("http_request_seconds", "Time until an answer began", requests.seconds.clone());
-            registry.register("jobs", "Jobs by queue and state", requests.jobs.clone());
-            registry.register(
-                "waiting_jobs",
-                "Jobs that wait, by queue and class of reason",
-                requests.waiting.clone(),
-            );
-            for (name, help, amounts) in [
-                ("resource_allocatable", "What nodes can give (cores, bytes, pieces)", &requests.allocatable),
-                ("resource_allocated", "What Pods on nodes hold", &requests.allocated),
-                ("resource_foreign", "The part of it that other schedulers placed", &requests.foreign),
-                (
-                    "resource_reserved",
-                    "What is kept for jobs that are to start, and for lost members",
-                    &requests.reserved,
-                ),
-            ] {
-                registry.register(name, help, amounts.clone());
-            }
-            registry.register("nodes", "Nodes in the graph", requests.nodes.clone());
-            registry.register(
-                "snapshot_timestamp_seconds",
-                "When the snapshot that is served was last known to be current",
-                requests.snapshot.clone(),
-            );
-            registry.register(
-                "inbox_events",
-                "Events that wait for the engine",
-                requests.waiting_events.clone(),
-            );
-        });
-        requests
-    }
-
-    /// Adds the ages of the watches, once.
-    pub(super) fn show(&self, metrics: &Metrics, health: &Arc<Health>) {
-        if self.health.set(Arc::clone(health)).is_ok() {
-            let help = "Time since a watch was last heard of: an event, a bookmark, its renewal, or a list";
-            metrics.register(|registry| {
-                registry.register_with_unit("watch_age", help, Unit::Seconds, self.watch_age.clone());
-            });
-        }
-    }
-
-    fn refresh(&self) {
-        if let Some(health) = self.health.get() {
-            self.watch_age.clear();
-            for watched in health.watches() {
-                if let Some(age) = watched.age(Instant::now()) {
-                    let labels = Kind { kind: watched.kind() };
-                    self.watch_age.get_or_create(&labels).set(age.as_secs_f64());
-                }
-            }
-        }
-        let published = self.engine.snapshot();
-        let mut counts: BTreeMap<(&str, &'static str), i64> = BTreeMap::new();
-        let mut reasons: BTreeMap<(&str, &'static str), i64> = BTreeMap::new();
-        for job in published.state.jobs() {
-            *counts.entry((&job.queue, job.state.as_str())).or_default() += 1;
-            if let Some(reason) = job.reason.as_ref().filter(|_| job.state.waiting()) {
-                *reasons.entry((&job.queue, reason.class.as_str())).or_default() += 1;
-            }
-        }
-        self.waiting.clear();
-        for ((queue, reason), count) in reasons {
-            self.waiting.get_or_create(&ReasonLabels { queue: queue.to_owned(), reason }).set(count);
-        }
-        self.amounts(published.state.inventory());
-        self.jobs.clear();
-        for ((queue, state), count) in counts {
-            self.jobs.get_or_create(&JobLabels { queue: queue.to_owned(), state }).set(count);
-        }
-        self.nodes.set(i64::try_from(published.state.inventory().node_count()).unwrap_or(i64::MAX));
-        self.snapshot.set(published.observed_at);
-        self.waiting_events.set(i64::try_from(self.engine.waiting()).unwrap_or(i64::MAX));
-    }
-
-    /// Sums over all nodes.
-    fn amounts(&self, inventory: &Inventory) {
-        let mut sums: [BTreeMap<String, u128>; 4] = Default::default();
-        for node in inventory.nodes() {
-            let lists = [&node.spec.allocatable, &node.allocated, &node.foreign, &node.reserved, &node.kept];
-            for (place, list) in lists.into_iter().enumerate() {
-                for (name, amount) in list.iter() {
-                    let sum = sums[place.min(3)].entry(name.to_string()).or_default();
-                    *sum = sum.saturating_add(u128::from(amount));
-                }
-            }
-        }
-        for (family, sum) in
-            [&self.allocatable, &self.allocated, &self.foreign, &self.reserved].into_iter().zip(sums)
-        {
-            family.clear();
-            for (resource, amount) in sum {
-                // cpu is counted in milli-cores.
-                let unit = if resource == "cpu" { 1000.0 } else { 1.0 };
-                family.get_or_create(&ResourceLabels { resource }).set(amount as f64 / unit);
-            }
-        }
-    }
-}
+use super::app::App;
+use crate::metrics::TextFormat;
 
 /// Counts a request.
 pub(super) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
-    let (resource, verb) = kind_of(request.method(), request.uri().path(), request.uri().query());
+    let kind = kind_of(request.method(), request.uri().path(), request.uri().query());
     let began = Instant::now();
     let response = next.run(request).await;
-    app.requests.seconds.observe(began.elapsed().as_secs_f64());
-    let labels = RequestLabels { resource, verb, code: response.status().as_u16() };
-    app.requests.total.get_or_create(&labels).inc();
+    app.requests.observe(kind, response.status().as_u16(), began.elapsed().as_secs_f64());
     response
 }
 

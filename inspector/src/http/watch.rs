@@ -20,11 +20,12 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
-use super::App;
-use super::collection::Filter;
-use super::index::{Change, Key, Served, Table};
+use super::app::App;
+use super::filter::Filter;
+use super::index::{Indexed, Served};
 use super::refusal::Refusal;
-use super::resource::Resource;
+use super::resource::Key;
+use super::table::{Change, Table};
 use crate::view::{Lens, Viewer};
 
 /// At most so many events are written at once.
@@ -61,13 +62,13 @@ pub(super) struct WatchOptions {
 }
 
 /// What is still to be written of one look at the state.
-struct Pending<R: Resource> {
+struct Pending<R: Indexed> {
     served: Arc<Served>,
     events: VecDeque<Pick<R>>,
 }
 
 /// What is written when its turn comes.
-enum Pick<R: Resource> {
+enum Pick<R: Indexed> {
     /// It was there when the watch began.
     There(Key),
     /// The first and the latest change that this client has not seen yet.
@@ -75,7 +76,7 @@ enum Pick<R: Resource> {
     InitialEnd,
 }
 
-struct Watch<R: Resource> {
+struct Watch<R: Indexed> {
     app: App,
     changes: watch::Receiver<u64>,
     viewer: Viewer,
@@ -88,7 +89,7 @@ struct Watch<R: Resource> {
 }
 
 /// Answers a watch.
-pub(super) fn respond<R: Resource>(
+pub(super) fn respond<R: Indexed>(
     app: App,
     viewer: Viewer,
     filter: Filter<R>,
@@ -117,7 +118,7 @@ pub(super) fn respond<R: Resource>(
     response
 }
 
-impl<R: Resource> Watch<R> {
+impl<R: Indexed> Watch<R> {
     /// The next lines; `None` at the end.
     async fn pull(&mut self) -> Option<Bytes> {
         loop {
@@ -245,7 +246,7 @@ impl<R: Resource> Watch<R> {
 type Span<'a, R> = (&'a Arc<Change<R>>, &'a Arc<Change<R>>);
 
 /// The changes that take a client from `version` to now, one for each object, by version.
-fn changes<R: Resource>(
+fn changes<R: Indexed>(
     table: &Table<R>,
     version: u64,
     filter: &Filter<R>,
@@ -262,13 +263,13 @@ fn changes<R: Resource>(
 }
 
 /// Turns changes into events for one client.
-struct Writer<'a, R: Resource> {
+struct Writer<'a, R: Indexed> {
     table: &'a Table<R>,
     lens: &'a Lens<'a>,
     filter: &'a Filter<R>,
 }
 
-impl<R: Resource> Writer<'_, R> {
+impl<R: Indexed> Writer<'_, R> {
     /// The object as it is now, if this client's selectors take it.
     fn now(&self, key: &Key) -> Option<R::Object> {
         let row = self.table.rows.get(key)?;
@@ -323,7 +324,7 @@ fn line<T: Serialize>(type_: &str, object: &T) -> Bytes {
     lines.into()
 }
 
-fn bookmark<R: Resource>(version: u64, initial_end: bool) -> serde_json::Value {
+fn bookmark<R: Indexed>(version: u64, initial_end: bool) -> serde_json::Value {
     let mut metadata = json!({ "resourceVersion": version.to_string(), "creationTimestamp": null });
     if initial_end {
         metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });

@@ -10,9 +10,9 @@ use k8s_openapi::api::batch::v1::JobSpec;
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodStatus};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
+use super::metadata::time;
 use super::names::{random_looking, uid};
 use super::object::Object;
-use super::store::time;
 
 mod containers;
 mod meta;
@@ -28,8 +28,6 @@ mod workloads;
 use problems::{Path, Problems};
 pub use problems::{Problem, Refused};
 
-/// The most Pods that one controller may want at a time.
-pub const REPLICAS_MAX: i32 = 100_000;
 /// Generated names are cut to this, so that what is appended fits a label.
 const GENERATED_MAX: usize = 58;
 
@@ -170,7 +168,7 @@ fn check(object: &Object, problems: &mut Problems) {
                 let path = Path::root("spec");
                 pod::pod(spec, &path, problems);
                 let policies = ["Always", "OnFailure", "Never"];
-                pod::one_of(spec.restart_policy.as_deref(), &policies, |text, values| {
+                problems::one_of(spec.restart_policy.as_deref(), &policies, |text, values| {
                     problems.unsupported(&path.field("restartPolicy"), text, values);
                 });
             }

@@ -12,9 +12,10 @@ use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
 
 use super::controllers::{Wish, job, replicas};
 use super::kubelet::{self, Step};
+use super::metadata::Uid;
 use super::object::Object;
 use super::packed::Packed;
-use super::store::{Change, Store, StoreError, Uid};
+use super::store::{Change, Store, StoreError};
 use crate::kube::translate::ALLOCATION;
 
 /// After so many changes a [`Cluster::settle`] is cut short, so that what is written at once stays small.

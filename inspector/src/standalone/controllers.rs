@@ -6,8 +6,8 @@
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
+use super::metadata::Uid;
 use super::object::Object;
-use super::store::Uid;
 
 pub mod job;
 pub mod replicas;

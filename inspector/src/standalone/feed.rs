@@ -5,8 +5,9 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
+use super::metadata::time;
 use super::object::Object;
-use super::store::{Change, Store, time};
+use super::store::{Change, Store};
 use crate::kube::translate::{Unreadable, group, node, owner, pod};
 
 /// What the engine is told; `None` for objects that mean nothing to it.

@@ -8,8 +8,8 @@ use fluxion_scheduler::duration::InvalidDuration;
 use fluxion_scheduler::model::AllocationRecord;
 use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
 
+use super::metadata::{seconds, time};
 use super::object::Object;
-use super::store::{seconds, time};
 use crate::kube::translate::ALLOCATION;
 
 /// How long a virtual Pod runs.

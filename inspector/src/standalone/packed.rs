@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::kubelet;
+use super::metadata::{Uid, controller_uid};
 use super::object::Object;
-use super::store::{Uid, controller_uid};
 
 /// Annotation with the index of a Pod of an Indexed Job.
 pub const INDEX: &str = "batch.kubernetes.io/job-completion-index";

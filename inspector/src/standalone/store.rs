@@ -7,16 +7,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::admission::{self, Refused};
+use super::metadata::{Uid, controller_uid, time};
 use super::object::Object;
 use super::packed::{Brief, Packed, Specs};
-
-/// Identity of an object: `metadata.uid`.
-pub type Uid = Arc<str>;
 
 /// More objects than this are not taken in: memory and state file stay bounded.
 pub const OBJECTS_MAX: usize = 200_000;
@@ -299,22 +295,6 @@ pub fn submission_key(object: &Object) -> NameKey {
     let start = object.meta().generate_name.as_deref().unwrap_or_default();
     let name = if name.is_empty() { format!("{start}*") } else { name };
     (resource, namespace, name)
-}
-
-/// Uid of the owner that is the controller.
-pub fn controller_uid(object: &Object) -> Option<Uid> {
-    let owners = object.meta().owner_references.as_ref()?;
-    owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str().into())
-}
-
-/// Epoch seconds as Kubernetes writes times; `None` beyond what a calendar holds.
-pub fn time(seconds: i64) -> Option<Time> {
-    Timestamp::from_second(seconds).ok().map(Time)
-}
-
-/// Epoch seconds of a time.
-pub fn seconds(time: Option<&Time>) -> Option<i64> {
-    time.map(|time| time.0.as_second())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Failure;
+use super::failure::Failure;
 
 /// How often a task that waits says that it still could do something.
 const BEAT: Duration = Duration::from_secs(1);

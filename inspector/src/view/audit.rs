@@ -4,11 +4,11 @@ use fluxion_api::graph::{Finding, FluxionAudit};
 use fluxion_api::{API_VERSION, ObjectMeta};
 
 use super::Lens;
-use crate::health::Problem;
+use crate::health::WatchProblem;
 
 /// The findings about objects that the lens' viewer may see, after those about watches, on which all else rests, and
 /// what is wrong with the history.
-pub fn audit(lens: &Lens<'_>, watches: &[Problem], history: Option<String>) -> FluxionAudit {
+pub fn audit(lens: &Lens<'_>, watches: &[WatchProblem], history: Option<String>) -> FluxionAudit {
     let seen = |object: &str| match object.split('/').collect::<Vec<_>>().as_slice() {
         [namespace, _, _] => lens.viewer.sees(namespace),
         _ => true,

@@ -5,7 +5,7 @@ use fluxion_scheduler::model::ObjectRef;
 use fluxion_scheduler::state::{CancelPlan, Job, State};
 
 use super::Lens;
-use super::job::{full_name, short_name};
+use super::name::{full_name, short_name};
 use super::text::quantities;
 
 /// What has to be deleted for the job to end and stay ended.
@@ -69,7 +69,7 @@ pub fn answer(lens: &Lens<'_>, job: &Job, plan: &CancelPlan, outcome: CancelOutc
         message,
         targets: if ended { Vec::new() } else { plan.targets.iter().map(target).collect() },
         also_deletes: if ended { Vec::new() } else { plan.also_deletes.clone() },
-        frees: if ended { fluxion_api::job::Quantities::new() } else { quantities(&plan.frees) },
+        frees: if ended { fluxion_api::Quantities::new() } else { quantities(&plan.frees) },
         starts_next: if outcome == CancelOutcome::DryRun { starts_next(lens, job, plan) } else { Vec::new() },
         pods: if ended { 0 } else { plan.pods },
     }

@@ -10,7 +10,7 @@ use fluxion_scheduler::quantity;
 use fluxion_scheduler::state::{Job, JobId};
 
 use super::Lens;
-use super::job::{full_name, short_name};
+use super::name::{full_name, short_name};
 use super::text::time;
 
 mod suggest;

@@ -11,6 +11,7 @@ use fluxion_scheduler::model::{PodSpec, Text};
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_scheduler::state::{self, Job, State};
 
+use super::name::{full_name, short_name};
 use super::text::{quantities, time};
 use super::{Lens, cancel};
 
@@ -32,21 +33,6 @@ pub fn job(lens: &Lens<'_>, job: &Job) -> FluxionJob {
         },
         spec: spec(lens.state, job),
         status: status(lens, job),
-    }
-}
-
-/// `NAMESPACE/KIND/NAME`, and the uid's first characters where two jobs share that.
-pub fn full_name(state: &State, job: &Job) -> String {
-    format!("{}/{}", job.key.namespace, short_name(state, job))
-}
-
-/// `KIND/NAME`, and the uid's first characters where two jobs share that.
-pub fn short_name(state: &State, job: &Job) -> String {
-    let name = state.object_name(job);
-    // The kind may hold dots (its API group), so the name is what stands behind the whole of it.
-    match name.strip_prefix(&*job.key.kind).and_then(|rest| rest.strip_prefix('.')) {
-        Some(rest) => format!("{}/{rest}", job.key.kind),
-        None => name,
     }
 }
 

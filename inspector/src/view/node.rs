@@ -8,7 +8,7 @@ use fluxion_scheduler::inventory::NodeView;
 use fluxion_scheduler::state::JobId;
 
 use super::Lens;
-use super::job::full_name;
+use super::name::full_name;
 use super::text::quantities;
 
 /// The node as the lens' viewer sees it.

@@ -1,6 +1,6 @@
 //! How times and quantities are written.
 
-use fluxion_api::job::Quantities;
+use fluxion_api::Quantities;
 use fluxion_scheduler::quantity;
 use fluxion_scheduler::resources::ResourceList;
 use jiff::Timestamp;

@@ -5,7 +5,8 @@ use fluxion_api::{API_VERSION, ObjectMeta};
 use fluxion_scheduler::state::Job;
 
 use super::Lens;
-use super::job::{full_name, placed};
+use super::job::placed;
+use super::name::full_name;
 use super::text::time;
 
 /// Allocations and reservations of the jobs that the lens' viewer may see, by start.

@@ -3,7 +3,7 @@
 use fluxion_api::client::Error;
 use fluxion_api::{Exit, FluxionExplanation, JobRef};
 
-use super::options;
+use super::options::options;
 use crate::cli::{Format, Scope};
 use crate::connect::Server;
 use crate::failure::Failure;

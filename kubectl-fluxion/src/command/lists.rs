@@ -3,7 +3,9 @@
 use fluxion_api::client::Selection;
 use fluxion_api::{Exit, FluxionJob, FluxionNode};
 
-use super::{live, options};
+use super::live;
+use super::options::options;
+use super::selected::{wanted, write_names};
 use crate::cli::{Format, Listing, NodeListing, Scope};
 use crate::connect::Server;
 use crate::failure::Failure;
@@ -80,19 +82,6 @@ fn capitalised(state: &str) -> String {
     })
 }
 
-/// Whether the job belongs into the table.
-pub(super) fn wanted(job: &FluxionJob, listing: &Listing, columns: Columns) -> bool {
-    let state = &job.status.state;
-    // Users write `job` or `Job`; a selector would take only one of them.
-    if listing.kind.as_ref().is_some_and(|kind| !kind.eq_ignore_ascii_case(&job.spec.group.kind)) {
-        return false;
-    }
-    if listing.state.is_empty() {
-        return columns == Columns::Jobs || job.is_queued();
-    }
-    listing.state.iter().any(|wanted| wanted.eq_ignore_ascii_case(state))
-}
-
 fn nothing(selection: &Selection, listing: &Listing, columns: Columns) -> String {
     let what = match columns {
         Columns::Queue => "no job waits",
@@ -106,17 +95,6 @@ fn nothing(selection: &Selection, listing: &Listing, columns: Columns) -> String
         Some(namespace) => format!("{what}{filter} in namespace {namespace} (-A shows all namespaces)"),
         None => format!("{what}{filter} in any namespace"),
     }
-}
-
-/// `KIND/NAME` a line, with the namespace in front where several were asked for.
-pub(super) fn write_names(jobs: &[FluxionJob], all_namespaces: bool) -> Result<(), Failure> {
-    output::names(jobs.iter().map(|job| {
-        let mut reference = job.reference();
-        if !all_namespaces {
-            reference.namespace = None;
-        }
-        reference
-    }))
 }
 
 /// Nodes, in the natural order of their names.

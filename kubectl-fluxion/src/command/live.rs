@@ -8,7 +8,7 @@ use futures::StreamExt;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::lists::{wanted, write_names};
+use super::selected::{wanted, write_names};
 use crate::cli::{Format, Listing, NodeListing};
 use crate::connect::Server;
 use crate::failure::Failure;

@@ -3,8 +3,8 @@
 use fluxion_api::client::Selection;
 use fluxion_api::{Exit, FluxionJob};
 
-use super::lists::write_names;
-use super::options;
+use super::options::options;
+use super::selected::write_names;
 use crate::cli::{Format, Scope};
 use crate::connect::Server;
 use crate::failure::Failure;

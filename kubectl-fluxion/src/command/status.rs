@@ -3,7 +3,7 @@
 use fluxion_api::client::{Client, Error, Selection};
 use fluxion_api::{Exit, FluxionNode, FluxionQueue};
 
-use super::options;
+use super::options::options;
 use crate::cli::Format;
 use crate::connect::Server;
 use crate::failure::Failure;

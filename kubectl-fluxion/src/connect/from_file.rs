@@ -8,7 +8,7 @@ use fluxion_api::client::{Answer, Call, Direct, Error, Transport};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::{read_server_file, read_token};
+use super::files::{read_server_file, read_token};
 use crate::failure::Failure;
 
 /// Where address and token stand.

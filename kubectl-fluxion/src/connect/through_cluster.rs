@@ -7,7 +7,7 @@ use futures::{FutureExt, StreamExt};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use super::unreadable;
+use super::files::unreadable;
 use crate::cli::Connection;
 use crate::failure::Failure;
 

@@ -1,6 +1,6 @@
 //! Amounts of resources: read as Kubernetes writes them, shown as short as they can be.
 
-use fluxion_api::job::Quantities;
+use fluxion_api::Quantities;
 
 /// An amount in thousandths of its unit (CPU, byte, piece).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,11 +11,10 @@ use jiff::Timestamp;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::Settings;
 use super::event_loop::Outside;
 use super::message::{Effect, Message, Source};
 use super::update::key_of;
-use crate::cancel;
+use crate::cancel::{self, Deleter};
 use crate::failure::Failure;
 
 /// Messages that may wait to be taken; whoever sends more has to wait.
@@ -27,6 +26,15 @@ const SILENCE: Duration = Duration::from_secs(3);
 
 type Messages = Pin<Box<dyn Stream<Item = Message> + Send>>;
 type Effects = Box<dyn FnMut(Effect) + Send>;
+
+/// What the live screen is told.
+#[derive(Clone)]
+pub struct Settings {
+    /// Jobs of this namespace only; `None`: of all.
+    pub namespace: Option<String>,
+    /// Deletes what a cancelled job is made of.
+    pub deleter: Deleter,
+}
 
 /// Starts listening to everything. It ends when the messages are dropped.
 pub(super) fn connect(client: Client, settings: Settings) -> Outside<Messages, Effects> {

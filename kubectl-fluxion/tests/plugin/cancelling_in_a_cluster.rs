@@ -86,7 +86,7 @@ async fn plan(Path(name): Path<String>, request: Request) -> Json<CancelAnswer> 
         message: String::new(),
         targets: vec![target],
         also_deletes: Vec::new(),
-        frees: fluxion_api::job::Quantities::new(),
+        frees: fluxion_api::Quantities::new(),
         starts_next: Vec::new(),
         pods: 4,
     })

@@ -1,8 +1,9 @@
 //! A small cluster in the middle of its day: three nodes, jobs in most states.
 
+use fluxion_api::Quantities;
 use fluxion_api::graph::{Finding, FluxionAudit, LevelSummary};
 use fluxion_api::job::{
-    AllocatedNode, Allocation, Group, HistoryEntry, Members, Quantities, Reason, Reservation, WaitsFor,
+    AllocatedNode, Allocation, Group, HistoryEntry, Members, Reason, Reservation, WaitsFor,
 };
 use fluxion_api::{FluxionGraph, FluxionJob, FluxionNode, FluxionQueue, List, ListMeta};
 

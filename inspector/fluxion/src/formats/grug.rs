@@ -4,71 +4,22 @@
 //! which. This module reads the recipe; `expand` makes the graph.
 
 mod expand;
+mod recipe;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
+use self::recipe::{Generator, Method, Recipe, Rule, bad};
 use super::error::ReadError;
 use super::idset::shorten;
 use crate::graph::Graph;
-
-/// One kind of vertex to make.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Generator {
-    root: bool,
-    type_name: String,
-    basename: String,
-    unit: String,
-    size: u64,
-    subsystem: String,
-}
-
-/// How vertices come about along an edge of the recipe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Method {
-    /// New children of each vertex of the source.
-    Multiply,
-    /// Vertices that exist already, all of the type.
-    AssociateIn,
-    /// Vertices that exist already, those with a common path prefix.
-    AssociateByPathIn,
-    /// An unknown name, which generates nothing.
-    Nothing,
-}
-
-/// An edge of the recipe.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Rule {
-    source: usize,
-    target: usize,
-    subsystem: String,
-    method: Method,
-    id_scope: i64,
-    id_start: i64,
-    id_stride: i64,
-    multi_scale: i64,
-    target_subsystem: String,
-    target_up: i64,
-    source_up: i64,
-}
-
-/// What a document asks for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Recipe {
-    generators: Vec<Generator>,
-    rules: Vec<Rule>,
-}
 
 /// Reads a recipe and adds the graph that it describes. The graph's own limit bounds what it may make.
 pub fn load(graph: &mut Graph, text: &[u8]) -> Result<(), ReadError> {
     let recipe = Recipe::parse(text)?;
     expand::expand(graph, &recipe)
-}
-
-fn bad(what: impl Into<String>) -> ReadError {
-    ReadError::Grug(what.into())
 }
 
 /// Reads XML that may carry a document type. Entities of its own are refused: each use of one is as long as

@@ -6,6 +6,7 @@
 
 mod load;
 mod node;
+mod receiver;
 
 use std::fmt;
 use std::io::Read;
@@ -15,16 +16,11 @@ use serde::{Deserialize, Deserializer};
 
 use self::load::Loader;
 use self::node::RawNode;
+use self::receiver::Receiver;
 use super::error::ReadError;
-use super::idset::{Idset, shorten};
+use super::idset::Idset;
 use crate::document::{EdgeRecord, GraphDocument, NodeRecord};
 use crate::graph::Graph;
-
-/// Takes what a document holds, in its order, except that all vertices come before the edges.
-trait Receiver {
-    fn node(&mut self, node: NodeRecord) -> Result<(), ReadError>;
-    fn edge(&mut self, edge: EdgeRecord) -> Result<(), ReadError>;
-}
 
 impl Receiver for GraphDocument {
     fn node(&mut self, node: NodeRecord) -> Result<(), ReadError> {
@@ -278,11 +274,6 @@ impl<'de, R: Receiver> Visitor<'de> for Edges<'_, '_, R> {
         }
         Ok(())
     }
-}
-
-/// Names an element of a document in an error.
-fn about(id: &str) -> String {
-    shorten(id)
 }
 
 #[cfg(test)]

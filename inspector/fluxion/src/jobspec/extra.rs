@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use super::read::JobspecError;
+use super::error::JobspecError;
 use super::yaml::Value;
 
 /// Reads resources that Fluxion does not know, for a matcher that is plugged into the engine.

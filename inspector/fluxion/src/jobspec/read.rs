@@ -1,36 +1,33 @@
 //! From YAML to a jobspec, in the order in which Fluxion looks at its parts.
 
-use thiserror::Error;
-
 use super::count::{Count, Operator};
-use super::yaml::{self, Value, YamlError};
-use super::{Jobspec, Resource};
-use super::{Reader, number, tasks};
+use super::error::{JobspecError, refuse};
+use super::extra::Reader;
+use super::spec::{Jobspec, Resource};
+use super::yaml::{self, Value};
+use super::{number, tasks};
 use crate::flux_constraint::Constraint;
 
-/// A jobspec is refused; the text says what is wrong, in Fluxion's words.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum JobspecError {
-    /// Not YAML, or too large a document.
-    #[error(transparent)]
-    Yaml(#[from] YamlError),
-    /// A rule of the jobspec is broken.
-    #[error("{0}")]
-    Rule(String),
+type Known<'a> = &'a dyn Fn(&str) -> bool;
+
+impl Jobspec {
+    /// Reads the first YAML (or JSON) document of a text. `known` says whether a type of resource
+    /// exists at all: a request for one that does not is a mistake, not a request that can't be met.
+    pub fn parse(text: &str, known: &dyn Fn(&str) -> bool) -> Result<Self, JobspecError> {
+        jobspec(text, known, None)
+    }
+
+    /// As [`Self::parse`], with a reader that takes over the resources that it knows.
+    pub fn parse_with(
+        text: &str,
+        known: &dyn Fn(&str) -> bool,
+        reader: &dyn Reader,
+    ) -> Result<Self, JobspecError> {
+        jobspec(text, known, Some(reader))
+    }
 }
 
-pub(super) type Known<'a> = &'a dyn Fn(&str) -> bool;
-
-/// An error with its text.
-pub(super) fn refuse<T>(text: impl Into<String>) -> Result<T, JobspecError> {
-    Err(JobspecError::Rule(text.into()))
-}
-
-pub(super) fn jobspec(
-    text: &str,
-    known: Known,
-    reader: Option<&dyn Reader>,
-) -> Result<Jobspec, JobspecError> {
+fn jobspec(text: &str, known: Known, reader: Option<&dyn Reader>) -> Result<Jobspec, JobspecError> {
     let top = yaml::parse(text)?;
     let Some(pairs) = top.mapping() else { return refuse("Top level of jobspec is not a mapping") };
     let Some(version) = top.get("version") else {

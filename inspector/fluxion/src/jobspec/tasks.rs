@@ -1,6 +1,6 @@
 //! The tasks of a jobspec. Matching has no use for them; they are only checked.
 
-use super::read::{JobspecError, refuse};
+use super::error::{JobspecError, refuse};
 use super::yaml::Value;
 
 pub(super) fn check(task: &Value) -> Result<(), JobspecError> {

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::books::{Hold, JobId};
+use super::job::{Hold, JobId};
 use crate::graph::VertexId;
 use crate::planner::{MultiPlanner, MultiSpan, Planner, SpanId};
 

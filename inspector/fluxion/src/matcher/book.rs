@@ -2,9 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::books::{Books, Hold, JobId};
-use super::engine::{Engine, Failure};
+use super::books::Books;
+use super::engine::Engine;
 use super::filter::{Filters, MAX_DEPTH};
+use super::job::{Hold, JobId};
+use super::operation::Failure;
 use super::policy::Policy;
 use super::scratch::Scratch;
 use super::sink::{Sink, VertexEvent};

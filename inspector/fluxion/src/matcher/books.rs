@@ -6,21 +6,10 @@ use std::sync::Arc;
 
 use super::account::Accounts;
 pub use super::account::{Account, Entry};
+use super::job::JobId;
 use crate::errno::Errno;
 use crate::graph::{Graph, VertexId};
 use crate::planner::MultiPlanner;
-
-/// The number of a job.
-pub type JobId = u64;
-
-/// What kind of hold a job has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// It runs now.
-    Allocation,
-    /// It is planned for later.
-    Reservation,
-}
 
 /// The books of all vertices.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,9 @@
 //! Letting go of everything a job holds.
 
-use super::books::{Hold, JobId};
-use super::engine::{Engine, Failure};
+use super::engine::Engine;
 use super::filter::MAX_DEPTH;
+use super::job::{Hold, JobId};
+use super::operation::Failure;
 use crate::errno::Errno;
 use crate::graph::VertexId;
 

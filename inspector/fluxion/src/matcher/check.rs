@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::books::{Account, Books, Hold, JobId};
+use super::books::{Account, Books};
 use super::engine::Engine;
+use super::job::{Hold, JobId};
 use crate::graph::{TypeId, VertexId};
 use crate::planner::MultiPlanner;
 

@@ -9,12 +9,8 @@ use super::memo::Memo;
 use super::policy::Policy;
 use super::scratch::Scratch;
 use super::shorts::Shorts;
-use crate::errno::Errno;
 use crate::graph::{Graph, Status, Subsystem, TypeId, VertexId};
 use crate::quirks::Quirks;
-
-/// How long a graph lives, in seconds: jobs without a duration take all of it.
-pub const LIFETIME: i64 = 3_153_600_000;
 
 /// What to match with.
 #[derive(Clone, Debug)]
@@ -53,23 +49,6 @@ pub enum EngineError {
     /// The pruning filters can't be set up.
     #[error(transparent)]
     Filter(#[from] FilterError),
-}
-
-/// A failed operation: the error number by Fluxion's rules, and what went wrong in words.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{message}")]
-pub struct Failure {
-    /// The error number.
-    pub errno: Errno,
-    /// What is wrong; may be empty.
-    pub message: String,
-}
-
-impl Failure {
-    /// A failure with its reason.
-    pub fn new(errno: Errno, message: impl Into<String>) -> Self {
-        Self { errno, message: message.into() }
-    }
 }
 
 /// The matcher.

@@ -8,13 +8,14 @@ mod children;
 mod collector;
 mod flexible;
 mod index;
+mod known;
 mod notes;
 mod pick;
 mod prune;
 mod select;
 mod shortcut;
 mod slots;
+mod walk;
 
 pub(super) use collector::Collector;
-pub(super) use notes::{Missing, Note, Notes};
-pub(super) use select::{Purpose, Selection, Walk};
+pub(super) use walk::{Purpose, Selection, Walk};

@@ -7,14 +7,10 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use super::book::Booking;
-use super::books::{Books, Hold, JobId};
-use super::engine::{Engine, Failure};
-use super::operations::{Found, Operation};
+use super::books::Books;
+use super::job::JobId;
+use super::operation::{Failure, Operation};
 use super::policy::Policy;
-use super::scratch::Mark;
-use super::sink::Sink;
-use crate::errno::Errno;
 use crate::graph::{EdgeId, Graph, Subsystem, TypeId, VertexId};
 use crate::jobspec::Extra;
 
@@ -72,7 +68,7 @@ pub trait Extension: Any + Debug + Send + Sync {
 
     /// Where and when a request starts, and what it takes there.
     ///
-    /// Errors: as those of [`Engine::match_job`].
+    /// Errors: as those of [`super::Engine::match_job`].
     fn choose(&mut self, view: View<'_>, ask: Ask<'_>) -> Result<Choice, Failure>;
 
     /// What was chosen last is now held by a job.
@@ -92,148 +88,5 @@ pub trait Extension: Any + Debug + Send + Sync {
 impl Clone for Box<dyn Extension> {
     fn clone(&self) -> Self {
         (**self).boxed_clone()
-    }
-}
-
-impl Engine {
-    /// Plugs another matcher in, in place of one that was.
-    pub fn plug_in(&mut self, extension: impl Extension) {
-        self.extension = Some(Box::new(extension));
-    }
-
-    /// Whether another matcher is plugged in, so that pools are divisible.
-    pub fn is_extended(&self) -> bool {
-        self.extension.is_some()
-    }
-
-    /// The matcher that is plugged in, up to date, with what it sees; none where none of this type is.
-    pub fn extension<T: Extension>(&mut self) -> Option<(&mut T, View<'_>)> {
-        let (extension, view) = self.caught_up()?;
-        let extension: &mut dyn Any = extension;
-        Some((extension.downcast_mut::<T>()?, view))
-    }
-
-    /// Books what is taken of pools for a job, from `start` for `duration` seconds, as an allocation when it starts at
-    /// 0 and as a reservation otherwise.
-    ///
-    /// Errors: `Einval` for pieces that no way from the root leads to.
-    pub fn book_pieces(
-        &mut self,
-        job: JobId,
-        start: i64,
-        duration: i64,
-        pieces: &Pieces,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Failure> {
-        let hold = if start == 0 { Hold::Allocation } else { Hold::Reservation };
-        self.take(job, (start, duration), Some(hold), pieces, sink)
-    }
-
-    pub(super) fn view(&self) -> View<'_> {
-        View {
-            graph: &self.graph,
-            books: &self.books,
-            dominant: self.dominant,
-            node_type: self.node_type,
-            policy: self.policy,
-        }
-    }
-
-    /// Matches a request that only the extension understands; see [`Engine::match_job`].
-    pub(super) fn match_extended(
-        &mut self,
-        operation: Operation,
-        request: &Extra,
-        job: JobId,
-        now: i64,
-        sink: &mut dyn Sink,
-    ) -> Result<Found, Failure> {
-        let Some((extension, view)) = self.caught_up() else {
-            return Err(Failure::new(
-                Errno::Einval,
-                "no matcher that understands this request is plugged in",
-            ));
-        };
-        let Choice { at, duration, pieces } = extension.choose(view, Ask { operation, request, now })?;
-        let found = Found { at, duration };
-        if operation == Operation::Satisfiability {
-            return Ok(found);
-        }
-        let hold = match (operation.books(), at == now) {
-            (false, _) => None,
-            (true, true) => Some(Hold::Allocation),
-            (true, false) => Some(Hold::Reservation),
-        };
-        self.scratch.errno = Errno::Unset;
-        self.take(job, (at, duration), hold, &pieces, sink)?;
-        if self.scratch.errno != Errno::Unset {
-            // The sums above the pools can't take it, although the pools can.
-            let errno = self.scratch.errno;
-            self.cancel(job)?;
-            return Err(Failure::new(errno, "the sums of the graph can't hold as much"));
-        }
-        if let Some(extension) = self.extension.as_deref_mut().filter(|_| operation.books()) {
-            extension.booked(job);
-        }
-        Ok(found)
-    }
-
-    fn take(
-        &mut self,
-        job: JobId,
-        (start, duration): (i64, i64),
-        hold: Option<Hold>,
-        pieces: &Pieces,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Failure> {
-        self.mark_pieces(pieces);
-        let booking = Booking {
-            job,
-            start,
-            duration,
-            hold,
-            spans_exist: false,
-            divisible: true,
-            exclusive_types: Vec::new(),
-        };
-        self.book(&booking, sink)
-    }
-
-    /// The extension, which is told what has changed in the books, and what it sees.
-    fn caught_up(&mut self) -> Option<(&mut dyn Extension, View<'_>)> {
-        let extension = self.extension.as_deref_mut()?;
-        let changes = self.books.changes();
-        let view = View {
-            graph: &self.graph,
-            books: &self.books,
-            dominant: self.dominant,
-            node_type: self.node_type,
-            policy: self.policy,
-        };
-        extension.follow(view, changes);
-        Some((extension, view))
-    }
-
-    /// Marks the pieces, and a way to each from the root.
-    fn mark_pieces(&mut self, pieces: &Pieces) {
-        self.scratch.start(&self.graph);
-        let mut reached = std::collections::BTreeSet::new();
-        for (&pool, &needs) in pieces {
-            let mut at = pool;
-            let mut mark = (needs, true);
-            while let Some(edge) = self.extension.as_deref().and_then(|extension| extension.way_to(at)) {
-                let parent = self.graph.edge(edge).source;
-                self.scratch.mark(&self.graph, edge, mark.0, mark.1);
-                if !reached.insert(parent) {
-                    break;
-                }
-                at = parent;
-                mark = (self.graph.vertex(at).size, false);
-            }
-        }
-        if let Some(root) = self.root() {
-            let needs = self.graph.vertex(root).size;
-            self.scratch.root_mark = Mark { round: self.scratch.round, exclusive: false, needs };
-        }
     }
 }

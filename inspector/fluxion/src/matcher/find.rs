@@ -1,8 +1,8 @@
 //! Searching the graph: which vertices an expression holds for, with the way to them.
 
-use super::books::Hold;
 use super::engine::Engine;
 use super::filter::MAX_DEPTH;
+use super::job::Hold;
 use super::sink::{AggregateUse, Sink, VertexEvent};
 use crate::graph::{Status, VertexId};
 use crate::search::{Criterion, Expression};

@@ -1,66 +1,16 @@
 //! The match operations: now, later, ever.
 
 use super::book::Booking;
-use super::books::{Hold, JobId};
-use super::engine::{Engine, Failure, LIFETIME};
+use super::engine::Engine;
 use super::exact::{Purpose, Selection, Walk};
+use super::job::{Hold, JobId};
+use super::operation::{Failure, Found, LIFETIME, Operation, effective_duration};
 use super::request::{Request, amount_of};
 use super::sink::Sink;
 use crate::errno::Errno;
 use crate::graph::Status;
 use crate::jobspec::Jobspec;
 use crate::planner::MultiPlanner;
-
-/// What is asked of a match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Now or not at all.
-    Allocate,
-    /// Now or not at all, and if not: could it ever?
-    AllocateWithSatisfiability,
-    /// Now, or as early as possible.
-    AllocateOrElseReserve,
-    /// Could it ever?
-    Satisfiability,
-    /// Now, but only shown.
-    WithoutAllocating,
-    /// Now, or as early as possible, but only shown.
-    WithoutAllocatingFuture,
-}
-
-impl Operation {
-    /// An operation by the name it has on the command line.
-    pub fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "allocate" => Self::Allocate,
-            "allocate_with_satisfiability" => Self::AllocateWithSatisfiability,
-            "allocate_orelse_reserve" => Self::AllocateOrElseReserve,
-            "satisfiability" => Self::Satisfiability,
-            "without_allocating" => Self::WithoutAllocating,
-            "without_allocating_future" => Self::WithoutAllocatingFuture,
-            _ => return None,
-        })
-    }
-
-    /// Whether it books what it finds.
-    pub fn books(self) -> bool {
-        !matches!(self, Self::Satisfiability | Self::WithoutAllocating | Self::WithoutAllocatingFuture)
-    }
-
-    /// Whether it looks at later times.
-    pub fn looks_ahead(self) -> bool {
-        matches!(self, Self::AllocateOrElseReserve | Self::WithoutAllocatingFuture)
-    }
-}
-
-/// A match that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Start, in seconds; 0 is now.
-    pub at: i64,
-    /// Seconds for which it holds.
-    pub duration: i64,
-}
 
 /// All of one match that does not change while it runs.
 pub(super) struct Asking<'a> {
@@ -271,18 +221,4 @@ impl Engine {
         let aggregates = self.books.get_mut(root).and_then(|account| account.aggregates.as_deref_mut());
         aggregates.map_or(Err(Errno::Enoent), ask)
     }
-}
-
-/// Whole seconds that a job with this duration gets: rounded up, 0 means the graph's lifetime.
-pub fn effective_duration(duration: f64) -> Result<i64, Failure> {
-    let message = "the duration must be between 0 and the lifetime of the graph, 3153600000 s";
-    // Beyond these checks the value fits an i64.
-    if !(0.0..=LIFETIME as f64).contains(&duration) {
-        return Err(Failure::new(Errno::Einval, message));
-    }
-    if duration == 0.0 {
-        return Ok(LIFETIME);
-    }
-    #[allow(clippy::cast_possible_truncation, reason = "between 0 and the lifetime, checked above")]
-    Ok(duration.ceil() as i64)
 }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::books::{Hold, JobId};
-use super::engine::{Engine, Failure};
+use super::engine::Engine;
+use super::job::{Hold, JobId};
+use super::operation::Failure;
 use crate::document::{Document, GraphDocument, RankDocument};
 use crate::errno::Errno;
 use crate::graph::{TypeId, VertexId};

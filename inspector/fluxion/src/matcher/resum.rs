@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::books::JobId;
 use super::engine::Engine;
+use super::job::JobId;
 use crate::graph::{TypeId, VertexId};
 
 /// Amounts per job and type.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::exact::Notes;
+use super::notes::Notes;
 use super::shorts::Shorts;
 use super::siblings::Siblings;
 pub(super) use super::siblings::Weight;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::book::Booking;
-use super::books::{Hold, JobId};
-use super::engine::{Engine, Failure};
+use super::engine::Engine;
+use super::job::{Hold, JobId};
+use super::operation::Failure;
 use super::scratch::Mark;
 use super::sink::Sink;
 use crate::document::{Document, GraphDocument, NodeRecord, RankDocument, RankRecord};

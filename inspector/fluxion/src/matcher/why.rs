@@ -8,120 +8,18 @@ mod report;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::engine::{Engine, Failure, LIFETIME};
-use super::exact::{Notes, Purpose, Selection, Walk};
-use super::operations::{Asking, Operation, effective_duration};
+use super::engine::Engine;
+use super::exact::{Purpose, Selection, Walk};
+use super::notes::Notes;
+use super::operation::{Failure, LIFETIME};
+use super::operation::{Operation, effective_duration};
+use super::operations::Asking;
 use super::request::{Request, amount_of};
 use super::scratch::Scratch;
 use crate::errno::Errno;
 use crate::graph::TypeId;
 use crate::jobspec::Jobspec;
-
-/// Why a vertex is out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// It is down.
-    Down,
-    /// It does not satisfy the constraint of the request.
-    Constraint,
-    /// Jobs hold it.
-    Held,
-    /// It is asked for alone, and jobs are there or below.
-    Exclusive,
-    /// There is less of it, or below it, than is asked for, whoever holds it.
-    TooSmall,
-    /// There is enough below it, but jobs hold too much of that.
-    Aggregate,
-    /// There is enough below it, but too much of that is out for reasons of its own.
-    Below,
-    /// The request says that it is shared, and what encloses it that it is not.
-    Contradiction,
-}
-
-impl Reason {
-    /// The error number that it leaves behind, by Fluxion's rules.
-    pub(super) fn errno(self) -> Errno {
-        if self == Self::Contradiction { Errno::Einval } else { Errno::Ebusy }
-    }
-
-    /// In words, after "2 vertices are".
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Down => "down",
-            Self::Constraint => "ruled out by the constraint",
-            Self::Held => "held",
-            Self::Exclusive => "not free for exclusive use",
-            Self::TooSmall => "too small",
-            Self::Aggregate => "too full below",
-            Self::Below => "left with too little below",
-            Self::Contradiction => "asked for as shared within something exclusive",
-        }
-    }
-}
-
-/// Whether waiting helps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It can be met now.
-    Fits,
-    /// What it finds now is not exclusive, so that there is nothing to book.
-    NothingExclusive,
-    /// It can be met once jobs have ended.
-    Busy,
-    /// It can be met only once something comes up that is down.
-    Down,
-    /// It can't be met on this graph.
-    Unsatisfiable,
-}
-
-/// What is missing: of a type, how much is asked for at least, and how much was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Shortage {
-    /// The type.
-    #[serde(rename = "type")]
-    pub type_name: String,
-    /// How much is asked for at least.
-    pub wanted: u64,
-    /// How much of it can be used.
-    pub found: u64,
-}
-
-/// Vertices of one type that are out for one reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Refused {
-    /// The type.
-    #[serde(rename = "type")]
-    pub type_name: String,
-    /// The reason.
-    pub reason: Reason,
-    /// How many there are.
-    pub count: u64,
-    /// How many vertices of the type the graph has.
-    pub of: u64,
-    /// The first time, in seconds, at which the reason is gone for one of them; none when that is not
-    /// known.
-    pub until: Option<i64>,
-    /// Paths of some of them, in order of the graph.
-    pub examples: Vec<String>,
-}
-
-/// Why a request is not met.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct WhyNot {
-    /// Whether waiting helps.
-    pub verdict: Verdict,
-    /// When it could start as things are booked, in seconds; none when that is not known or never.
-    pub earliest: Option<i64>,
-    /// What is missing at the topmost choice that failed.
-    pub missing: Vec<Shortage>,
-    /// Which vertices are out, by type and reason. For an unsatisfiable request: even when all were free
-    /// and up.
-    pub refused: Vec<Refused>,
-}
+pub use report::{Reason, Refused, Shortage, Verdict, WhyNot};
 
 impl Engine {
     /// Says why a request is not met at `now` (seconds). Nothing is booked, and no later answer changes.

@@ -3,8 +3,9 @@
 use fluxion_scheduler::event::BindOutcome;
 use fluxion_scheduler::model::{ControllerRef, OwnerDetail, OwnerSpec};
 
-use super::super::index::{Served, Table};
+use super::super::index::{Indexed, Served};
 use super::super::resource::Resource;
+use super::super::table::Table;
 use super::*;
 use crate::engine::Published;
 use crate::view::{Lens, Viewer};
@@ -20,7 +21,7 @@ fn publish(state: &State, sequence: u64) -> Arc<Published> {
 }
 
 /// Compares the versions with what is shown; how many objects changed.
-fn compare<R: Resource>(before: &Served, after: &Served, what: &str) -> usize {
+fn compare<R: Indexed>(before: &Served, after: &Served, what: &str) -> usize {
     let everything = Viewer::everything();
     let (old, new) = (Lens::of(&before.published, &everything), Lens::of(&after.published, &everything));
     let (was, is): (&Table<R>, &Table<R>) = (R::table(before), R::table(after));
@@ -69,8 +70,8 @@ impl World {
     fn look(&mut self, what: &str) {
         self.sequence += 1;
         let next = self.served.next(publish(&self.state, self.sequence));
-        self.changed += compare::<super::super::jobs::Jobs>(&self.served, &next, what);
-        self.changed += compare::<super::super::nodes::Nodes>(&self.served, &next, what);
+        self.changed += compare::<super::super::resource::jobs::Jobs>(&self.served, &next, what);
+        self.changed += compare::<super::super::resource::nodes::Nodes>(&self.served, &next, what);
         self.served = next;
     }
 }
@@ -172,7 +173,7 @@ fn who_is_called_otherwise_changes_where_it_is_named() {
     let named = |world: &World| {
         let everything = Viewer::everything();
         let lens = Lens::of(&world.served.published, &everything);
-        super::super::nodes::Nodes::render(&lens, &"n1".into()).unwrap().status.jobs
+        super::super::resource::nodes::Nodes::render(&lens, &"n1".into()).unwrap().status.jobs
     };
     assert_eq!(named(&world), ["team/pod/p"]);
     let needs = Ok(Arc::new(resources(&[("cpu", 8000), ("pods", 1)])));

@@ -228,7 +228,7 @@ async fn a_watch_ends_when_it_is_asked_to_and_when_the_server_goes() {
 async fn too_many_watches_are_refused() {
     let server = Server::started(true).await;
     let mut open = Vec::new();
-    for _ in 0..crate::http::WATCHES {
+    for _ in 0..crate::http::app::WATCHES {
         open.push(Reader::open(&server, "fluxionjobs?watch=true").await);
     }
     let response = server.send(request(Method::GET, "fluxionjobs?watch=true")).await;

@@ -5,8 +5,7 @@ use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{Container, ContainerPort, PodSpec};
 
-use super::pod::one_of;
-use super::problems::{Path, Problems};
+use super::problems::{Path, Problems, one_of};
 use super::quantities::{Asker, requirements};
 use super::syntax::{dns_label, port_name};
 

@@ -9,8 +9,7 @@ use kube::core::DynamicObject;
 use serde_json::Value;
 
 use super::placement::EFFECTS;
-use super::pod::one_of;
-use super::problems::{Path, Problems};
+use super::problems::{Path, Problems, one_of};
 use super::quantities::{Quantities, offered, value};
 use super::syntax::{dns_subdomain, label_value, qualified_name};
 

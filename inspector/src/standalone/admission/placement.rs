@@ -7,8 +7,7 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::meta;
-use super::pod::one_of;
-use super::problems::{Path, Problems};
+use super::problems::{Path, Problems, one_of};
 use super::syntax::{dns_subdomain, label_value, qualified_name};
 
 /// What a taint can do.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::{PodSpec, PodTemplateSpec};
 
-use super::problems::{Path, Problems};
+use super::problems::{Path, Problems, one_of};
 use super::quantities::{Asker, requirements};
 use super::syntax::{dns_label, dns_subdomain, qualified_name};
 use super::{containers, meta, placement, pod_resources};
@@ -73,13 +73,6 @@ pub(super) fn pod(spec: &PodSpec, path: &Path<'_>, problems: &mut Problems) {
         problems.names(&path.field("podGroupName"), group, dns_subdomain(group));
     }
     gates(spec, path, problems);
-}
-
-/// Calls `refuse` with a word that is given and none of `values`.
-pub(super) fn one_of(text: Option<&str>, values: &[&str], refuse: impl FnOnce(&str, &[&str])) {
-    if let Some(text) = text.filter(|text| !values.contains(text)) {
-        refuse(text, values);
-    }
 }
 
 fn gates(spec: &PodSpec, path: &Path<'_>, problems: &mut Problems) {

@@ -271,6 +271,13 @@ fn escaped(character: char) -> impl Iterator<Item = char> {
     plain.then_some(character).into_iter().chain(escape.into_iter().flatten())
 }
 
+/// Calls `refuse` with a word that is given and none of `values`.
+pub(super) fn one_of(text: Option<&str>, values: &[&str], refuse: impl FnOnce(&str, &[&str])) {
+    if let Some(text) = text.filter(|text| !values.contains(text)) {
+        refuse(text, values);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

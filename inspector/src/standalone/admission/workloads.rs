@@ -7,10 +7,13 @@ use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use super::pod::{one_of, template};
-use super::problems::{Path, Problems};
+use super::meta;
+use super::pod::template;
+use super::problems::{Path, Problems, one_of};
 use super::syntax::{dns_label, label_value};
-use super::{REPLICAS_MAX, meta};
+
+/// The most Pods that one controller may want at a time.
+pub(super) const REPLICAS_MAX: i32 = 100_000;
 
 const SPEC: Path<'static> = Path::root("spec");
 /// Labels with which the Job controller marks the Pods of a Job: its uid.

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 
 use super::{CREATE_MAX, Wish, cut, pod_of};
+use crate::standalone::metadata::{seconds, time};
 use crate::standalone::object::Object;
 use crate::standalone::packed::{Brief, INDEX, Phase};
-use crate::standalone::store::{seconds, time};
 
 /// When the Job has to be looked at though none of its Pods changed: its time limit, or the end of the time
 /// that it is kept (epoch seconds).

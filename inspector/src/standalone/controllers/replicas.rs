@@ -6,9 +6,9 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec, Statefu
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{CREATE_MAX, Wish, cut, owned_by, pod_of};
+use crate::standalone::metadata::Uid;
 use crate::standalone::object::Object;
 use crate::standalone::packed::{Brief, Phase};
-use crate::standalone::store::Uid;
 
 fn wanted(replicas: Option<i32>) -> usize {
     usize::try_from(replicas.unwrap_or(1)).unwrap_or(0)

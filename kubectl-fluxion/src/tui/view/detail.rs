@@ -78,7 +78,7 @@ fn node(node: &FluxionNode) -> String {
         "free"
     );
     for name in status.allocatable.keys() {
-        let show = |from: &fluxion_api::job::Quantities| Amount::of(from, name).show(name);
+        let show = |from: &fluxion_api::Quantities| Amount::of(from, name).show(name);
         putln!(
             text,
             "{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}",

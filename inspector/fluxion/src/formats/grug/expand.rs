@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Generator, Method, Recipe, Rule, bad};
+use super::recipe::{Generator, Method, Recipe, Rule, bad};
 use crate::formats::error::ReadError;
 use crate::graph::{Graph, GraphError, PathId, Subsystem, VertexId, VertexSpec};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::{Receiver, about};
+use super::receiver::{Receiver, about};
 use crate::document::{EdgeRecord, NodeRecord};
 use crate::formats::error::ReadError;
 use crate::graph::{Graph, PathId, VertexId, VertexSpec};

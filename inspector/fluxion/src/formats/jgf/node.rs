@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::about;
+use super::receiver::about;
 use crate::document::NodeRecord;
 use crate::formats::error::ReadError;
 use crate::formats::hostlist::trailing_digits;

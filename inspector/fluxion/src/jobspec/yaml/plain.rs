@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::Value;
+use super::value::Value;
 
 /// Deeper nesting is left to the other parser.
 const MAX_DEPTH: usize = 32;

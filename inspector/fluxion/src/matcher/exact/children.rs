@@ -1,7 +1,7 @@
 //! Which children of a vertex are visited, in which order, and when that is enough.
 
 use super::collector::Collector;
-use super::select::Walk;
+use super::walk::Walk;
 use crate::errno::Errno;
 use crate::graph::{TypeId, VertexId};
 use crate::matcher::request::EntryId;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 
 use super::collector::Collector;
-use super::select::{Kind, Walk};
 use super::slots::form;
+use super::walk::{Kind, Walk};
 use crate::graph::{TypeId, VertexId};
 use crate::matcher::request::EntryId;
 

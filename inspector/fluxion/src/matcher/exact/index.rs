@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 
 use super::collector::{Collector, Taken, by_score};
-use super::select::{Kind, Purpose, Walk, node_factor};
-use super::shortcut::Visit;
+use super::known::Visit;
+use super::select::node_factor;
+use super::walk::{Kind, Purpose, Walk};
 use crate::errno::Errno;
 use crate::graph::{Status, TypeId, VertexId};
 use crate::matcher::filter::MAX_DEPTH;

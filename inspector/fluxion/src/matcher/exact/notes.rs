@@ -3,43 +3,15 @@
 //!
 //! A walk that nobody asks looks once at an empty place on its way back, and notes nothing.
 
-use std::collections::BTreeMap;
-
 use super::collector::Collector;
-use super::select::Walk;
-use crate::graph::{TypeId, VertexId};
+use super::walk::Walk;
+use crate::graph::VertexId;
 use crate::matcher::books::{Account, Entry};
-use crate::matcher::engine::LIFETIME;
+use crate::matcher::notes::{Missing, Note};
+use crate::matcher::operation::LIFETIME;
 use crate::matcher::request::EntryId;
 use crate::matcher::why::Reason;
 use crate::planner::MultiPlanner;
-
-/// Why a walk turned back at a vertex.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::matcher) struct Note {
-    pub reason: Reason,
-    /// When the reason is gone as far as the books say; none when it does not go by itself.
-    pub until: Option<i64>,
-    /// The sums say so, not what was found below.
-    pub summed: bool,
-}
-
-/// What is missing where a choice failed.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::matcher) struct Missing {
-    pub type_id: TypeId,
-    pub wanted: u64,
-    pub found: u64,
-}
-
-/// What was noted on one walk.
-#[derive(Clone, Debug, Default)]
-pub(in crate::matcher) struct Notes {
-    /// The first reason at each vertex counts.
-    pub turned_back: BTreeMap<VertexId, Note>,
-    /// Of the topmost choice that failed.
-    pub missing: Vec<Missing>,
-}
 
 impl Walk<'_, '_, '_> {
     /// Whether to turn back at a vertex. The error number says so; with notes, a vertex of which only the

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use super::collector::{Taken, by_score};
 use super::index::{Sums, below};
-use super::select::Walk;
+use super::walk::Walk;
 use crate::graph::{EdgeId, TypeId};
 use crate::matcher::policy::Order;
 use crate::matcher::sort;

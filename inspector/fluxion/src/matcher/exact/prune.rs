@@ -1,6 +1,6 @@
 //! Reasons to turn back at a vertex before looking below it.
 
-use super::select::{Purpose, Walk};
+use super::walk::{Purpose, Walk};
 use crate::errno::Errno;
 use crate::graph::{Status, VertexId};
 use crate::matcher::request::{Entry, EntryId, amount_of};

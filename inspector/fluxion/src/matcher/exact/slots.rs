@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::collector::{By, Candidates, Collector, Group, Taken};
-use super::select::Walk;
+use super::walk::Walk;
 use crate::graph::{TypeId, VertexId};
 use crate::matcher::policy::{Order, Scoring};
 use crate::matcher::request::EntryId;

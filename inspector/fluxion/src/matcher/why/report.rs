@@ -1,48 +1,116 @@
-//! From notes to a report, and the report in words.
+//! Why a request is not met: the report, and its words.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{Reason, Shortage, Verdict, WhyNot};
-use crate::graph::{Graph, Subsystem, VertexId};
-use crate::matcher::exact::{Missing, Note, Notes};
+use serde::Serialize;
+
+use crate::errno::Errno;
 
 /// Paths named per type and reason, at most.
 pub(super) const EXAMPLES: usize = 3;
 
-impl Notes {
-    /// What is missing, with the names of types.
-    pub(super) fn missing_by_name(&self, graph: &Graph) -> Vec<Shortage> {
-        let known = |missing: &&Missing| missing.type_id.index() < graph.type_count();
-        let named = self.missing.iter().filter(known).map(|missing| Shortage {
-            type_name: graph.type_name(missing.type_id).to_owned(),
-            wanted: missing.wanted,
-            found: missing.found,
-        });
-        named.collect()
+/// Why a vertex is out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// It is down.
+    Down,
+    /// It does not satisfy the constraint of the request.
+    Constraint,
+    /// Jobs hold it.
+    Held,
+    /// It is asked for alone, and jobs are there or below.
+    Exclusive,
+    /// There is less of it, or below it, than is asked for, whoever holds it.
+    TooSmall,
+    /// There is enough below it, but jobs hold too much of that.
+    Aggregate,
+    /// There is enough below it, but too much of that is out for reasons of its own.
+    Below,
+    /// The request says that it is shared, and what encloses it that it is not.
+    Contradiction,
+}
+
+impl Reason {
+    /// The error number that it leaves behind, by Fluxion's rules.
+    pub(in crate::matcher) fn errno(self) -> Errno {
+        if self == Self::Contradiction { Errno::Einval } else { Errno::Ebusy }
     }
 
-    /// All notes in order of the graph. A vertex with too little below is only too small when nothing
-    /// below it is out for another reason.
-    pub(super) fn judged(&self, graph: &Graph, subsystem: Subsystem) -> Vec<(VertexId, Note)> {
-        let mut above_others: BTreeSet<VertexId> = BTreeSet::new();
-        for (&id, note) in &self.turned_back {
-            if note.reason == Reason::TooSmall {
-                continue;
-            }
-            let mut open = vec![id];
-            while let Some(id) = open.pop() {
-                let parents = graph.parents(id, subsystem).map(|(_, parent)| parent);
-                open.extend(parents.filter(|&parent| above_others.insert(parent)));
-            }
+    /// In words, after "2 vertices are".
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Constraint => "ruled out by the constraint",
+            Self::Held => "held",
+            Self::Exclusive => "not free for exclusive use",
+            Self::TooSmall => "too small",
+            Self::Aggregate => "too full below",
+            Self::Below => "left with too little below",
+            Self::Contradiction => "asked for as shared within something exclusive",
         }
-        let judge = |(&id, &note): (&VertexId, &Note)| {
-            let small = note.reason == Reason::TooSmall && !note.summed;
-            let reason = if small && above_others.contains(&id) { Reason::Below } else { note.reason };
-            (id, Note { reason, ..note })
-        };
-        self.turned_back.iter().map(judge).collect()
     }
+}
+
+/// Whether waiting helps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It can be met now.
+    Fits,
+    /// What it finds now is not exclusive, so that there is nothing to book.
+    NothingExclusive,
+    /// It can be met once jobs have ended.
+    Busy,
+    /// It can be met only once something comes up that is down.
+    Down,
+    /// It can't be met on this graph.
+    Unsatisfiable,
+}
+
+/// What is missing: of a type, how much is asked for at least, and how much was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Shortage {
+    /// The type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// How much is asked for at least.
+    pub wanted: u64,
+    /// How much of it can be used.
+    pub found: u64,
+}
+
+/// Vertices of one type that are out for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// The type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The reason.
+    pub reason: Reason,
+    /// How many there are.
+    pub count: u64,
+    /// How many vertices of the type the graph has.
+    pub of: u64,
+    /// The first time, in seconds, at which the reason is gone for one of them; none when that is not
+    /// known.
+    pub until: Option<i64>,
+    /// Paths of some of them, in order of the graph.
+    pub examples: Vec<String>,
+}
+
+/// Why a request is not met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WhyNot {
+    /// Whether waiting helps.
+    pub verdict: Verdict,
+    /// When it could start as things are booked, in seconds; none when that is not known or never.
+    pub earliest: Option<i64>,
+    /// What is missing at the topmost choice that failed.
+    pub missing: Vec<Shortage>,
+    /// Which vertices are out, by type and reason. For an unsatisfiable request: even when all were free
+    /// and up.
+    pub refused: Vec<Refused>,
 }
 
 impl Verdict {

@@ -1,0 +1,13 @@
+//! What the program says besides its result.
+
+use std::io::{Write, stderr};
+
+/// Writes a line to standard error; nobody may be reading it.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(stderr(), "{}", fluxion_text::clean(line));
+}
+
+/// A number with its noun.
+pub(crate) fn counted(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}

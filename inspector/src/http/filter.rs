@@ -1,0 +1,47 @@
+//! Which objects of a resource are asked for.
+
+use std::marker::PhantomData;
+
+use fluxion_scheduler::model::Text;
+
+use super::query::ListQuery;
+use super::refusal::Refusal;
+use super::resource::{Key, Resource};
+use super::selector::Selector;
+use crate::view::Viewer;
+
+/// Which objects of a resource are meant.
+#[derive(Clone, Debug)]
+pub(super) struct Filter<R: Resource> {
+    namespace: Option<Text>,
+    labels: Selector,
+    fields: Selector,
+    resource: PhantomData<fn() -> R>,
+}
+
+impl<R: Resource> Filter<R> {
+    pub(super) fn new(namespace: Option<Text>, query: &ListQuery) -> Result<Self, Refusal> {
+        Ok(Self {
+            namespace,
+            labels: Selector::labels(&query.label_selector)?,
+            fields: Selector::fields(&query.field_selector, R::FIELDS)?,
+            resource: PhantomData,
+        })
+    }
+
+    /// What can be told without looking at the object: its namespace, and whether that may be seen.
+    pub(super) fn takes_key(&self, key: &Key, viewer: &Viewer) -> bool {
+        self.namespace.as_ref().is_none_or(|namespace| *namespace == key.namespace)
+            && (key.namespace.is_empty() || viewer.sees(&key.namespace))
+    }
+
+    /// Whether the selectors take the object.
+    pub(super) fn takes(&self, object: &R::Object) -> bool {
+        self.labels.accepts_labels(&R::meta(object).labels)
+            && self.fields.accepts(|field| R::field(object, field))
+    }
+
+    pub(super) fn is_everything(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+}

@@ -1,0 +1,55 @@
+//! The resource `fluxionnodes`.
+
+use fluxion_api::{FluxionNode, ObjectMeta};
+use fluxion_scheduler::model::Text;
+
+use super::{Key, Resource, Row};
+use crate::view::{Lens, node};
+
+/// The resource.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) struct Nodes;
+
+impl Resource for Nodes {
+    type Object = FluxionNode;
+    type Id = Text;
+
+    const KIND: &'static str = "FluxionNode";
+    const PLURAL: &'static str = "fluxionnodes";
+    const FIELDS: &'static [&'static str] = &["metadata.name", "status.eligible"];
+
+    fn rows(lens: &Lens<'_>) -> Vec<Row<Text>> {
+        let inventory = lens.state.inventory();
+        let rows = inventory.node_names().filter_map(|name| {
+            let uid = inventory.node_spec(&name)?.uid.clone();
+            let key = Key { namespace: Text::from(""), name: name.clone() };
+            let stamp = inventory.node_revision(&name).map(|revision| vec![revision]);
+            Some((key, uid, name, stamp))
+        });
+        rows.collect()
+    }
+
+    fn render(lens: &Lens<'_>, id: &Text) -> Option<FluxionNode> {
+        lens.state.inventory().node(id).map(|view| node::node(lens, &view))
+    }
+
+    fn field<'a>(object: &'a FluxionNode, field: &str) -> Vec<&'a str> {
+        match field {
+            "metadata.name" => vec![&object.metadata.name],
+            "status.eligible" => vec![if object.status.eligible { "true" } else { "false" }],
+            _ => Vec::new(),
+        }
+    }
+
+    fn meta(object: &FluxionNode) -> &ObjectMeta {
+        &object.metadata
+    }
+
+    fn meta_mut(object: &mut FluxionNode) -> &mut ObjectMeta {
+        &mut object.metadata
+    }
+
+    fn redact(object: &mut FluxionNode) {
+        object.status.jobs.clear();
+    }
+}

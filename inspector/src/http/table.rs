@@ -1,0 +1,88 @@
+//! The objects of one resource, and when each was last changed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use fluxion_scheduler::model::Text;
+
+use super::resource::{Key, Resource, Stamp};
+use crate::view::Lens;
+
+/// So many changes of each resource are remembered for watches; who asks for older ones has to list again.
+const REMEMBERED: usize = 4096;
+
+/// An object as the index knows it.
+#[derive(Debug)]
+pub(super) struct Row<R: Resource> {
+    pub uid: Text,
+    /// Where to find it in the state.
+    pub id: R::Id,
+    /// Equal stamps in successive states mean that nothing about the object can have changed.
+    pub stamp: Stamp,
+    /// When it was last changed.
+    pub version: u64,
+}
+
+/// One change of one object.
+#[derive(Debug)]
+pub(super) struct Change<R: Resource> {
+    pub version: u64,
+    pub key: Key,
+    /// What the administrator saw before; `None` when it was not there.
+    pub before: Option<R::Object>,
+}
+
+/// One resource.
+#[derive(Debug)]
+pub(super) struct Table<R: Resource> {
+    pub rows: BTreeMap<Key, Row<R>>,
+    /// Oldest first.
+    pub log: VecDeque<Arc<Change<R>>>,
+    /// Changes up to this version may be missing in the log.
+    pub floor: u64,
+}
+
+impl<R: Resource> Table<R> {
+    pub(super) fn first(lens: &Lens<'_>, version: u64) -> Self {
+        let rows = R::rows(lens)
+            .into_iter()
+            .map(|(key, uid, id, stamp)| (key, Row { uid, id, stamp, version }))
+            .collect();
+        Self { rows, log: VecDeque::new(), floor: version }
+    }
+
+    pub(super) fn next(&self, before: &Lens<'_>, after: &Lens<'_>, version: &mut u64) -> Self {
+        let mut log = self.log.clone();
+        let mut changed = |key: &Key, before: Option<R::Object>| {
+            *version += 1;
+            log.push_back(Arc::new(Change { version: *version, key: key.clone(), before }));
+            *version
+        };
+        let mut rows = BTreeMap::new();
+        for (key, uid, id, stamp) in R::rows(after) {
+            let version = match self.rows.get(&key) {
+                Some(old) if old.uid == uid && stamp.is_some() && old.stamp == stamp => old.version,
+                Some(old) => {
+                    let was = R::render(before, &old.id);
+                    if old.uid == uid && was == R::render(after, &id) {
+                        old.version
+                    } else {
+                        changed(&key, was)
+                    }
+                }
+                None => changed(&key, None),
+            };
+            rows.insert(key, Row { uid, id, stamp, version });
+        }
+        for (key, old) in &self.rows {
+            if !rows.contains_key(key) {
+                changed(key, R::render(before, &old.id));
+            }
+        }
+        let mut floor = self.floor;
+        while log.len() > REMEMBERED {
+            floor = log.pop_front().map_or(floor, |change| change.version);
+        }
+        Self { rows, log, floor }
+    }
+}

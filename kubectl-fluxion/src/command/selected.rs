@@ -1,0 +1,32 @@
+//! Which jobs of a list are shown, and their names.
+
+use fluxion_api::FluxionJob;
+
+use crate::cli::Listing;
+use crate::failure::Failure;
+use crate::output;
+use crate::render::Columns;
+
+/// Whether the job belongs into the table.
+pub(super) fn wanted(job: &FluxionJob, listing: &Listing, columns: Columns) -> bool {
+    let state = &job.status.state;
+    // Users write `job` or `Job`; a selector would take only one of them.
+    if listing.kind.as_ref().is_some_and(|kind| !kind.eq_ignore_ascii_case(&job.spec.group.kind)) {
+        return false;
+    }
+    if listing.state.is_empty() {
+        return columns == Columns::Jobs || job.is_queued();
+    }
+    listing.state.iter().any(|wanted| wanted.eq_ignore_ascii_case(state))
+}
+
+/// `KIND/NAME` a line, with the namespace in front where several were asked for.
+pub(super) fn write_names(jobs: &[FluxionJob], all_namespaces: bool) -> Result<(), Failure> {
+    output::names(jobs.iter().map(|job| {
+        let mut reference = job.reference();
+        if !all_namespaces {
+            reference.namespace = None;
+        }
+        reference
+    }))
+}
