@@ -12,6 +12,7 @@ mod report;
 mod shares;
 #[cfg(test)]
 mod tests;
+mod yaml;
 
 pub use jobspec::GangReader;
 pub use matcher::{GangMatcher, why_gang};

@@ -8,41 +8,44 @@
 mod book;
 mod columns;
 mod cow;
+mod domain;
 mod domains;
 mod eligibility;
 pub(crate) mod graph;
+mod hold;
 mod holding;
+mod id;
 mod natural;
 mod node;
+mod reservation;
+mod reserved;
 mod reserving;
+mod sets;
 pub(crate) mod share;
+mod spec;
 mod timeline;
 mod view;
+mod window;
 
 use std::sync::Arc;
 
-pub use holding::{Hold, HoldKind, Release, assumed_end, planned_or_assumed};
+pub use hold::{Hold, HoldKind, Release, assumed_end, planned_or_assumed};
 pub use natural::natural_order;
-pub use node::NodeSpec;
-pub use reserving::Reservation;
+
+pub use reservation::Promise;
+pub use spec::NodeSpec;
 pub use view::NodeView;
 
 pub(crate) use book::Book;
-pub(crate) use domains::Domains;
+pub(crate) use domain::Domains;
 pub(crate) use eligibility::Eligibility;
-pub(crate) use reserving::NodeReservation;
-pub(crate) use timeline::{Timeline, planned_end};
+pub(crate) use hold::planned_end;
+pub(crate) use id::{KindId, NodeId};
+pub(crate) use timeline::Timeline;
 
 use columns::Columns;
 use cow::CowVec;
-use reserving::Reserved;
-
-/// Where a node's numbers lie; stays the same while the node, or somebody on it, is there.
-pub(crate) type NodeId = u32;
-/// Where a resource's numbers lie.
-pub(crate) type KindId = u32;
-/// Quantities by resource, in order of their ids.
-pub(crate) type Quantities = Arc<[(KindId, u64)]>;
+use reserved::Reserved;
 
 /// Nodes, holders and reservations. See the module for what it keeps apart.
 #[derive(Clone, Debug, Default)]
@@ -58,11 +61,11 @@ pub struct Inventory {
     holders: imbl::OrdMap<Arc<str>, NodeId>,
     /// Assumed ends, with whose they are.
     assumed: imbl::OrdSet<(i64, NodeId, Arc<str>)>,
-    reservations: imbl::OrdMap<u32, Arc<Reservation>>,
+    reservations: imbl::OrdMap<u32, Arc<Promise>>,
     reserved: CowVec<Option<Arc<Reserved>>>,
-    eligibility: eligibility::Sets,
-    domains: domains::Cache,
-    memberships: domains::Memberships,
+    eligibility: sets::Sets,
+    domains: domain::Cache,
+    memberships: domain::Memberships,
     levels: Arc<Vec<Arc<str>>>,
     startup_taints: Arc<[Arc<str>]>,
     freed: u64,

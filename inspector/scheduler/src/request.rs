@@ -1,4 +1,4 @@
-//! What a gang asks for: a jobspec with slots that stay within one node, a constraint for each shape, several shapes
+//! What a gang asks for, and where it lies. A request is a jobspec with slots that stay within one node, a constraint for each shape, several shapes
 //! at once and one topology level that all share.
 //!
 //! Requests are ordered and compared by value, so that equal ones are recognised and answered once.
@@ -35,6 +35,39 @@ pub struct Request {
     pub domain: Option<Arc<str>>,
     /// Seconds that the slots are held; none means without end.
     pub duration: Option<i64>,
+}
+
+/// Slots of one shape on one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Index into the request's shapes.
+    pub shape: u32,
+    /// The node.
+    pub node: Arc<str>,
+    /// How many of them; at least 1.
+    pub count: u32,
+}
+
+/// Where the slots of a request lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// By node in order of the search, then by shape.
+    pub slots: Vec<Slot>,
+    /// The domain that all share, where the request asks for a level.
+    pub domain: Option<Arc<str>>,
+}
+
+/// A placement with its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// Epoch seconds.
+    pub start: i64,
+    /// When it ends; none without a time limit.
+    pub end: Option<i64>,
+    /// Where.
+    pub placement: Placement,
+    /// The start rests on an end that is only assumed.
+    pub assumed: bool,
 }
 
 impl Request {

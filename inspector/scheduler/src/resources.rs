@@ -43,6 +43,11 @@ impl ResourceList {
         self.0.insert(resource.into(), quantity);
     }
 
+    /// Adds to the quantity of a resource, at most up to the largest number.
+    pub fn add(&mut self, resource: &Arc<str>, quantity: u64) {
+        self.set(resource.clone(), self.get(resource).saturating_add(quantity));
+    }
+
     /// Whether the resource is named, if only with 0.
     pub fn contains(&self, resource: &str) -> bool {
         self.0.contains_key(resource)

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
-use crate::placement::Placement;
 use crate::queue::{Carry, Memory, PassJob, QueueConfig, pass};
+use crate::request::Placement;
 use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
 

@@ -6,7 +6,7 @@ use crate::check::check;
 use crate::constraint::{HostPort, NodeConstraint, Protocol};
 use crate::explain::{Nameless, WhyNot, render};
 use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
-use crate::placement::Placement;
+use crate::request::Placement;
 use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
+use super::why::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
 use crate::constraint::words::affinity;
 use crate::constraint::{Exclusion, HostPort, eligible};
 use crate::inventory::{Inventory, NodeId, Release, planned_end};
-use crate::placement::{Lens, Plan, PlannedShape, room};
+use crate::placement::{Availability, Plan, PlannedShape, room};
 use crate::request::{Request, Shape};
 
 /// Jobs named for one reason, at most.
@@ -15,7 +15,13 @@ const NAMED: usize = 16;
 /// Shapes looked at, at most.
 const LOOKED_AT: usize = 16;
 
-pub(super) fn look(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>, now: i64, never: bool) -> WhyNot {
+pub(super) fn look(
+    plan: &Plan<'_>,
+    request: &Request,
+    lens: &Availability<'_>,
+    now: i64,
+    never: bool,
+) -> WhyNot {
     let inventory = plan.inventory;
     let mut shapes: Vec<ShapeWhy> = plan
         .shapes
@@ -48,7 +54,7 @@ struct Looker<'a> {
     shape: &'a Shape,
     /// Its required node affinity, in words.
     affinity: Arc<str>,
-    lens: &'a Lens<'a>,
+    lens: &'a Availability<'a>,
     now: i64,
     never: bool,
 }
@@ -246,7 +252,7 @@ fn shortest(wanted: &[(&Arc<str>, u64)], has: &dyn Fn(&str) -> u64) -> Option<(A
 }
 
 /// What the gang lacks as a whole; none where first fit places all of it.
-fn gang(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>) -> Option<GangWhy> {
+fn gang(plan: &Plan<'_>, request: &Request, lens: &Availability<'_>) -> Option<GangWhy> {
     let wanted = request.needed();
     let mut best: Option<(u64, usize, Vec<u32>)> = None;
     let impossible = plan.minimum.is_none() && plan.shapes.iter().any(|shape| shape.impossible);
@@ -274,7 +280,7 @@ fn gang(plan: &Plan<'_>, request: &Request, lens: &Lens<'_>) -> Option<GangWhy> 
 
 /// What most of the nodes that take at least one slot of a shape run out of. Of each shape so many slots were `found`
 /// room for; those that have all of it are short of nothing.
-fn short(plan: &Plan<'_>, lens: &Lens<'_>, group: usize, found: &[u32]) -> Option<Short> {
+fn short(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, found: &[u32]) -> Option<Short> {
     let mut counts: BTreeMap<Short, usize> = BTreeMap::new();
     let mut available = Vec::new();
     for id in plan.group(group)?.1 {

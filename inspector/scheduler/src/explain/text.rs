@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use super::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
+use super::why::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
 use crate::constraint::Exclusion;
 use crate::quantity;
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use fluxion::jobspec::JobspecError;
 use fluxion::jobspec::yaml::Value;
 
-use super::jobspec::{only, refuse, text};
+use super::yaml::{only, refuse, text};
 use crate::constraint::{
     Effect, Expression, HostPort, NodeConstraint, Operator, Protocol, Term, Toleration, TolerationOperator,
 };

@@ -15,9 +15,9 @@ use fluxion::matcher::extension::View;
 use fluxion::matcher::{JobId, LIFETIME};
 
 use crate::constraint::{HostPort, NodeConstraint};
-use crate::inventory::graph::{add, capacity, described};
+use crate::inventory::graph::{capacity, described};
 use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec, natural_order};
-use crate::placement::{Placement, Slot};
+use crate::request::{Placement, Slot};
 use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
 
@@ -220,9 +220,9 @@ impl Nodes {
         let pools = pools(graph, id, dominant, seen, &mut self.ways);
         for pool in &pools {
             if pool.up {
-                add(&mut spec.allocatable, &pool.type_name, pool.size);
+                spec.allocatable.add(&pool.type_name, pool.size);
             }
-            add(&mut spec.capacity, &pool.type_name, capacity(graph, pool.vertex));
+            spec.capacity.add(&pool.type_name, capacity(graph, pool.vertex));
             self.homes[pool.vertex.index()] = u32::try_from(at).ok();
         }
         let between = pools.iter().flat_map(|pool| pool.between.iter());
@@ -274,7 +274,7 @@ impl Nodes {
         let mut held: BTreeMap<Stay, ResourceList> = BTreeMap::new();
         for pool in &node.pools {
             for (stay, quantity) in taken(pool, &node.above, books) {
-                add(held.entry(stay).or_default(), &pool.type_name, quantity);
+                held.entry(stay).or_default().add(&pool.type_name, quantity);
             }
         }
         for ((job, start, end), needs) in held {

@@ -4,13 +4,13 @@
 //! parts are those of [`Request`]: several shapes that start together, a quantity carved out of each pool, a
 //! constraint and host ports for each shape, one topology level for all, and how many slots are enough.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fluxion::jobspec::yaml::Value;
 use fluxion::jobspec::{Extra, JobspecError, Reader, number};
 
 use super::constraint;
+use super::yaml::{only, refuse, text};
 use crate::constraint::NodeConstraint;
 use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
@@ -32,10 +32,6 @@ impl Reader for GangReader {
     fn read(&self, entries: &[Value], attributes: &Value) -> Option<Result<Extra, JobspecError>> {
         is_extended(entries).then(|| gang(entries, attributes).map(Extra::new))
     }
-}
-
-pub(super) fn refuse<T>(text: impl Into<String>) -> Result<T, JobspecError> {
-    Err(JobspecError::Rule(text.into()))
 }
 
 /// Whether any entry at the top can only be read here.
@@ -161,31 +157,4 @@ fn duration(value: Option<&Value>) -> Result<Option<i64>, JobspecError> {
         1.. => Ok(Some(seconds)),
         _ => refuse("the \"duration\" of a gang must be a number of seconds from 0 (no limit) up"),
     }
-}
-
-/// The text of a key that may be missing.
-pub(super) fn text(entry: &Value, key: &str) -> Result<Option<Arc<str>>, JobspecError> {
-    match entry.get(key) {
-        None => Ok(None),
-        Some(value) => match value.scalar() {
-            Some(text) => Ok(Some(Arc::from(text))),
-            None => refuse(format!("Value of \"{key}\" must be a scalar")),
-        },
-    }
-}
-
-/// Refuses what is no mapping, has keys that are not known here, or has one twice.
-pub(super) fn only(entry: &Value, what: &str, known: &[&str]) -> Result<(), JobspecError> {
-    let Some(pairs) = entry.mapping() else { return refuse(format!("{what} is not a mapping")) };
-    let mut seen = BTreeSet::new();
-    for (key, _) in pairs {
-        let key = key.scalar().unwrap_or_default();
-        if !known.contains(&key) {
-            return refuse(format!("\"{key}\" in {what} is not known: use {}", known.join(", ")));
-        }
-        if !seen.insert(key) {
-            return refuse(format!("\"{key}\" stands twice in {what}"));
-        }
-    }
-    Ok(())
 }

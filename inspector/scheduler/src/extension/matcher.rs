@@ -17,7 +17,8 @@ use crate::constraint::{HostPort, NodeConstraint};
 use crate::explain::{WhyNot, why_not};
 use crate::inventory::Inventory;
 use crate::inventory::share::Share;
-use crate::placement::{self, Lens, NodePolicy, Placement, Plan, Planned, Slot, Work};
+use crate::placement::{self, Availability, NodePolicy, Plan, Work};
+use crate::request::{Placement, Planned, Slot};
 use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
 
@@ -59,9 +60,12 @@ impl Extension for GangMatcher {
         };
         let search = self.search(view, request)?;
         let (operation, now) = (ask.operation, ask.now);
-        let possible = || match placement::satisfiable(&search.nodes.inventory, request) {
-            Ok(()) => Errno::Ebusy,
-            Err(_) => Errno::Enodev,
+        let possible = || {
+            if placement::satisfiable(&search.nodes.inventory, request) {
+                Errno::Ebusy
+            } else {
+                Errno::Enodev
+            }
         };
         if operation == Operation::Satisfiability {
             return match possible() {
@@ -207,7 +211,7 @@ impl Search<'_> {
             }
             let plan = Plan::new(&inventory, request, policy);
             let end = planned.end.unwrap_or(i64::MAX);
-            let lens = Lens::window(&inventory, now, planned.start, end);
+            let lens = Availability::window(&inventory, now, planned.start, end);
             planned.placement = placement::place(&plan, &lens, &mut Work::default())?;
         }
         None

@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use super::columns::Numbers;
+use super::hold::{Hold, HoldKind};
+use super::id::{KindId, Quantities};
+use super::spec::NodeSpec;
 use super::timeline::Timeline;
-use super::{Hold, HoldKind, KindId, NodeSpec, Quantities};
 use crate::constraint::{HostPort, NodeFacts};
 
 /// One holder's share.
@@ -154,7 +156,11 @@ impl Book {
 
     /// What is available when, by the planned ends of the holders.
     pub(crate) fn timeline(&self) -> &Timeline {
-        self.timeline.get_or_init(|| Arc::new(Timeline::new(self)))
+        self.timeline.get_or_init(|| {
+            let offers = self.kinds().into_iter().map(|kind| (kind, self.offer(kind).allocatable));
+            let holders = self.holds.iter().map(|(_, held)| (held.hold.until, &held.needs));
+            Arc::new(Timeline::new(offers, holders))
+        })
     }
 
     fn count(&mut self, held: &Held, add: bool) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cow::CowVec;
-use super::{KindId, NodeId};
+use super::id::{KindId, NodeId};
 
 /// What a node has of one resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,23 +1,13 @@
 //! Topology: which nodes share a value of a label. Nodes without the label belong to no domain; nodes that were joined
 //! to further domains belong to several.
 
+use super::domain::Domains;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Inventory, NodeId, natural_order};
-
-/// The domains of one label.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Domains {
-    /// Values in natural order, each with its nodes in natural order.
-    pub(crate) members: Vec<(Arc<str>, Vec<NodeId>)>,
-}
-
-/// Domains by label, with the generation of the graph that they were read from.
-pub(super) type Cache = imbl::OrdMap<Arc<str>, (u64, Arc<Domains>)>;
-
-/// Nodes that belong to a domain besides the one that their label names, by level.
-pub(super) type Memberships = Arc<BTreeMap<Arc<str>, Vec<(Arc<str>, NodeId)>>>;
+use super::Inventory;
+use super::id::NodeId;
+use super::natural::natural_order;
 
 impl Inventory {
     /// Puts a node into one more domain of a level, for as long as its name is known.

@@ -1,68 +1,16 @@
 //! For each constraint that somebody waits with, the set of nodes it admits, kept up to date node by node.
 
-use std::collections::BTreeMap;
+use super::sets::Set;
+use super::sets::get;
+use super::sets::judge;
 use std::sync::Arc;
 
-use super::cow::CowVec;
-use super::{Inventory, NodeId};
-use crate::constraint::{NodeConstraint, NodeFacts, eligible};
-
-/// Bits by node id.
-type Bits = CowVec<u64>;
+use super::Inventory;
+use super::id::NodeId;
+use crate::constraint::{NodeConstraint, NodeFacts};
 
 /// Passes after which a set that nobody asked for is forgotten.
 const KEPT: u64 = 64;
-
-#[derive(Clone, Debug, Default)]
-struct Set {
-    /// The pass that wanted it last.
-    used: u64,
-    /// Admitted as the nodes are now.
-    now: Bits,
-    /// Admitted when what passes by itself has passed.
-    lasting: Bits,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sets {
-    by_constraint: Arc<BTreeMap<Arc<NodeConstraint>, Set>>,
-    pass: u64,
-}
-
-fn get(bits: &Bits, id: NodeId) -> bool {
-    bits.value(id / 64) >> (id % 64) & 1 == 1
-}
-
-fn put(bits: &mut Bits, id: NodeId, on: bool) {
-    if get(bits, id) != on {
-        *bits.slot(id / 64) ^= 1 << (id % 64);
-    }
-}
-
-impl Set {
-    fn update(&mut self, constraint: &NodeConstraint, id: NodeId, facts: Option<&NodeFacts>) {
-        let (now, lasting) = judge(constraint, facts);
-        put(&mut self.now, id, now);
-        put(&mut self.lasting, id, lasting);
-    }
-}
-
-/// Whether a node is admitted now, and whether it is once passing reasons have passed.
-fn judge(constraint: &NodeConstraint, facts: Option<&NodeFacts>) -> (bool, bool) {
-    match facts.map(|facts| eligible(constraint, facts)) {
-        Some(Ok(())) => (true, true),
-        Some(Err(exclusion)) => (false, exclusion.is_temporary()),
-        None => (false, false),
-    }
-}
-
-impl Sets {
-    pub(super) fn update(&mut self, id: NodeId, facts: Option<&NodeFacts>) {
-        for (constraint, set) in Arc::make_mut(&mut self.by_constraint) {
-            set.update(constraint, id, facts);
-        }
-    }
-}
 
 /// Answers for one constraint: from its set where there is one, else by asking anew.
 #[derive(Debug)]

@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use super::Inventory;
+use super::id::NodeId;
 use super::share::SHARE;
-use super::{Inventory, NodeId, NodeSpec};
+use super::spec::NodeSpec;
 use crate::constraint::{Effect, NodeFacts, Taint, exclusions};
 use crate::resources::ResourceList;
 use fluxion::formats::writer;
@@ -227,9 +229,4 @@ pub(crate) fn capacity(graph: &Graph, id: VertexId) -> u64 {
     let told =
         graph.find_text(CAPACITY).and_then(|key| graph.property(id, key)).and_then(|text| text.parse().ok());
     told.unwrap_or(graph.vertex(id).size)
-}
-
-/// Adds up without running over.
-pub(crate) fn add(list: &mut ResourceList, name: &Arc<str>, quantity: u64) {
-    list.set(name.clone(), list.get(name).saturating_add(quantity));
 }

@@ -1,50 +1,14 @@
 //! Reservations: what is promised to jobs that wait, from when to when.
 
-use std::sync::{Arc, OnceLock};
+use super::reservation::NodeReservation;
+use super::reservation::Promise;
+use std::sync::Arc;
 
-use super::timeline::Timeline;
-use super::{Inventory, NodeId, Quantities, planned_or_assumed};
-use crate::constraint::HostPort;
-use crate::placement::{Placement, Planned};
+use super::Inventory;
+use super::hold::planned_or_assumed;
+use super::id::NodeId;
 use crate::request::Request;
-
-/// A planned start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reservation {
-    /// What is planned where.
-    pub placement: Placement,
-    /// From when, epoch seconds.
-    pub start: i64,
-    /// Until when, epoch seconds; none for a job without a time limit.
-    pub end: Option<i64>,
-    /// The start rests on an end that is assumed.
-    pub start_assumed: bool,
-    /// The end is assumed, or follows from such a start.
-    pub end_assumed: bool,
-    /// The nodes' ids, to clear them by.
-    nodes: Vec<NodeId>,
-}
-
-/// One job's reserved share of one node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NodeReservation {
-    pub(crate) job: u32,
-    pub(crate) start: i64,
-    /// `i64::MAX` for no end.
-    pub(crate) end: i64,
-    pub(crate) needs: Quantities,
-    pub(crate) ports: Vec<HostPort>,
-    /// The end is assumed.
-    pub(crate) assumed: bool,
-}
-
-/// What is reserved on one node.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Reserved {
-    pub(super) entries: Vec<NodeReservation>,
-    /// What is available when, made when somebody asks.
-    pub(super) timeline: OnceLock<Arc<Timeline>>,
-}
+use crate::request::{Placement, Planned};
 
 impl Inventory {
     /// Promises a placement of the request to a job, in place of what it was promised before.
@@ -97,7 +61,7 @@ impl Inventory {
             nodes.push(id);
         }
         nodes.dedup();
-        let reservation = Reservation {
+        let reservation = Promise {
             placement: planned.placement.clone(),
             start,
             end,
@@ -134,12 +98,12 @@ impl Inventory {
     }
 
     /// What is promised, by job.
-    pub fn reservations(&self) -> impl Iterator<Item = (u32, &Reservation)> {
+    pub fn reservations(&self) -> impl Iterator<Item = (u32, &Promise)> {
         self.reservations.iter().map(|(job, reservation)| (*job, reservation.as_ref()))
     }
 
     /// What the job is promised.
-    pub fn reservation(&self, job: u32) -> Option<&Reservation> {
+    pub fn reservation(&self, job: u32) -> Option<&Promise> {
         self.reservations.get(&job).map(AsRef::as_ref)
     }
 

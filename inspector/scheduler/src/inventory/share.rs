@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Inventory, NodeId, planned_end};
+use super::Inventory;
+use super::hold::planned_end;
+use super::id::NodeId;
 use crate::constraint::HostPort;
 use crate::resources::ResourceList;
 use fluxion::graph::{Graph, VertexId};
@@ -51,7 +53,7 @@ impl Inventory {
             let new = || Share { from, until, permanent, ..Share::default() };
             let share = all.entry((from, until, permanent)).or_insert_with(new);
             for (name, quantity) in needs {
-                super::graph::add(&mut share.needs, name, quantity);
+                share.needs.add(name, quantity);
             }
             share.ports.extend_from_slice(ports);
         };

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Inventory;
 use super::book::{Book, Sums};
-use super::{Hold, Inventory, KindId, NodeSpec};
+use super::hold::Hold;
+use super::id::KindId;
+use super::spec::NodeSpec;
 use crate::constraint::{Exclusion, exclusions};
 use crate::resources::ResourceList;
 

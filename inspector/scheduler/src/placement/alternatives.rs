@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::filling::{Filling, Taken, Work, clash, take};
 use super::plan::Plan;
-use super::search::{Filling, Taken, Work, clash, take};
 use crate::constraint::HostPort;
 use crate::inventory::NodeId;
 

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use super::lens::Lens;
+use super::availability::Availability;
+use super::filling::Work;
+use super::now::try_now;
 use super::plan::Plan;
-use super::search::{Work, place};
+use super::policy::{Blocked, NodePolicy};
+use super::promised::NAMED;
+use super::search::place;
 use super::sweep::Sweep;
-use super::{Failure, NodePolicy, Placement, Planned, try_now};
 use crate::constraint::HostPort;
 use crate::inventory::{HoldKind, Inventory, KindId, planned_end};
-use crate::request::Request;
-
-/// Holders and jobs that are named as standing in the way, at most.
-const NAMED: usize = 16;
+use crate::request::{Planned, Request};
 
 /// The earliest start at which the request fits for as long as it runs, between the reservations there are. Fails
-/// when no planned end makes room for it: [`Failure::no_end`] names who has none.
+/// when no planned end makes room for it: [`Blocked::no_end`] names who has none.
 pub fn earliest(
     inventory: &Inventory,
     request: &Request,
     now: i64,
     policy: NodePolicy,
-) -> Result<Planned, Failure> {
+) -> Result<Planned, Blocked> {
     let mut work = Work::default();
     match try_now(inventory, request, now, policy, &mut work) {
         Ok(placement) => Ok(Planned { start: now, end: request.end(now), placement, assumed: false }),
@@ -36,10 +36,10 @@ pub(crate) fn first_start(
     (now, not_before): (i64, i64),
     policy: NodePolicy,
     work: &mut Work,
-) -> Result<Planned, Failure> {
+) -> Result<Planned, Blocked> {
     let plan = Plan::new(inventory, request, policy);
     let mut sweep_work = Work { visited: work.visited, ..Work::default() };
-    let planned = if place(&plan, &Lens::late_unreserved(inventory, now), &mut sweep_work).is_some() {
+    let planned = if place(&plan, &Availability::late_unreserved(inventory, now), &mut sweep_work).is_some() {
         Sweep::new(&plan, request, now, not_before.max(now.saturating_add(1))).run(&mut sweep_work)
     } else {
         None
@@ -100,18 +100,7 @@ fn rests_on_assumption(inventory: &Inventory, request: &Request, planned: &Plann
     })
 }
 
-/// Jobs that the nodes of a placement are promised to, by id.
-pub(super) fn promised_to(inventory: &Inventory, placement: &Placement) -> Vec<u32> {
-    let nodes = placement.slots.iter().filter_map(|slot| inventory.id(&slot.node));
-    let mut jobs: Vec<u32> =
-        nodes.flat_map(|id| inventory.reserved_on(id)).map(|reservation| reservation.job).collect();
-    jobs.sort_unstable();
-    jobs.dedup();
-    jobs.truncate(NAMED);
-    jobs
-}
-
-impl Failure {
+impl Blocked {
     fn add_job(&mut self, job: u32) {
         if self.no_end_jobs.len() < NAMED && !self.no_end_jobs.contains(&job) {
             self.no_end_jobs.push(job);
@@ -121,10 +110,10 @@ impl Failure {
 
 /// Who has no planned end on nodes that would take more without them. Nobody, where it is only nodes that are down which
 /// are missing.
-pub(crate) fn in_the_way(plan: &Plan<'_>, now: i64) -> Failure {
+pub(crate) fn in_the_way(plan: &Plan<'_>, now: i64) -> Blocked {
     let inventory = plan.inventory;
-    let (late, most) = (Lens::late(inventory, now), Lens::most(inventory));
-    let mut failure = Failure::default();
+    let (late, most) = (Availability::late(inventory, now), Availability::most(inventory));
+    let mut failure = Blocked::default();
     if place(plan, &late.recovered(), &mut Work::default()).is_some() {
         return failure;
     }

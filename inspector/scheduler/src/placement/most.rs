@@ -10,9 +10,9 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::alternatives::{Candidate, MOST_SHAPES, Search};
-use super::lens::Lens;
+use super::availability::Availability;
+use super::filling::{Filling, Taken, Work, first_fit};
 use super::plan::Plan;
-use super::search::{Filling, Taken, Work, first_fit};
 use crate::inventory::NodeId;
 
 /// With more shapes than this, most of which find no room, first fit has to do.
@@ -66,7 +66,7 @@ pub(super) fn better(plan: &Plan<'_>, a: &Taken, b: &Taken) -> Ordering {
 /// The most that fits, where first fit took `taken` and left slots over.
 pub(super) fn most(
     plan: &Plan<'_>,
-    lens: &Lens<'_>,
+    lens: &Availability<'_>,
     nodes: impl Iterator<Item = NodeId>,
     taken: Taken,
     work: &mut Work,

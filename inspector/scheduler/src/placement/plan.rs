@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::NodePolicy;
+use super::policy::NodePolicy;
 use crate::constraint::HostPort;
 use crate::inventory::{Domains, Eligibility, Inventory, KindId, NodeId};
 use crate::request::{Request, Shape};

@@ -3,32 +3,16 @@
 use std::sync::Arc;
 
 use super::alternatives::{self, Candidate};
-use super::lens::Lens;
+use super::availability::Availability;
+use super::filling::{Filling, Taken, Work, first_fit};
 use super::most::{better, most, sums};
 use super::plan::Plan;
-use super::{NodePolicy, Placement, Slot};
-use crate::constraint::HostPort;
+use super::policy::NodePolicy;
 use crate::inventory::NodeId;
-
-/// Counted work, and where to begin.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Work {
-    /// Nodes (once for each shape) and alternatives looked at so far.
-    pub(crate) visited: u64,
-    /// Nodes at the beginning of the list that are known to take nothing of this request.
-    pub(crate) skip: usize,
-    /// The place in the list of the first node that could take something; what lies before it could not.
-    pub(crate) first: usize,
-}
-
-/// What one node takes: a count for each shape of the plan.
-pub(super) type Filling = Vec<u32>;
-
-/// Nodes with what each takes.
-pub(super) type Taken = Vec<(NodeId, Filling)>;
+use crate::request::{Placement, Slot};
 
 /// A placement of all slots, or of the most of them where fewer are enough; or `None`.
-pub(crate) fn place(plan: &Plan<'_>, lens: &Lens<'_>, work: &mut Work) -> Option<Placement> {
+pub(crate) fn place(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -> Option<Placement> {
     work.first = work.skip;
     if plan.minimum.is_none() && plan.shapes.iter().any(|shape| shape.impossible) {
         return None;
@@ -43,7 +27,7 @@ pub(crate) fn place(plan: &Plan<'_>, lens: &Lens<'_>, work: &mut Work) -> Option
 /// are enough, in the one that takes most.
 pub(crate) fn place_in(
     plan: &Plan<'_>,
-    lens: &Lens<'_>,
+    lens: &Availability<'_>,
     groups: impl Iterator<Item = usize>,
     work: &mut Work,
 ) -> Option<Placement> {
@@ -85,7 +69,7 @@ fn slots(taken: &Taken) -> u64 {
 
 /// What the nodes of one list take: all slots or nothing; or the most of them, however few, where fewer than all are
 /// enough.
-fn fill_group(plan: &Plan<'_>, lens: &Lens<'_>, group: usize, work: &mut Work) -> Option<Taken> {
+fn fill_group(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, work: &mut Work) -> Option<Taken> {
     let (domain, nodes) = plan.group(group)?;
     let skip = if domain.is_none() { work.skip } else { 0 };
     let (low, high) = (|| nodes.iter().copied(), || nodes.iter().rev().copied());
@@ -103,7 +87,7 @@ fn fill_group(plan: &Plan<'_>, lens: &Lens<'_>, group: usize, work: &mut Work) -
 
 /// How many slots of each shape (of the plan) find room in one of the plan's node lists: what first fit places, or the
 /// most that there can be where fewer than all are enough.
-pub(crate) fn room(plan: &Plan<'_>, lens: &Lens<'_>, group: usize) -> Vec<u32> {
+pub(crate) fn room(plan: &Plan<'_>, lens: &Availability<'_>, group: usize) -> Vec<u32> {
     if plan.minimum.is_some() {
         let taken = fill_group(plan, lens, group, &mut Work::default());
         return sums(plan, &taken.unwrap_or_default());
@@ -128,7 +112,7 @@ pub(crate) fn room(plan: &Plan<'_>, lens: &Lens<'_>, group: usize) -> Vec<u32> {
 /// Fillings that place all slots; or what first fit places where there are none.
 fn fill(
     plan: &Plan<'_>,
-    lens: &Lens<'_>,
+    lens: &Availability<'_>,
     nodes: impl Iterator<Item = NodeId>,
     skip: usize,
     work: &mut Work,
@@ -171,40 +155,4 @@ fn fill(
         }
     }
     if branching { alternatives::search(plan, candidates, work).ok_or(taken) } else { Err(taken) }
-}
-
-/// As many slots as fit, shape by shape in this order.
-pub(super) fn first_fit(
-    plan: &Plan<'_>,
-    order: impl Iterator<Item = usize>,
-    available: &mut [u64],
-    capacities: &[u32],
-    wanted: &[u32],
-) -> Filling {
-    let mut filling = vec![0; plan.shapes.len()];
-    let mut ports: Vec<&HostPort> = Vec::new();
-    for at in order {
-        let shape = &plan.shapes[at];
-        let most = capacities[at].min(wanted[at]);
-        if most > 0 && !clash(&ports, shape.ports) {
-            let count = shape.fits(available, most);
-            take(plan, available, at, count);
-            filling[at] = count;
-            if count > 0 {
-                ports.extend(shape.ports);
-            }
-        }
-    }
-    filling
-}
-
-pub(super) fn clash(taken: &[&HostPort], wanted: &[HostPort]) -> bool {
-    taken.iter().any(|a| wanted.iter().any(|b| a.clashes(b)))
-}
-
-/// Takes slots that were computed to fit.
-pub(super) fn take(plan: &Plan<'_>, available: &mut [u64], at: usize, count: u32) {
-    for (kind, need) in &plan.shapes[at].needs {
-        available[*kind] -= need * u64::from(count);
-    }
 }

@@ -6,12 +6,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-use super::Planned;
-use super::lens::Lens;
+use super::availability::Availability;
+use super::filling::Work;
 use super::plan::{Plan, PlannedShape};
-use super::search::{Work, place_in};
+use super::search::place_in;
 use crate::inventory::{NodeId, Timeline};
-use crate::request::Request;
+use crate::request::{Planned, Request};
 
 /// Shapes that are counted while time goes on: enough to tell when an exact search is worth it.
 const COUNTED: usize = 64;
@@ -79,7 +79,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn enter(&mut self, group: usize, id: NodeId, from: i64, changes: &mut Vec<Reverse<Change>>) {
-        let lens = Lens::unreserved(self.plan.inventory, self.now);
+        let lens = Availability::unreserved(self.plan.inventory, self.now);
         let (Some(book), Ok(place)) = (self.plan.inventory.book(id), u32::try_from(self.groups.len())) else {
             return;
         };
@@ -167,9 +167,9 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    fn lens(&self, start: i64) -> Lens<'a> {
+    fn lens(&self, start: i64) -> Availability<'a> {
         let end = self.request.end(start).unwrap_or(i64::MAX);
-        Lens::window(self.plan.inventory, self.now, start, end)
+        Availability::window(self.plan.inventory, self.now, start, end)
     }
 
     pub(super) fn run(mut self, work: &mut Work) -> Option<Planned> {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::placement::Failure;
+use crate::placement::Blocked;
 use crate::request::Request;
 
 /// Requests that are remembered from pass to pass, at most.
@@ -19,11 +19,11 @@ pub(super) struct Known {
     /// In this pass: nodes at the beginning of the order that take nothing of it.
     pub(super) skip: usize,
     /// In this pass: it does not start now; with what stood in the way, and how many promises there were then.
-    pub(super) failed: Option<(Failure, usize)>,
+    pub(super) failed: Option<(Blocked, usize)>,
     /// In this pass: the last start that was planned for it; there is none before.
     pub(super) not_before: i64,
     /// In this pass: no start can be planned for it, and why.
-    pub(super) no_estimate: Option<Failure>,
+    pub(super) no_estimate: Option<Blocked>,
     /// It would not start even if nothing were promised to others.
     pub(super) busy: bool,
     /// No start could be planned for it even if nothing were promised to others.

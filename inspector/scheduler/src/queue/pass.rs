@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::known::Memory;
 use super::{QueueConfig, QueuePolicy};
 use crate::inventory::{Hold, HoldKind, Inventory, planned_or_assumed};
-use crate::placement::{Failure, Placement, Plan, Planned, Work, first_start, in_the_way, try_now};
+use crate::placement::{Blocked, Plan, Work, first_start, in_the_way, try_now};
 use crate::request::Request;
+use crate::request::{Placement, Planned};
 
 /// A job that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,11 +180,11 @@ fn start(
     now: i64,
     carry: &mut Carry,
     work: &mut Work,
-) -> Result<Placement, Failure> {
+) -> Result<Placement, Blocked> {
     let reservations = carry.reservations;
     let known = Arc::make_mut(&mut carry.memory).of(request);
     if known.busy {
-        return Err(Failure::default());
+        return Err(Blocked::default());
     }
     if let Some((failure, seen)) = &known.failed
         && *seen == reservations
@@ -209,7 +210,7 @@ fn plan(
     now: i64,
     carry: &mut Carry,
     work: &mut Work,
-) -> Result<Planned, Failure> {
+) -> Result<Planned, Blocked> {
     let known = Arc::make_mut(&mut carry.memory).of(request);
     if let Some(failure) = &known.no_estimate {
         return Err(failure.clone());

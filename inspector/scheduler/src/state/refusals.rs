@@ -78,7 +78,7 @@ impl State {
         let level = self.roster(job).level;
         let minimum = job.members.wanted.filter(|wanted| (*wanted as usize) < members.len());
         let request = Request { shapes, minimum, level, domain: None, duration: job.duration };
-        if placement::satisfiable(&self.inventory, &request).is_ok() {
+        if placement::satisfiable(&self.inventory, &request) {
             return;
         }
         for node in avoided {

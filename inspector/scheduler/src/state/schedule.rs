@@ -1,5 +1,6 @@
 //! Giving out nodes: members of started jobs first, then a pass over each queue; and what becomes of bindings.
 
+use crate::explain::why_never;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -7,9 +8,10 @@ use imbl::OrdMap;
 
 use crate::inventory::{Hold, natural_order};
 use crate::model::{PodSpec, Text};
-use crate::placement::{self, Placement, Slot};
+use crate::placement::{self};
 use crate::queue::{self, Carry, PassJob, PassResult, Refusal};
 use crate::request::Request;
+use crate::request::{Placement, Slot};
 use crate::state::{Job, JobId, JobState, Reason, ReasonClass, Reservation, State, members};
 
 /// The nodes of a placement, each once, in its order.
@@ -232,7 +234,8 @@ impl State {
             let verdict = if let Some(verdict) = self.pass.verdicts.get(&request) {
                 verdict.clone()
             } else {
-                let why = placement::satisfiable(&self.inventory, &request).err();
+                let never = !placement::satisfiable(&self.inventory, &request);
+                let why = never.then(|| why_never(&self.inventory, &request));
                 let verdict = why.map(|why| Arc::new(self.reason_from(job, &why)));
                 self.pass.verdicts.insert(request.clone(), verdict.clone());
                 verdict

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use crate::event::Event;
 use crate::inventory::Inventory;
 use crate::model::Text;
-use crate::placement::{NodePolicy, Placement, place_now, satisfiable};
+use crate::placement::{NodePolicy, place_now, satisfiable};
 use crate::queue::{self, Carry, PassJob, QueueConfig, QueuePolicy};
+use crate::request::Placement;
 use crate::request::Request;
 use crate::state::{CancelPlan, Job, JobId, JobState, State};
 
@@ -35,7 +36,7 @@ impl Trial {
 
     /// Whether the request could ever start here.
     pub fn possible(&self, request: &Request) -> bool {
-        satisfiable(&self.books, request).is_ok()
+        satisfiable(&self.books, request)
     }
 }
 

@@ -15,7 +15,8 @@ use super::support::{Lines, down, engine, machine, run};
 use crate::constraint::{Effect, Taint, Toleration, TolerationOperator};
 use crate::extension::GangReader;
 use crate::inventory::{Hold, HoldKind, Inventory};
-use crate::placement::{NodePolicy, Placement, earliest, place_now, satisfiable};
+use crate::placement::{NodePolicy, earliest, place_now, satisfiable};
+use crate::request::Placement;
 use crate::request::{Request, Shape};
 use crate::testing::{node, shape, sound, tcp};
 
@@ -204,14 +205,14 @@ proptest! {
                             inventory.reserve(number, &request, placement.clone(), *start, end);
                         }
                     } else {
-                        let busy = !ahead || satisfiable(&inventory, &request).is_ok();
+                        let busy = !ahead || satisfiable(&inventory, &request);
                         let errno = if busy { Errno::Ebusy } else { Errno::Enodev };
                         prop_assert_eq!(found.map_err(|failure| failure.errno), Err(errno));
                     }
                 }
                 Step::Satisfiability(request) => {
                     let (found, _) = ask(&mut engine, Operation::Satisfiability, &request, 0);
-                    prop_assert_eq!(found.is_ok(), satisfiable(&inventory, &request).is_ok());
+                    prop_assert_eq!(found.is_ok(), satisfiable(&inventory, &request));
                 }
                 Step::Cancel(job) => {
                     let known = inventory.reservation(u32::try_from(job).unwrap()).is_some()
@@ -378,7 +379,7 @@ proptest! {
         // What never leaves and is more than there is can't be booked whole.
         if inventory.nodes().all(|node| node.deficit.is_empty()) {
             let (found, _) = ask(&mut engine, Operation::Satisfiability, &request, 1);
-            prop_assert_eq!(found.is_ok(), satisfiable(&inventory, &request).is_ok());
+            prop_assert_eq!(found.is_ok(), satisfiable(&inventory, &request));
         }
     }
 }

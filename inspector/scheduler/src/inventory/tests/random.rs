@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::*;
-use crate::placement::{Placement, Slot};
+use crate::request::{Placement, Slot};
 use crate::testing::{gang, hold, node, sound};
 
 #[derive(Clone, Debug)]

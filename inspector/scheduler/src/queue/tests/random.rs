@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use super::super::*;
 use super::jobs;
 use crate::inventory::{Hold, HoldKind, Inventory};
-use crate::placement::{Placement, Planned, earliest, place_now};
+use crate::placement::{earliest, place_now};
 use crate::request::Request;
+use crate::request::{Placement, Planned};
 use crate::testing::{gang, hold, node, shape, sound};
 
 /// What a pass decides.

@@ -24,7 +24,7 @@ enum Moment {
 
 /// Answers what is available, and who may go where.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lens<'a> {
+pub(crate) struct Availability<'a> {
     pub(super) inventory: &'a Inventory,
     now: i64,
     moment: Moment,
@@ -32,7 +32,7 @@ pub(crate) struct Lens<'a> {
     recovered: bool,
 }
 
-impl<'a> Lens<'a> {
+impl<'a> Availability<'a> {
     /// From `start` (not before `now`) up to `end`.
     pub(crate) fn window(inventory: &'a Inventory, now: i64, start: i64, end: i64) -> Self {
         let moment = if start <= now { Moment::Now { end } } else { Moment::Later { start, end } };

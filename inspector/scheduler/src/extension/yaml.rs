@@ -1,0 +1,38 @@
+//! Reading the parts of an entry of a jobspec.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fluxion::jobspec::JobspecError;
+use fluxion::jobspec::yaml::Value;
+
+pub(super) fn refuse<T>(text: impl Into<String>) -> Result<T, JobspecError> {
+    Err(JobspecError::Rule(text.into()))
+}
+
+/// Refuses what is no mapping, has keys that are not known here, or has one twice.
+pub(super) fn only(entry: &Value, what: &str, known: &[&str]) -> Result<(), JobspecError> {
+    let Some(pairs) = entry.mapping() else { return refuse(format!("{what} is not a mapping")) };
+    let mut seen = BTreeSet::new();
+    for (key, _) in pairs {
+        let key = key.scalar().unwrap_or_default();
+        if !known.contains(&key) {
+            return refuse(format!("\"{key}\" in {what} is not known: use {}", known.join(", ")));
+        }
+        if !seen.insert(key) {
+            return refuse(format!("\"{key}\" stands twice in {what}"));
+        }
+    }
+    Ok(())
+}
+
+/// The text of a key that may be missing.
+pub(super) fn text(entry: &Value, key: &str) -> Result<Option<Arc<str>>, JobspecError> {
+    match entry.get(key) {
+        None => Ok(None),
+        Some(value) => match value.scalar() {
+            Some(text) => Ok(Some(Arc::from(text))),
+            None => refuse(format!("Value of \"{key}\" must be a scalar")),
+        },
+    }
+}
