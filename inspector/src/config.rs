@@ -4,7 +4,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
 use fluxion_scheduler::placement::NodePolicy;
 use fluxion_scheduler::queue::{OnPartialBind, QueueConfig, QueuePolicy};
 use fluxion_scheduler::state::Settings;

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use fluxion_scheduler::constraint::{HostPort, NodeConstraint, Protocol};
 use fluxion_scheduler::inventory::{Hold, HoldKind, Inventory, NodeSpec};
-use fluxion_scheduler::placement::{NodePolicy, Placement, earliest};
+use fluxion_scheduler::placement::{NodePolicy, earliest};
+use fluxion_scheduler::request::Placement;
 use fluxion_scheduler::request::{Request, Shape};
 use fluxion_scheduler::resources::ResourceList;
 use proptest::prelude::*;

@@ -14,6 +14,8 @@ pub mod event;
 pub mod explain;
 pub mod extension;
 pub mod inventory;
+pub mod job;
+pub mod marks;
 pub mod model;
 pub mod placement;
 pub mod quantity;

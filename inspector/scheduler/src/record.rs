@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::job::{Asked, ExitCause, HistoryEntry, JobKey, JobState, Members, Reason};
 use crate::model::{Marks, ObjectRef, Text};
-use crate::state::{Asked, ExitCause, HistoryEntry, JobKey, JobState, Members, Reason};
 
 /// Something to be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

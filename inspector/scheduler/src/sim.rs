@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
 use crate::queue::{Carry, Memory, PassJob, QueueConfig, pass};
-use crate::request::Placement;
-use crate::request::{Request, Shape};
+use crate::request::{Placement, Request, Shape};
 use crate::resources::ResourceList;
 
 pub use measure::{Report, Spread};

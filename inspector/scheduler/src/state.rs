@@ -12,42 +12,56 @@ use crate::event::{Effect, Event, GroupStatus};
 use crate::inventory::Inventory;
 use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, Text};
 use crate::queue::{OnPartialBind, QueueConfig};
-use crate::state::binding::Assumed;
-use crate::state::grouping::{GroupKey, Membership};
-use crate::state::schedule::PassState;
 
+mod answers;
 mod apply;
 mod ask;
+mod assumed;
 mod attempt;
 mod binding;
 mod ending;
 mod evaluate;
 mod grouping;
-pub mod job;
+mod let_go;
 mod lifecycle;
-pub mod marks;
 mod members;
+mod membership;
 mod memory;
 mod moved;
 mod owed;
 mod partial;
+mod pass_state;
+mod pod;
 mod reasons;
 mod refusals;
+mod refused;
 mod release;
+mod remembered;
+mod roster;
 mod schedule;
 mod tell;
 mod tell_group;
+mod told;
 mod trial;
 mod unknown;
 
-pub use ask::{CancelPlan, Finding};
-pub use attempt::Asked;
-pub use ending::ExitCause;
-pub use job::{HistoryEntry, Job, JobId, JobKey, JobState, Members, Reason, ReasonClass, Reservation};
-pub use owed::LostMember;
+pub use crate::job::{
+    Asked, ExitCause, HistoryEntry, Job, JobId, JobKey, JobState, LostMember, Members, Reason, ReasonClass,
+    Reservation,
+};
+pub use answers::{CancelPlan, Finding};
+pub use pass_state::PassReport;
 pub use reasons::NamesFor;
-pub use schedule::PassReport;
 pub use trial::Trial;
+
+use crate::job::GroupKey;
+use assumed::Assumed;
+use let_go::LetGo;
+use membership::Membership;
+use pass_state::PassState;
+use refused::Refusals;
+use remembered::Memory;
+use told::{Saying, Told};
 
 /// What can be configured.
 #[derive(Clone, Debug)]
@@ -130,7 +144,7 @@ pub struct State {
     revision: u64,
     /// Namespace and `KIND.NAME` to the jobs of that name, oldest first.
     names: OrdMap<(Text, String), OrdSet<JobId>>,
-    memory: memory::Memory,
+    memory: Memory,
     /// When it ended, to forget it in time.
     ended: OrdSet<(i64, JobId)>,
     /// Jobs that may start, in order.
@@ -144,13 +158,13 @@ pub struct State {
     /// Pods that the API server says can't be bound any more; until the watch says the same.
     unbindable: OrdSet<Text>,
     /// Nodes to which bindings were refused.
-    refusals: refusals::Refusals,
+    refusals: Refusals,
     /// Bound Pods that were let go.
-    let_go: OrdMap<Text, partial::LetGo>,
+    let_go: OrdMap<Text, LetGo>,
     /// What a Pod's condition was last made to say.
-    told: OrdMap<Text, tell::Told>,
+    told: OrdMap<Text, Told>,
     /// What a job's Pods are to be told.
-    saying: OrdMap<JobId, tell::Saying>,
+    saying: OrdMap<JobId, Saying>,
     /// What a PodGroup's condition was last made to say.
     told_groups: OrdMap<Text, (bool, &'static str)>,
     /// What a scheduling.x-k8s.io PodGroup's status was last made to say.
@@ -199,14 +213,14 @@ impl State {
             revisions: OrdMap::new(),
             revision: 0,
             names: OrdMap::new(),
-            memory: memory::Memory::default(),
+            memory: Memory::default(),
             ended: OrdSet::new(),
             queue: OrdSet::new(),
             incomplete: OrdSet::new(),
             owed: OrdSet::new(),
             assumed: OrdMap::new(),
             unbindable: OrdSet::new(),
-            refusals: refusals::Refusals::default(),
+            refusals: Refusals::default(),
             let_go: OrdMap::new(),
             told: OrdMap::new(),
             saying: OrdMap::new(),

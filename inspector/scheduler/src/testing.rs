@@ -6,8 +6,7 @@ use crate::check::check;
 use crate::constraint::{HostPort, NodeConstraint, Protocol};
 use crate::explain::{Nameless, WhyNot, render};
 use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
-use crate::request::Placement;
-use crate::request::{Request, Shape};
+use crate::request::{Placement, Request, Shape};
 use crate::resources::ResourceList;
 
 /// `cpu=4 gpu=2`: cpu in cores (`500m` in milli), all else whole; pods 110 unless said.

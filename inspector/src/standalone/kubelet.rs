@@ -13,7 +13,7 @@ use super::object::Object;
 use crate::kube::translate::ALLOCATION;
 
 /// How long a virtual Pod runs.
-pub use fluxion_scheduler::state::marks::RUN_TIME;
+pub use fluxion_scheduler::marks::RUN_TIME;
 
 /// What happens to a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ use crate::journal::{Batch, Journal, JournalError, Kept, ObjectRow, Submission};
 type Answers = Vec<Result<Taken, NotTaken>>;
 
 /// When, after it was handed in, an object is taken in.
-pub use fluxion_scheduler::state::marks::SUBMIT_AT;
+pub use fluxion_scheduler::marks::SUBMIT_AT;
 /// Effects and wishes that one turn takes at most.
 const TURN_MAX: usize = 256;
 /// The loop looks at the clock at least so often: the machine's clock may jump.

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, json};
-
 use fluxion::jobspec::JobspecError;
 use fluxion::jobspec::yaml::Value;
+use serde_json::{Map, Value as Json, json};
 
 use super::yaml::{only, refuse, text};
 use crate::constraint::{

@@ -17,8 +17,7 @@ use fluxion::matcher::{JobId, LIFETIME};
 use crate::constraint::{HostPort, NodeConstraint};
 use crate::inventory::graph::{capacity, described};
 use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec, natural_order};
-use crate::request::{Placement, Slot};
-use crate::request::{Request, Shape};
+use crate::request::{Placement, Request, Shape, Slot};
 use crate::resources::ResourceList;
 
 /// A job's time on some vertex.

@@ -18,8 +18,7 @@ use crate::explain::{WhyNot, why_not};
 use crate::inventory::Inventory;
 use crate::inventory::share::Share;
 use crate::placement::{self, Availability, NodePolicy, Plan, Work};
-use crate::request::{Placement, Planned, Slot};
-use crate::request::{Request, Shape};
+use crate::request::{Placement, Planned, Request, Shape, Slot};
 use crate::resources::ResourceList;
 
 /// Searches for one match, at most; more than one is only needed where a pool of several pieces is in pieces.

@@ -1,11 +1,11 @@
 //! Topology: which nodes share a value of a label. Nodes without the label belong to no domain; nodes that were joined
 //! to further domains belong to several.
 
-use super::domain::Domains;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Inventory;
+use super::domain::Domains;
 use super::id::NodeId;
 use super::natural::natural_order;
 

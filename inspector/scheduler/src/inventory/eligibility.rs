@@ -1,12 +1,10 @@
 //! For each constraint that somebody waits with, the set of nodes it admits, kept up to date node by node.
 
-use super::sets::Set;
-use super::sets::get;
-use super::sets::judge;
 use std::sync::Arc;
 
 use super::Inventory;
 use super::id::NodeId;
+use super::sets::{Set, get, judge};
 use crate::constraint::{NodeConstraint, NodeFacts};
 
 /// Passes after which a set that nobody asked for is forgotten.

@@ -9,14 +9,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use fluxion::formats::writer;
+use fluxion::graph::{Graph, GraphError, Status, Subsystem, VertexId, VertexSpec};
+
 use super::Inventory;
 use super::id::NodeId;
 use super::share::SHARE;
 use super::spec::NodeSpec;
 use crate::constraint::{Effect, NodeFacts, Taint, exclusions};
 use crate::resources::ResourceList;
-use fluxion::formats::writer;
-use fluxion::graph::{Graph, GraphError, Status, Subsystem, VertexId, VertexSpec};
 
 /// `taint:KEY:EFFECT`, with the taint's value; labels have no colon in their keys.
 const TAINT: &str = "taint:";

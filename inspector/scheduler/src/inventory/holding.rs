@@ -1,14 +1,13 @@
 //! Who holds what on which node, since when, and until when it is planned.
 
-use super::hold::same_share;
-use crate::inventory::Hold;
-use crate::inventory::assumed_end;
 use std::sync::Arc;
 
 use super::Inventory;
 use super::book::Held;
+use super::hold::same_share;
 use super::id::{NodeId, Quantities};
 use crate::constraint::{NodeConstraint, eligible};
+use crate::inventory::{Hold, assumed_end};
 use crate::request::Shape;
 
 impl Inventory {

@@ -1,7 +1,6 @@
 //! Nodes that appear, change and go. Their books outlive them: what is held on a node that is gone stays held
 //! until its holders are gone.
 
-use crate::inventory::NodeSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use super::Inventory;
 use super::book::Offer;
 use super::id::KindId;
 use super::natural::natural_order;
+use crate::inventory::NodeSpec;
 
 impl Inventory {
     /// Adds a node or replaces its description; whoever holds something under its name keeps it.

@@ -1,14 +1,12 @@
 //! Reservations: what is promised to jobs that wait, from when to when.
 
-use super::reservation::NodeReservation;
-use super::reservation::Promise;
 use std::sync::Arc;
 
 use super::Inventory;
 use super::hold::planned_or_assumed;
 use super::id::NodeId;
-use crate::request::Request;
-use crate::request::{Placement, Planned};
+use super::reservation::{NodeReservation, Promise};
+use crate::request::{Placement, Planned, Request};
 
 impl Inventory {
     /// Promises a placement of the request to a job, in place of what it was promised before.

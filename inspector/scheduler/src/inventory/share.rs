@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use fluxion::graph::{Graph, VertexId};
 use serde::{Deserialize, Serialize};
 
 use super::Inventory;
@@ -10,7 +11,6 @@ use super::hold::planned_end;
 use super::id::NodeId;
 use crate::constraint::HostPort;
 use crate::resources::ResourceList;
-use fluxion::graph::{Graph, VertexId};
 
 /// `share:N`, N counting up on each node; labels have no colon in their keys.
 pub(super) const SHARE: &str = "share:";

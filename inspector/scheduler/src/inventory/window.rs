@@ -1,6 +1,5 @@
 //! What is available over a window of time: holders leave at their planned ends, reservations come and go.
 
-use crate::inventory::planned_end;
 use std::sync::Arc;
 
 use super::Inventory;
@@ -8,6 +7,7 @@ use super::book::Book;
 use super::id::{KindId, NodeId};
 use super::timeline::Timeline;
 use crate::constraint::HostPort;
+use crate::inventory::planned_end;
 
 impl Inventory {
     /// The least that a node has of a resource at any moment of a time from 0 on, between what is held and reserved.

@@ -7,8 +7,7 @@ use super::known::Memory;
 use super::{QueueConfig, QueuePolicy};
 use crate::inventory::{Hold, HoldKind, Inventory, planned_or_assumed};
 use crate::placement::{Blocked, Plan, Work, first_start, in_the_way, try_now};
-use crate::request::Request;
-use crate::request::{Placement, Planned};
+use crate::request::{Placement, Planned, Request};
 
 /// A job that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]

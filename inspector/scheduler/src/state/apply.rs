@@ -7,9 +7,12 @@ use imbl::{OrdMap, OrdSet};
 
 use crate::event::Event;
 use crate::inventory::{Hold, HoldKind};
+use crate::job::JobId;
+use crate::marks;
 use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, Text};
-use crate::state::grouping::owner_key;
-use crate::state::{JobId, State, marks, members};
+use crate::state::State;
+use crate::state::membership::owner_key;
+use crate::state::pod::needs;
 
 impl State {
     pub(super) fn apply(&mut self, event: Event) {
@@ -118,7 +121,7 @@ impl State {
         let permanent = is_permanent(pod);
         let (until, end_assumed) = self.release_of_pod(pod, from, permanent);
         let hold = Hold {
-            needs: members::needs(pod),
+            needs: needs(pod),
             ports: pod.ports.clone(),
             from,
             until,
@@ -220,16 +223,6 @@ impl State {
             open.extend(self.owners_of_owner.get(&uid).into_iter().flatten().cloned());
         }
     }
-}
-
-/// When a bound Pod is planned to give back what it holds: what was written into it at the binding, else its
-/// own time limit; and no later than the end of its grace period once it is being deleted.
-pub(super) fn planned_release(pod: &PodSpec) -> Option<i64> {
-    let planned = match &pod.record {
-        Some(record) => record.planned_end,
-        None => pod.active_deadline.and_then(|limit| pod.scheduled_at.map(|at| at.saturating_add(limit))),
-    };
-    [planned, pod.deletes_at].into_iter().flatten().min()
 }
 
 /// Pods that come with the node: an empty cluster has them too.

@@ -8,27 +8,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+use crate::job::{Asked, Job, JobId, JobState};
 use crate::model::{AllocationRecord, PodSpec, Text};
 use crate::resources::ResourceList;
-use crate::state::members::needs;
-use crate::state::{Job, JobId, JobState, State};
-
-/// A member that was on a node and whose Pod is gone.
-#[derive(Clone, Debug)]
-pub(super) struct Gone {
-    pub(super) pod: Arc<PodSpec>,
-    /// When it ended, or went (epoch seconds).
-    pub(super) at: i64,
-}
-
-/// Members that ask for the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
-    pub needs: Arc<ResourceList>,
-    pub count: u32,
-}
+use crate::state::State;
+use crate::state::pod::needs;
 
 /// A member and the node that it is or was on.
 struct Ran<'a> {
@@ -83,7 +67,7 @@ impl State {
                     pod,
                     node,
                     start: start_of(pod, pod.record.as_ref(), pod.scheduled_at),
-                    planned_end: super::apply::planned_release(pod),
+                    planned_end: super::pod::planned_release(pod),
                     over: pod.phase.ended().then(|| pod.end.as_ref().and_then(|end| end.at)),
                 });
             }
@@ -115,7 +99,7 @@ impl State {
         let records = job.pods.iter().filter_map(|uid| {
             let pod = self.pods.get(uid).filter(|pod| !pod.phase.ended())?;
             let bound = pod.record.as_ref().filter(|_| pod.node.is_some());
-            bound.or_else(|| self.assumed.get(uid).map(super::binding::Assumed::record))
+            bound.or_else(|| self.assumed.get(uid).map(super::assumed::Assumed::record))
         });
         records.map(|record| record.start).max()
     }

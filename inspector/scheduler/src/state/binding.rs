@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use crate::event::{BindOutcome, Effect};
 use crate::inventory::{Hold, HoldKind};
+use crate::job::{Job, JobId, JobState, Losses, Reason, ReasonClass};
+use crate::marks;
 use crate::model::{AllocationRecord, PodSpec, Text};
-use crate::placement::{self};
-use crate::request::Placement;
-use crate::request::Request;
-use crate::state::owed::Losses;
-use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State, marks, members};
+use crate::placement;
+use crate::request::{Placement, Request};
+use crate::state::State;
+use crate::state::assumed::{Assumed, BindFailure};
+use crate::state::pod::{avoiding, needs, shapes};
 
 /// A binding that failed is tried again after 1, 2, 4 … seconds, at most so many …
 const RETRY_MAX: i64 = 32;
@@ -23,31 +25,6 @@ const TOLD_FROM: u32 = 3;
 
 /// Characters of an answer that are passed on.
 const ANSWER_MAX: usize = 300;
-
-/// A member that was sent to a node and was not seen there yet.
-#[derive(Clone, Debug)]
-pub(super) struct Assumed {
-    pub node: Text,
-    pub job: JobId,
-    /// Bindings that failed so far, to whichever node.
-    pub failures: u32,
-    /// How the last one failed.
-    pub failure: Option<Failure>,
-    retry_at: Option<i64>,
-    record: AllocationRecord,
-    /// When it was sent first.
-    since: i64,
-    /// The API server has said that it is bound.
-    done: bool,
-}
-
-/// An answer to a binding.
-#[derive(Clone, Debug)]
-pub(super) struct Failure {
-    pub text: String,
-    /// For good, not for the moment.
-    pub refused: bool,
-}
 
 impl Assumed {
     pub(super) fn since(&self) -> i64 {
@@ -95,7 +72,7 @@ impl State {
     /// Holds a node for each of these members and asks for the bindings. Where the placement has fewer slots of a shape
     /// than there are such members, the first of them in their order get them.
     pub(super) fn send(&mut self, job: &Job, pods: &[Arc<PodSpec>], placement: &Placement) {
-        let shapes = members::shapes(pods);
+        let shapes = shapes(pods);
         let mut nodes: Vec<Vec<Text>> = vec![Vec::new(); shapes.len()];
         for slot in &placement.slots {
             if let Some(nodes) = nodes.get_mut(slot.shape as usize) {
@@ -107,7 +84,7 @@ impl State {
         let planned_end = job.end_when_started_at(self.now);
         let start = self.start_of_gang(job).unwrap_or(self.now);
         for pod in pods {
-            let needs = members::needs(pod);
+            let needs = needs(pod);
             let shape = shapes.iter().position(|shape| {
                 shape.needs == needs && shape.constraint == pod.constraint && shape.ports == pod.ports
             });
@@ -167,7 +144,7 @@ impl State {
                 let release = self.jobs.get(&assumed.job).map(|job| self.release_of_member(job, start, end));
                 let (until, end_assumed) = release.unwrap_or((end, false));
                 let hold = Hold {
-                    needs: members::needs(&pod),
+                    needs: needs(&pod),
                     ports: pod.ports.clone(),
                     from: start,
                     until,
@@ -217,7 +194,7 @@ impl State {
         }
         let answer = marks::shorten_to(answer, ANSWER_MAX);
         let text = format!("binding Pod {} to {} failed: {answer}", pod.name, assumed.node);
-        let failure = Some(Failure { text: text.clone(), refused });
+        let failure = Some(BindFailure { text: text.clone(), refused });
         let assumed = Assumed { failures, failure, retry_at: Some(retry_at), ..assumed };
         self.assumed.insert(pod.uid.clone(), assumed);
         if let Some(job) = self.job_mut(id) {
@@ -268,7 +245,7 @@ impl State {
         let mut avoided = self.avoided(job);
         avoided.insert(refused.clone());
         let request = Request {
-            shapes: members::avoiding(members::shapes(std::slice::from_ref(pod)), &avoided),
+            shapes: avoiding(shapes(std::slice::from_ref(pod)), &avoided),
             minimum: None,
             level: roster.level,
             domain,

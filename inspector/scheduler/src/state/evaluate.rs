@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::job::{GroupKey, Job, JobId, JobState, Losses, Reason, ReasonClass};
+use crate::marks;
 use crate::model::{OwnerDetail, PodSpec, Text};
+use crate::state::State;
 use crate::state::ending::{cancelled, disrupted};
-use crate::state::grouping::{GroupKey, Membership, Size, watched};
-use crate::state::members::Roster;
-use crate::state::owed::Losses;
-use crate::state::{Job, JobId, JobState, Reason, ReasonClass, State, marks};
+use crate::state::membership::{Membership, Size, watched};
+use crate::state::roster::Roster;
 
 impl State {
     /// Puts Pods whose marks, group or owner changed into the right job.

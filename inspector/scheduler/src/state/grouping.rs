@@ -3,72 +3,13 @@
 //! The order in which groups are looked for is fixed: native PodGroup, scheduling.x-k8s.io PodGroup, marks
 //! of existing schedulers, our own marks, the owner, the Pod alone.
 
+use crate::job::{GroupKey, ReasonClass};
+use crate::marks;
 use crate::model::{ControllerRef, GroupApi, GroupSpec, ObjectRef, OwnerDetail, OwnerSpec, PodSpec, Text};
-use crate::state::marks;
-use crate::state::{ReasonClass, State};
-
-/// What makes Pods one job. `anchor` is the uid of the object that names it, where one does.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct GroupKey {
-    pub namespace: Text,
-    pub kind: Text,
-    pub name: Text,
-    pub anchor: Option<Text>,
-}
-
-/// What one Pod says about its group.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Membership {
-    pub key: GroupKey,
-    pub size: Size,
-    /// The object the job is named after.
-    pub object: Option<ObjectRef>,
-    /// The PodGroup whose condition and settings count.
-    pub group: Option<Text>,
-}
-
-/// How many members are wanted, or why that can't be said.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Size {
-    /// Named by `what` (a mark or a field).
-    Given {
-        size: u32,
-        what: &'static str,
-    },
-    /// All Pods of this owner (a uid), as many as it can still have at once.
-    OwnerNeeds {
-        owner: Text,
-    },
-    /// A native gang made for this owner: its minCount, but no more than the owner can still have.
-    GangOfOwner {
-        size: u32,
-        owner: Text,
-    },
-    Unknown {
-        class: ReasonClass,
-        text: String,
-    },
-}
-
-/// So many controllers may stand above one another; where there are more, or they go in a circle, nothing starts.
-pub(super) const OWNERS_DEEP: usize = 32;
-
-/// Kinds of controllers that are watched: a Pod of one waits until the controller was seen.
-pub(super) fn watched(controller: &ControllerRef) -> bool {
-    matches!(
-        (&*controller.api_version, &*controller.kind),
-        ("batch/v1", "Job") | ("apps/v1", "ReplicaSet" | "StatefulSet")
-    )
-}
-
-/// The kind in a job's name: lower case, with the API group for kinds that need it to be told apart.
-pub(super) fn kind_name(api_version: &str, kind: &str) -> Text {
-    let kind = kind.to_lowercase();
-    match api_version.split_once('/').map(|(group, _)| group) {
-        None | Some("batch" | "apps" | "scheduling.k8s.io") => kind.into(),
-        Some(group) => format!("{kind}.{group}").into(),
-    }
-}
+use crate::state::State;
+use crate::state::membership::{
+    Membership, OWNERS_DEEP, Size, group_membership, kind_name, owner_key, watched,
+};
 
 impl State {
     /// Which job the Pod belongs to.
@@ -312,33 +253,6 @@ fn unseen_owner(pod: &PodSpec, owner: &ControllerRef) -> Membership {
         size: Size::Unknown { class: ReasonClass::GroupNotFound, text },
         object: None,
         group: None,
-    }
-}
-
-/// Members name a PodGroup by its name only, so its key has no anchor: a group that appears after its Pods
-/// is the same job.
-pub(super) fn group_membership(group: &GroupSpec, size: Size) -> Membership {
-    let object = group.object();
-    Membership {
-        key: GroupKey {
-            namespace: group.namespace.clone(),
-            kind: kind_name(&group.api_version, "PodGroup"),
-            name: group.name.clone(),
-            anchor: None,
-        },
-        size,
-        object: Some(object),
-        group: Some(group.uid.clone()),
-    }
-}
-
-/// The key of the job that is named after this owner.
-pub(super) fn owner_key(owner: &OwnerSpec) -> GroupKey {
-    GroupKey {
-        namespace: owner.namespace.clone(),
-        kind: kind_name(&owner.api_version, &owner.kind),
-        name: owner.name.clone(),
-        anchor: Some(owner.uid.clone()),
     }
 }
 

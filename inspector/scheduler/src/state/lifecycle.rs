@@ -5,33 +5,18 @@ use std::sync::Arc;
 
 use crate::event::Effect;
 use crate::inventory::Hold;
+use crate::job::{
+    Gone, GroupKey, HISTORY_MAX, HistoryEntry, Job, JobId, JobKey, JobState, Losses, Reason, ReasonClass,
+    may_follow,
+};
+use crate::marks;
 use crate::model::{PodSpec, Text};
 use crate::record::JournalEntry;
-use crate::state::attempt::Gone;
-use crate::state::grouping::{GroupKey, Membership};
-use crate::state::owed::Losses;
-use crate::state::{HistoryEntry, Job, JobId, JobKey, JobState, OrderKey, Reason, ReasonClass, State, marks};
+use crate::state::membership::Membership;
+use crate::state::{OrderKey, State};
 
-/// Entries of a job's history that are kept: the first ones and the latest.
-pub(super) const HISTORY_MAX: usize = 64;
 /// Seconds that a Pod may be without the object of its group before that is worth an entry.
 const MOMENT: i64 = 1;
-
-/// Which state may follow which. A restart finds jobs in the middle of their lives, so a new job may enter
-/// any state; an ended one never leaves.
-pub(super) fn may_follow(from: JobState, to: JobState) -> bool {
-    use JobState::{
-        Binding, Cancelled, Completed, Failed, Gathering, Pending, Releasing, Reserved, Running, Suspended,
-        Unsatisfiable,
-    };
-    match from {
-        Gathering | Pending | Reserved | Unsatisfiable | Suspended => true,
-        Binding => !matches!(to, Reserved | Unsatisfiable),
-        Running => !matches!(to, Reserved | Unsatisfiable),
-        Releasing => !matches!(to, Reserved | Unsatisfiable),
-        Completed | Failed | Cancelled => false,
-    }
-}
 
 impl State {
     pub(super) fn create_job(&mut self, pod: &PodSpec, membership: &Membership) -> JobId {

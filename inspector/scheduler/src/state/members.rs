@@ -3,80 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::constraint::NodeConstraint;
-use crate::duration;
 use crate::inventory::natural_order;
+use crate::job::{Job, Members, ReasonClass};
 use crate::model::{Marks, OwnerDetail, OwnerSpec, PodSpec, Text};
-use crate::request::{Request, Shape};
+use crate::request::Request;
 use crate::resources::ResourceList;
-use crate::state::grouping::{Membership, OWNERS_DEEP, Size, watched};
-use crate::state::{Job, Members, ReasonClass, State, marks};
+use crate::state::State;
+use crate::state::membership::{Membership, OWNERS_DEEP, Size, watched};
+use crate::state::pod::{avoiding, shapes};
+use crate::state::roster::{Roster, Source};
+use crate::{duration, marks};
 
 /// Problems of one job's Pods that are listed.
 const PROBLEMS_MAX: usize = 10;
-
-/// What members come from.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Source {
-    /// Somebody makes members anew: a controller, or whoever made the PodGroup.
-    pub recreates: bool,
-    /// The owner or the PodGroup is being deleted, or gone.
-    pub going: bool,
-    /// The owner is suspended.
-    pub suspended: bool,
-}
-
-/// Everything that follows from the members as they are now.
-pub(super) struct Roster {
-    pub members: Members,
-    pub holds: ResourceList,
-    /// Not bound, not sent to a node, not gated, not ending; in natural order of names.
-    pub waiting: Vec<Arc<PodSpec>>,
-    /// Sent to a node and not seen there yet.
-    pub in_flight: u32,
-    /// Bound to a node that is there, and not being deleted.
-    pub assigned: u32,
-    /// For each member that is bound to a node that is gone: the node.
-    pub on_lost_nodes: Vec<Text>,
-    /// The scheduling gates of its members.
-    pub gates: BTreeSet<Text>,
-    /// There and not ended, whatever else.
-    pub live: u32,
-    pub deleting: u32,
-    pub succeeded: u32,
-    pub failed: u32,
-    /// A controller goes on with members after others of its have run: retries and later completions.
-    pub continuing: bool,
-    /// How many members the controllers can still create, those that are there included; none where nobody knows.
-    pub creatable: Option<u32>,
-    /// How many members it is to have once it has started: its minimum, or what can still be created of it.
-    pub owed: u32,
-    /// Being deleted, and holding until then what its replacement will get.
-    pub leaving_in_place: u32,
-    /// Bound where its replacement can't go: to nodes that are gone, or being deleted from nodes that take no work.
-    pub displaced: Vec<Arc<PodSpec>>,
-    /// An assigned member, the first by name.
-    pub sibling: Option<Arc<PodSpec>>,
-    pub source: Source,
-    /// What keeps the job from starting, whatever is free.
-    pub problem: Option<(ReasonClass, String)>,
-    /// What keeps a member from starting that the others can do without.
-    pub set_aside: Option<(ReasonClass, String)>,
-    pub duration: Option<i64>,
-    /// The activeDeadlineSeconds that ends it, its Pods' or its Job's.
-    pub limit: Option<i64>,
-    pub priority: i32,
-    pub queue: Text,
-    pub created: i64,
-    /// The topology key whose one domain all members must share.
-    pub level: Option<Text>,
-    /// When the job's own time limit, where it has one, ends it.
-    pub killed_at: Option<i64>,
-    pub disruption: Option<Text>,
-    /// A member was being deleted when it ended.
-    pub deleted_ended: bool,
-    pub rejected: Option<String>,
-}
 
 impl Roster {
     /// The members of whom a first start takes as many as fit; none where there are fewer than have to start together.
@@ -493,44 +432,4 @@ fn pod_problem(pod: &PodSpec) -> Option<(ReasonClass, String)> {
         }
     };
     Some((ReasonClass::UnsupportedConstraint, format!("Pod {name}: {what}")))
-}
-
-/// What a Pod holds, where it can be said; one whose needs can't be said holds a place all the same.
-pub(super) fn needs(pod: &PodSpec) -> Arc<ResourceList> {
-    match &pod.needs {
-        Ok(needs) => needs.clone(),
-        Err(_) => Arc::new([("pods".into(), 1)].into_iter().collect()),
-    }
-}
-
-/// The same shapes, but on none of these nodes.
-pub(super) fn avoiding(mut shapes: Vec<Shape>, nodes: &BTreeSet<Text>) -> Vec<Shape> {
-    if !nodes.is_empty() {
-        for shape in &mut shapes {
-            let constraint = NodeConstraint { avoided: nodes.clone(), ..(*shape.constraint).clone() };
-            shape.constraint = Arc::new(constraint);
-        }
-    }
-    shapes
-}
-
-/// Members that ask for the same become one shape; shapes and their members keep the order of names.
-pub(super) fn shapes(members: &[Arc<PodSpec>]) -> Vec<Shape> {
-    let mut shapes: Vec<Shape> = Vec::new();
-    let mut known = BTreeMap::new();
-    for pod in members {
-        let needs = needs(pod);
-        let key = (needs.clone(), pod.constraint.clone(), pod.ports.clone());
-        let index = *known.entry(key).or_insert(shapes.len());
-        match shapes.get_mut(index) {
-            Some(shape) => shape.count += 1,
-            None => shapes.push(Shape {
-                count: 1,
-                needs,
-                constraint: pod.constraint.clone(),
-                ports: pod.ports.clone(),
-            }),
-        }
-    }
-    shapes
 }

@@ -4,24 +4,13 @@
 
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdMap;
 
 use crate::event::Effect;
+use crate::job::{GroupKey, HistoryEntry, Job, JobId, Reason};
 use crate::model::{PodSpec, Text};
 use crate::record::{EndedJob, JournalEntry, LiveJob, Remembered};
-use crate::state::grouping::GroupKey;
-use crate::state::{HistoryEntry, Job, JobId, Reason, State};
-
-/// What was remembered and has not found its job yet.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
-    /// By `NAMESPACE/KIND.NAME` and uid.
-    live: OrdMap<(String, Text), Arc<LiveJob>>,
-    /// Jobs that have ended, by what made their Pods one job and when they did.
-    ended: OrdMap<GroupKey, OrdSet<(i64, JobId)>>,
-    /// When it is given up.
-    until: Option<i64>,
-}
+use crate::state::State;
 
 impl State {
     /// Takes in what a journal kept; nothing once the cluster is known.

@@ -3,22 +3,12 @@
 use std::sync::Arc;
 
 use crate::explain::utc;
+use crate::job::{HISTORY_MAX, HistoryEntry, Job, JobId, JobState, Move, Reservation};
 use crate::model::Text;
-use crate::state::lifecycle::HISTORY_MAX;
-use crate::state::{HistoryEntry, Job, JobId, JobState, Reservation, State};
+use crate::state::State;
 
 /// Jobs that are named as having moved a start.
 const NAMED: usize = 3;
-
-/// The last move that a job's history tells of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Move {
-    /// Where it was planned before that.
-    from: i64,
-    why: String,
-    /// The entry.
-    text: String,
-}
 
 impl State {
     /// Notes that a start which was planned, behind those that the job `before` waited for, is planned for another time.

@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use crate::event::{Effect, LET_GO};
+use crate::job::{Binds, Job, JobId};
 use crate::model::{PodSpec, Text};
 use crate::queue::OnPartialBind;
-use crate::state::binding::Assumed;
-use crate::state::{Job, JobId, State};
+use crate::state::State;
+use crate::state::assumed::Assumed;
+use crate::state::let_go::LetGo;
 
 /// Refused so often without any member being bound, a gang gives its nodes back before its deadline.
 const REFUSALS_MAX: u32 = 6;
@@ -20,43 +22,6 @@ const PAUSE_MAX: i64 = 3600;
 const GRACE: i64 = 10;
 /// Seconds until a Pod that was let go and is still there is evicted again (a disruption budget may have refused it).
 const AGAIN: i64 = 30;
-
-/// A Pod that was let go.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LetGo {
-    since: i64,
-    /// When it is evicted again, if it is still there.
-    again: i64,
-}
-
-/// What became of a job's bindings.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Binds {
-    /// Members that had to start together the last time.
-    pub size: Option<u32>,
-    /// How the last one failed.
-    pub why: Option<String>,
-    /// The start that all members were bound for; it is never half-bound again.
-    complete: Option<i64>,
-    /// Members that were bound for this start, or an earlier one, are let go.
-    let_go: Option<i64>,
-    /// How often in a row the gang was given up, and until when it waits therefore.
-    given_up: u32,
-    paused_until: Option<i64>,
-    /// The deadline is over, and the gang is held.
-    held: bool,
-}
-
-impl Binds {
-    pub(super) fn paused(&self, now: i64) -> bool {
-        self.paused_until.is_some_and(|until| until > now)
-    }
-
-    /// The Pod was bound for a start that was given up.
-    pub(super) fn gave_up(&self, pod: &PodSpec) -> bool {
-        pod.record.as_ref().is_some_and(|record| Some(record.start) <= self.let_go)
-    }
-}
 
 /// A start that is not complete.
 struct HalfBound {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::explain::{self, Names, WhyNot};
+use crate::job::{Job, JobId, Reason, ReasonClass};
 use crate::request::Request;
-use crate::state::{Job, JobId, Reason, ReasonClass, State};
+use crate::state::State;
 
 /// Different requests a pass explains; the rest is explained when somebody asks.
 const EXPLAINED_PER_PASS: usize = 32;

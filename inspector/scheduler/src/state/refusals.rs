@@ -10,43 +10,16 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use crate::constraint::{Expression, NodeConstraint, Operator, Term};
+use crate::job::{Job, JobId};
 use crate::model::{PodSpec, Text};
 use crate::placement;
 use crate::request::Request;
-use crate::state::{Finding, Job, JobId, State, members};
+use crate::state::State;
+use crate::state::answers::Finding;
+use crate::state::pod::shapes;
 
 /// Seconds that a node is left out after a refusal.
 const AVOIDED: i64 = 300;
-/// Jobs that have to be refused by a node before others of their namespace leave it out.
-const WITNESSES: usize = 2;
-/// A job that so many nodes refuse is refused for reasons of its own.
-const EVERYWHERE: usize = 3;
-
-/// For each namespace and node: the jobs that were refused there, and until when that counts.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Refusals(OrdMap<(Text, Text), OrdMap<JobId, i64>>);
-
-impl Refusals {
-    fn in_namespace<'a>(
-        &'a self,
-        namespace: &'a Text,
-    ) -> impl Iterator<Item = (&'a Text, &'a OrdMap<JobId, i64>)> {
-        self.0
-            .range((namespace.clone(), Text::from(""))..)
-            .take_while(move |((other, _), _)| other == namespace)
-            .map(|((_, node), jobs)| (node, jobs))
-    }
-
-    /// Whether the refusal tells something about the node.
-    fn is_witness(&self, namespace: &Text, job: JobId) -> bool {
-        self.in_namespace(namespace).filter(|(_, jobs)| jobs.contains_key(&job)).count() < EVERYWHERE
-    }
-
-    fn shunned(&self, namespace: &Text, jobs: &OrdMap<JobId, i64>) -> bool {
-        jobs.keys().filter(|job| self.is_witness(namespace, **job)).count() >= WITNESSES
-    }
-}
-
 impl State {
     /// Nodes that the job leaves out.
     pub(super) fn avoided(&self, job: &Job) -> BTreeSet<Text> {
@@ -71,7 +44,7 @@ impl State {
         if avoided.is_empty() {
             return;
         }
-        let mut shapes = members::shapes(members);
+        let mut shapes = shapes(members);
         for shape in &mut shapes {
             shape.constraint = Arc::new(elsewhere(&shape.constraint, &avoided));
         }

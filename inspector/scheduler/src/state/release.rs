@@ -1,9 +1,10 @@
 //! When what a job holds is planned to be given back, and when that is only assumed.
 
 use crate::inventory::{Release, planned_or_assumed};
+use crate::job::Job;
 use crate::model::{PodSpec, Text};
-use crate::state::apply::planned_release;
-use crate::state::{Job, State};
+use crate::state::State;
+use crate::state::pod::planned_release;
 
 impl State {
     /// Seconds that jobs of a queue are assumed to take that don't say it. Pods of others count as those of the first.

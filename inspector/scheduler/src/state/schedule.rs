@@ -1,18 +1,20 @@
 //! Giving out nodes: members of started jobs first, then a pass over each queue; and what becomes of bindings.
 
-use crate::explain::why_never;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use imbl::OrdMap;
 
+use crate::explain::why_never;
 use crate::inventory::{Hold, natural_order};
+use crate::job::{Job, JobId, JobState, Reason, ReasonClass, Reservation};
 use crate::model::{PodSpec, Text};
-use crate::placement::{self};
+use crate::placement;
 use crate::queue::{self, Carry, PassJob, PassResult, Refusal};
-use crate::request::Request;
-use crate::request::{Placement, Slot};
-use crate::state::{Job, JobId, JobState, Reason, ReasonClass, Reservation, State, members};
+use crate::request::{Placement, Request, Slot};
+use crate::state::State;
+use crate::state::pass_state::PassReport;
+use crate::state::pod::{avoiding, shapes};
 
 /// The nodes of a placement, each once, in its order.
 fn nodes_of(placement: &Placement) -> Vec<Text> {
@@ -32,37 +34,6 @@ fn named(mut jobs: Vec<JobId>) -> Vec<JobId> {
 
 /// Seconds between passes that only the passing of time calls for.
 const IDLE_PASS: i64 = 5;
-
-/// What a queue's last complete pass did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PassReport {
-    /// Epoch seconds.
-    pub at: i64,
-    pub tried: u32,
-    pub started: u32,
-}
-
-/// The pass over the queues, which may be cut into several steps.
-#[derive(Clone, Debug, Default)]
-pub(super) struct PassState {
-    /// A job came that was not tried yet.
-    pub wanted: bool,
-    /// The inventory's generations that the last pass saw.
-    seen: (u64, u64),
-    /// A pass was cut off: the queue it stands in, and where.
-    cut: Option<(usize, Carry)>,
-    /// What the pass did in that queue before it was cut off.
-    before_cut: PassReport,
-    /// When time alone calls for the next one.
-    due: Option<i64>,
-    at: i64,
-    reports: OrdMap<Text, PassReport>,
-    /// What the last pass of each queue knows of requests that fail.
-    memory: OrdMap<Text, Arc<queue::Memory>>,
-    /// Whether a request can ever be met, for one generation of the graph.
-    verdicts: OrdMap<Arc<Request>, Option<Arc<Reason>>>,
-    verdicts_of: u64,
-}
 
 impl State {
     /// A pass is cut off: send `Tick` at once.
@@ -107,7 +78,7 @@ impl State {
             let policy = self.node_policy(&job);
             let avoided = self.avoided(&job);
             let request_for = |pods: &[Arc<PodSpec>], now: i64| Request {
-                shapes: members::avoiding(members::shapes(pods), &avoided),
+                shapes: avoiding(shapes(pods), &avoided),
                 // Whichever fits may come.
                 minimum: (pods.len() > 1).then_some(1),
                 level: roster.level.clone(),
@@ -118,7 +89,7 @@ impl State {
             let mut failed = BTreeSet::new();
             for pod in &roster.waiting {
                 let request = request_for(std::slice::from_ref(pod), self.now);
-                let shapes = members::shapes(std::slice::from_ref(pod));
+                let shapes = shapes(std::slice::from_ref(pod));
                 if let Some(node) = shapes.first().and_then(|shape| self.take_place(id, shape)) {
                     let slots = vec![Slot { shape: 0, node, count: 1 }];
                     self.send(&job, std::slice::from_ref(pod), &Placement { slots, domain: None });

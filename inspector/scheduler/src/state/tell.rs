@@ -2,38 +2,16 @@
 //! size wanted changes, never when only a time or a count in it does; and never to and fro.
 
 use crate::event::Effect;
+use crate::job::{Job, JobId, ReasonClass};
 use crate::model::{ObjectRef, PodSpec};
-use crate::state::{Job, JobId, ReasonClass, State};
+use crate::state::State;
+use crate::state::told::{Said, Saying, Told};
 
 /// Seconds a group may gather before its Pods' conditions say so.
 const GATHERING_QUIET: i64 = 5;
 /// Seconds that a class must have lasted before it replaces another one for which a Pod waits, and at least so long
 /// between two writes: a plan that changes with each pass would else be told with each pass.
 const LASTING: i64 = 30;
-
-/// What a Pod's PodScheduled condition says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Said {
-    condition: &'static str,
-    class: ReasonClass,
-    wanted: Option<u32>,
-}
-
-/// What a Pod's condition was last made to say.
-#[derive(Clone, Debug)]
-pub(super) struct Told {
-    said: Said,
-    at: i64,
-}
-
-/// What a job's Pods are to be told.
-#[derive(Clone, Debug)]
-pub(super) struct Saying {
-    said: Said,
-    since: i64,
-    /// Its owner and PodGroup know.
-    announced: bool,
-}
 
 impl State {
     /// Writes what changed; called once at the end of a step.

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use crate::event::{Effect, GroupStatus};
+use crate::job::{Job, JobState, ReasonClass};
 use crate::model::{GroupApi, GroupSpec, ObjectRef, Phase, PodSpec, Text};
-use crate::state::{Job, JobState, ReasonClass, State};
+use crate::state::State;
 
 impl State {
     pub(super) fn tell_group(&mut self, job: &Job) {

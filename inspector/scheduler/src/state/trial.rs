@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use crate::event::Event;
 use crate::inventory::Inventory;
+use crate::job::{Job, JobId, JobState};
 use crate::model::Text;
 use crate::placement::{NodePolicy, place_now, satisfiable};
 use crate::queue::{self, Carry, PassJob, QueueConfig, QueuePolicy};
-use crate::request::Placement;
-use crate::request::Request;
-use crate::state::{CancelPlan, Job, JobId, JobState, State};
+use crate::request::{Placement, Request};
+use crate::state::State;
+use crate::state::answers::CancelPlan;
 
 /// Steps that a clone is given to come to rest.
 const STEPS: usize = 8;

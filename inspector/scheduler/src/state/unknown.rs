@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::event::Effect;
+use crate::job::{Job, JobId};
+use crate::marks;
 use crate::model::{Marks, Text};
-use crate::state::{Job, JobId, State, marks};
+use crate::state::State;
 
 /// So many are named of one job.
 const NAMED: usize = 10;

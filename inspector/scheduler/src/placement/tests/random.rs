@@ -1,8 +1,8 @@
 //! Random tiny clusters against searches that try everything.
 
-use crate::request::Request;
 use crate::inventory::Inventory;
 use crate::request::Placement;
+use crate::request::Request;
 use crate::request::Slot;
 use std::collections::BTreeSet;
 use std::sync::Arc;
