@@ -2,12 +2,12 @@
 //!
 //! Knows the file's form; what a setting does is told in `examples/config.yaml`.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use fluxion_scheduler::placement::NodePolicy;
 use fluxion_scheduler::queue::{OnPartialBind, QueueConfig, QueuePolicy};
 use fluxion_scheduler::state::Settings;
 use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 mod seconds;
 

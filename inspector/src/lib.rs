@@ -15,6 +15,7 @@ pub mod journal;
 pub mod kube;
 pub mod logs;
 pub mod metrics;
+mod plural;
 pub mod signals;
 pub mod standalone;
 pub mod state_dir;

@@ -6,9 +6,7 @@
 mod bars;
 mod explain;
 mod graph;
-mod hostlist;
 mod jobs;
-mod natural;
 mod nodes;
 mod quantity;
 mod report;
@@ -23,12 +21,12 @@ use jiff::tz::TimeZone;
 
 pub use bars::{Share, bar};
 pub use explain::explain;
+pub use fluxion_text::quantity::Amount;
+pub use fluxion_text::{hostlist, natural_order};
 pub use graph::graph;
-pub use hostlist::hostlist;
 pub use jobs::{Columns, job_row, jobs, members, queue, request, state_style};
-pub use natural::natural;
 pub use nodes::{NodeUse, gpus, node_row, node_table, nodes, resources_of};
-pub use quantity::Amount;
+pub use quantity::amount_of;
 pub use report::{StatusReport, status};
 pub use reservations::reservations;
 pub use style::{BAD, BOLD, DIM, GOOD, Painted, WARN};

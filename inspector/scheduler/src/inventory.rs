@@ -15,7 +15,6 @@ pub(crate) mod graph;
 mod hold;
 mod holding;
 mod id;
-mod natural;
 mod node;
 mod reservation;
 mod reserved;
@@ -30,7 +29,6 @@ mod window;
 use std::sync::Arc;
 
 pub use hold::{Hold, HoldKind, Release, assumed_end, planned_or_assumed};
-pub use natural::natural_order;
 
 pub use reservation::Promise;
 pub use spec::NodeSpec;

@@ -18,7 +18,6 @@ pub mod job;
 pub mod marks;
 pub mod model;
 pub mod placement;
-pub mod quantity;
 pub mod queue;
 pub mod record;
 pub mod request;

@@ -123,15 +123,7 @@ pub fn size(key: &str, text: &str, max: u32) -> Result<u32, String> {
 
 /// At most 64 characters of a text that somebody else wrote.
 pub fn shorten(text: &str) -> String {
-    shorten_to(text, 64)
-}
-
-/// At most so many characters of it.
-pub fn shorten_to(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    fluxion_text::shorten(text, 64).into_owned()
 }
 
 #[cfg(test)]

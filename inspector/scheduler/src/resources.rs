@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use pod::{ContainerAsk, InvalidRequest, PodAsk, Requests, pod_requests};
 
-use crate::quantity::{self, Amount};
+use fluxion_text::quantity::{self, Amount};
 
 /// Quantities by resource name; cpu in milli-cores, all else in bytes or pieces. Names that are not there are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

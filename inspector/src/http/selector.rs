@@ -105,11 +105,7 @@ impl Selector {
 }
 
 fn shortened(text: &str) -> String {
-    let mut short: String = text.chars().take(80).filter(|c| !c.is_control()).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    fluxion_text::clean(&fluxion_text::shorten(text, 80)).into_owned()
 }
 
 /// Whether a label can have it.

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use fluxion_scheduler::model::{ControllerRef, Marks, Text};
 pub use fluxion_scheduler::marks::ALLOCATION;
 use fluxion_scheduler::marks::PREFIXES;
+use fluxion_scheduler::model::{ControllerRef, Marks, Text};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 
 pub mod affinity;

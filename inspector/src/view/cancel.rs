@@ -7,6 +7,7 @@ use fluxion_scheduler::state::{CancelPlan, Job, State};
 use super::Lens;
 use super::name::{full_name, short_name};
 use super::text::quantities;
+use crate::plural::plural;
 
 /// What has to be deleted for the job to end and stay ended.
 pub fn targets(state: &State, job: &Job) -> Vec<CancelTarget> {
@@ -23,20 +24,6 @@ fn target(object: &ObjectRef) -> CancelTarget {
         uid: object.uid.to_string(),
         propagation_policy: "Background".to_owned(),
     }
-}
-
-/// The plural of a kind as it stands in paths: what Kubernetes makes of a kind where nobody says otherwise.
-fn plural(kind: &str) -> String {
-    let kind = kind.to_lowercase();
-    if let Some(stem) = kind.strip_suffix('y')
-        && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])
-    {
-        return format!("{stem}ies");
-    }
-    if kind.ends_with(['s', 'x', 'z']) || kind.ends_with("ch") || kind.ends_with("sh") {
-        return format!("{kind}es");
-    }
-    format!("{kind}s")
 }
 
 /// How `kubectl` deletes a target; for people whose plugin isn't at hand.
@@ -90,21 +77,6 @@ fn starts_next(lens: &Lens<'_>, job: &Job, plan: &CancelPlan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn plurals_of_kinds_that_own_pods() {
-        for (kind, expected) in [
-            ("Pod", "pods"),
-            ("Job", "jobs"),
-            ("LeaderWorkerSet", "leaderworkersets"),
-            ("JobSet", "jobsets"),
-            ("Policy", "policies"),
-            ("Gateway", "gateways"),
-            ("Ingress", "ingresses"),
-        ] {
-            assert_eq!(plural(kind), expected);
-        }
-    }
 
     #[test]
     fn a_command_names_the_group() {

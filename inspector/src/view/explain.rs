@@ -6,8 +6,8 @@ use fluxion_api::explain::{FluxionExplanation, NodesLeftOut};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
 use fluxion_scheduler::explain::{self, Count, Names, Reason, WhyNot};
 use fluxion_scheduler::inventory::Release;
-use fluxion_scheduler::quantity;
 use fluxion_scheduler::state::{Job, JobId};
+use fluxion_text::quantity;
 
 use super::Lens;
 use super::name::{full_name, short_name};

@@ -1,8 +1,8 @@
 //! How times and quantities are written.
 
 use fluxion_api::Quantities;
-use fluxion_scheduler::quantity;
 use fluxion_scheduler::resources::ResourceList;
+use fluxion_text::quantity;
 use jiff::Timestamp;
 
 /// Epoch seconds as RFC 3339 in UTC, whole seconds. A time beyond the calendar is its last second.

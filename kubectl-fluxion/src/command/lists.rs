@@ -106,7 +106,7 @@ pub(super) async fn nodes(server: &Server, listing: &NodeListing) -> Result<Exit
         return live::nodes(server, selection, listing, options).await;
     }
     let mut list = server.client.list::<FluxionNode>(&selection).await?;
-    list.items.sort_by(|a, b| render::natural(&a.metadata.name, &b.metadata.name));
+    list.items.sort_by(|a, b| render::natural_order(&a.metadata.name, &b.metadata.name));
     match format {
         Format::Json | Format::Yaml => output::document(&list, format)?,
         Format::Name => output::names(list.items.iter().map(|node| format!("node/{}", node.metadata.name)))?,

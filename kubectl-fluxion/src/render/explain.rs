@@ -4,10 +4,10 @@ use fluxion_api::{FluxionExplanation, FluxionJob};
 use fluxion_text::clean;
 
 use super::Options;
-use super::hostlist::hostlist;
 use super::jobs::{members, name_some, planned_start, request, state_style};
 use super::style::{BAD, BOLD, DIM, WARN};
 use super::time::{ago, clock, localised, parse, short, until};
+use fluxion_text::hostlist;
 
 /// Nodes that are named.
 const MOST_NODES: usize = 20;

@@ -6,7 +6,9 @@ use fluxion_api::FluxionGraph;
 
 use super::Options;
 use super::bars::{Share, bar};
-use super::quantity::{Amount, is_gpu};
+use fluxion_text::quantity::Amount;
+
+use super::quantity::{amount_of, is_gpu};
 use super::style::{BOLD, Painted};
 use super::table::Table;
 
@@ -21,17 +23,17 @@ pub fn graph(graph: &FluxionGraph, options: &Options) -> String {
         });
         let mut first = true;
         for name in shown {
-            let whole = Amount::of(&level.allocatable, name);
-            let used = Amount::of(&level.allocated, name);
-            let free = Amount::of(&level.free, name);
+            let whole = amount_of(&level.allocatable, name);
+            let used = amount_of(&level.allocated, name);
+            let free = amount_of(&level.free, name);
             table.push(vec![
                 if first { Painted::new(&level.level, BOLD) } else { "".into() },
                 if first { level.vertices.to_string().into() } else { "".into() },
                 name.as_str().into(),
-                bar(Share { whole, used, reserved: Amount(0) }, 16).into(),
-                used.show(name).into(),
-                free.show(name).into(),
-                whole.show(name).into(),
+                bar(Share { whole, used, reserved: Amount::ZERO }, 16).into(),
+                used.shown(name).into(),
+                free.shown(name).into(),
+                whole.shown(name).into(),
             ]);
             first = false;
         }

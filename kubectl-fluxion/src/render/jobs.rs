@@ -5,11 +5,11 @@ use fluxion_api::FluxionJob;
 use fluxion_api::job::Members;
 
 use super::Options;
-use super::hostlist::hostlist;
 use super::quantity::summary;
 use super::style::{BAD, BOLD, DIM, GOOD, Painted, WARN};
 use super::table::Table;
 use super::time::{ago, localised, short, until};
+use fluxion_text::hostlist;
 
 /// Which table of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,9 @@ use fluxion_api::FluxionNode;
 
 use super::Options;
 use super::bars::{Share, bar};
-use super::quantity::{Amount, is_gpu, summary};
+use fluxion_text::quantity::Amount;
+
+use super::quantity::{amount_of, is_gpu, summary};
 use super::style::{BAD, BOLD, GOOD, Painted, WARN};
 use super::table::Table;
 
@@ -24,11 +26,11 @@ impl NodeUse {
         let status = &node.status;
         Self {
             share: Share {
-                whole: Amount::of(&status.allocatable, resource),
-                used: Amount::of(&status.allocated, resource),
-                reserved: Amount::of(&status.reserved, resource),
+                whole: amount_of(&status.allocatable, resource),
+                used: amount_of(&status.allocated, resource),
+                reserved: amount_of(&status.reserved, resource),
             },
-            foreign: Amount::of(&status.foreign, resource),
+            foreign: amount_of(&status.foreign, resource),
         }
     }
 
@@ -102,7 +104,7 @@ pub fn node_row(node: &FluxionNode, resources: &[String], options: &Options) -> 
     if resources.len() > 2 {
         let gpus =
             resources[2..].iter().fold(NodeUse::default(), |sum, name| sum.plus(NodeUse::of(node, name)));
-        row.push(if gpus.share.whole.0 == 0 && gpus.share.used.0 == 0 {
+        row.push(if gpus.share.whole.nanos() == 0 && gpus.share.used.nanos() == 0 {
             "-".into()
         } else {
             cell(gpus, "gpu")
@@ -111,7 +113,7 @@ pub fn node_row(node: &FluxionNode, resources: &[String], options: &Options) -> 
     row.push(status.jobs.len().to_string().into());
     if options.wide {
         let pods = NodeUse::of(node, "pods").share;
-        row.push(format!("{}/{}", pods.used.pieces(), pods.whole.pieces()).into());
+        row.push(format!("{}/{}", pods.used.shown(""), pods.whole.shown("")).into());
         row.push(summary(&status.foreign, false).into());
         row.push(summary(&status.reserved, false).into());
         let levels: Vec<String> =
@@ -125,7 +127,10 @@ pub fn node_row(node: &FluxionNode, resources: &[String], options: &Options) -> 
 fn cell(usage: NodeUse, resource: &str) -> Painted {
     let Share { whole, used, .. } = usage.share;
     let style = if used > whole { BAD } else { anstyle::Style::new() };
-    Painted::new(format!("{} {}/{}", bar(usage.share, 10), used.show(resource), whole.show(resource)), style)
+    Painted::new(
+        format!("{} {}/{}", bar(usage.share, 10), used.shown(resource), whole.shown(resource)),
+        style,
+    )
 }
 
 /// Why it takes no work, and what it owes.

@@ -11,10 +11,10 @@ use super::Options;
 use super::bars::bar;
 use super::jobs::state_style;
 use super::nodes::{NodeUse, resources_of};
-use super::quantity::Amount;
 use super::style::{BAD, BOLD, DIM, GOOD, Painted, WARN};
 use super::table::Table;
 use super::time::{ago, parse};
+use fluxion_text::quantity::Amount;
 
 /// What `status` tells; `-o json` writes it as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -92,10 +92,10 @@ impl StatusReport {
                 let sum =
                     nodes.iter().fold(NodeUse::default(), |sum, node| sum.plus(NodeUse::of(node, &name)));
                 let usage = Usage {
-                    allocatable: sum.share.whole.pieces(),
-                    allocated: sum.share.used.pieces(),
-                    foreign: sum.foreign.pieces(),
-                    reserved: sum.share.reserved.pieces(),
+                    allocatable: sum.share.whole.shown(""),
+                    allocated: sum.share.used.shown(""),
+                    foreign: sum.foreign.shown(""),
+                    reserved: sum.share.reserved.shown(""),
                     amounts: sum,
                 };
                 (name, usage)
@@ -224,12 +224,12 @@ fn usage_line(name: &str, usage: &Usage) -> String {
         "{style}{}{style:#} {:>3.0}%  {} of {}",
         bar(share, 24),
         share.used.ratio(share.whole) * 100.0,
-        share.used.show(name),
-        share.whole.show(name)
+        share.used.shown(name),
+        share.whole.shown(name)
     );
     for (amount, what) in [(share.reserved, "reserved"), (foreign, "by others")] {
-        if amount > Amount(0) {
-            put!(text, ", {} {what}", amount.show(name));
+        if amount > Amount::ZERO {
+            put!(text, ", {} {what}", amount.shown(name));
         }
     }
     text

@@ -3,11 +3,11 @@
 use fluxion_api::FluxionJob;
 
 use super::Options;
-use super::hostlist::hostlist;
 use super::jobs::{name_some, planned_start, request};
 use super::style::{BOLD, Painted};
 use super::table::Table;
 use super::time::{clock, until};
+use fluxion_text::hostlist;
 
 /// Marks a time that nobody said.
 fn assumed(is: bool) -> &'static str {

@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 
 use fluxion_api::{FluxionJob, FluxionNode};
 
-use crate::render::{Amount, natural};
+use crate::render::{amount_of, natural_order};
 
 /// Orders of jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl JobOrder {
         let age = |job: &FluxionJob| job.metadata.creation_timestamp.clone();
         let first = match self {
             Self::Queue => Ordering::Equal,
-            Self::Name => natural(&a.spec.group.name, &b.spec.group.name),
+            Self::Name => natural_order(&a.spec.group.name, &b.spec.group.name),
             Self::Age => age(b).cmp(&age(a)),
             Self::Priority => b.spec.priority.cmp(&a.spec.priority),
             Self::State => a.status.state.cmp(&b.status.state),
@@ -57,7 +57,7 @@ impl JobOrder {
             .then_with(|| Reverse(a.spec.priority).cmp(&Reverse(b.spec.priority)))
             .then_with(|| age(a).cmp(&age(b)))
             .then_with(|| a.metadata.namespace.cmp(&b.metadata.namespace))
-            .then_with(|| natural(&a.metadata.name, &b.metadata.name))
+            .then_with(|| natural_order(&a.metadata.name, &b.metadata.name))
     }
 }
 
@@ -91,13 +91,13 @@ impl NodeOrder {
 
     pub(super) fn compare(self, a: &FluxionNode, b: &FluxionNode) -> Ordering {
         let used = |node: &FluxionNode| {
-            Amount::of(&node.status.allocated, "cpu").ratio(Amount::of(&node.status.allocatable, "cpu"))
+            amount_of(&node.status.allocated, "cpu").ratio(amount_of(&node.status.allocatable, "cpu"))
         };
         let first = match self {
             Self::Name => Ordering::Equal,
             Self::Used => used(b).total_cmp(&used(a)),
             Self::Closed => a.status.eligible.cmp(&b.status.eligible),
         };
-        first.then_with(|| natural(&a.metadata.name, &b.metadata.name))
+        first.then_with(|| natural_order(&a.metadata.name, &b.metadata.name))
     }
 }

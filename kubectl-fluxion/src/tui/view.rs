@@ -115,7 +115,7 @@ fn header(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     let mut spans = vec![Span::styled("Fluxion ", theme.bold())];
     let cpu =
         app.nodes.objects.values().fold(NodeUse::default(), |sum, node| sum.plus(NodeUse::of(node, "cpu")));
-    if cpu.share.whole > Amount(0) {
+    if cpu.share.whole > Amount::ZERO {
         let percent = cpu.share.used.ratio(cpu.share.whole) * 100.0;
         spans.push(Span::raw(format!("cpu {} {percent:.0}%  ", bar(cpu.share, 10))));
     }

@@ -1,8 +1,16 @@
-//! Makes text that others wrote safe for a terminal and for a log.
+//! Text that people read, written one way wherever it is written: names and quantities, and what others wrote made safe
+//! for a terminal and for a log.
 //!
 //! Names, annotations and messages of a cluster may hold any character. Some of them move the cursor, change colours,
 //! begin a new line or turn the direction of writing round, so that a line shows what it does not say. Whatever writes
 //! to a terminal or a log passes others' text through here.
+
+mod hostlist;
+mod natural;
+pub mod quantity;
+
+pub use hostlist::hostlist;
+pub use natural::natural_order;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -23,6 +31,14 @@ pub fn is_unsafe(c: char) -> bool {
             | GeneralCategory::LineSeparator
             | GeneralCategory::ParagraphSeparator
     )
+}
+
+/// At most so many characters of a text that somebody else wrote.
+pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
+    if text.chars().nth(most).is_none() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().take(most.saturating_sub(1)).chain(['…']).collect())
 }
 
 /// The text on one line: a blank for what separates words or lines, `U+FFFD` for every other unsafe character.

@@ -113,10 +113,7 @@ fn number(text: &str) -> Option<u64> {
 
 /// Quotes at most 80 characters of a text in an error.
 pub(crate) fn shorten(text: &str) -> String {
-    match text.char_indices().nth(80) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
+    fluxion_text::shorten(text, 80).into_owned()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::why::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
 use crate::constraint::Exclusion;
-use crate::quantity;
+use fluxion_text::quantity;
 
 /// What the reader may know by name.
 pub trait Names {

@@ -16,9 +16,10 @@ use fluxion::matcher::{JobId, LIFETIME};
 
 use crate::constraint::{HostPort, NodeConstraint};
 use crate::inventory::graph::{capacity, described};
-use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec, natural_order};
+use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
 use crate::request::{Placement, Request, Shape, Slot};
 use crate::resources::ResourceList;
+use fluxion_text::natural_order;
 
 /// A job's time on some vertex.
 type Stay = (JobId, i64, i64);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Inventory;
 use super::domain::Domains;
 use super::id::NodeId;
-use super::natural::natural_order;
+use fluxion_text::natural_order;
 
 impl Inventory {
     /// Puts a node into one more domain of a level, for as long as its name is known.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::Inventory;
 use super::book::Offer;
 use super::id::KindId;
-use super::natural::natural_order;
 use crate::inventory::NodeSpec;
+use fluxion_text::natural_order;
 
 impl Inventory {
     /// Adds a node or replaces its description; whoever holds something under its name keeps it.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{ResourceList, whole};
-use crate::quantity::Amount;
+use fluxion_text::quantity::Amount;
 
 /// Exact amounts by resource name.
 pub type Requests = BTreeMap<Arc<str>, Amount>;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::event::{BindOutcome, Effect};
 use crate::inventory::{Hold, HoldKind};
 use crate::job::{Job, JobId, JobState, Losses, Reason, ReasonClass};
-use crate::marks;
 use crate::model::{AllocationRecord, PodSpec, Text};
 use crate::placement;
 use crate::request::{Placement, Request};
@@ -192,7 +191,7 @@ impl State {
         if refused {
             self.node_refused(&pod.namespace, &assumed.node, id);
         }
-        let answer = marks::shorten_to(answer, ANSWER_MAX);
+        let answer = fluxion_text::shorten(answer, ANSWER_MAX);
         let text = format!("binding Pod {} to {} failed: {answer}", pod.name, assumed.node);
         let failure = Some(BindFailure { text: text.clone(), refused });
         let assumed = Assumed { failures, failure, retry_at: Some(retry_at), ..assumed };

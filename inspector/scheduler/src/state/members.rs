@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::inventory::natural_order;
 use crate::job::{Job, Members, ReasonClass};
 use crate::model::{Marks, OwnerDetail, OwnerSpec, PodSpec, Text};
 use crate::request::Request;
@@ -13,6 +12,7 @@ use crate::state::membership::{Membership, OWNERS_DEEP, Size, watched};
 use crate::state::pod::{avoiding, shapes};
 use crate::state::roster::{Roster, Source};
 use crate::{duration, marks};
+use fluxion_text::natural_order;
 
 /// Problems of one job's Pods that are listed.
 const PROBLEMS_MAX: usize = 10;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use crate::explain::why_never;
-use crate::inventory::{Hold, natural_order};
+use crate::inventory::Hold;
 use crate::job::{Job, JobId, JobState, Reason, ReasonClass, Reservation};
 use crate::model::{PodSpec, Text};
 use crate::placement;
@@ -15,6 +15,7 @@ use crate::request::{Placement, Request, Slot};
 use crate::state::State;
 use crate::state::pass_state::PassReport;
 use crate::state::pod::{avoiding, shapes};
+use fluxion_text::natural_order;
 
 /// The nodes of a placement, each once, in its order.
 fn nodes_of(placement: &Placement) -> Vec<Text> {

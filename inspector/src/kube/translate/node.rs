@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use fluxion_scheduler::constraint::Taint;
 use fluxion_scheduler::inventory::NodeSpec;
 use fluxion_scheduler::model::Text;
-use fluxion_scheduler::quantity::Amount;
 use fluxion_scheduler::resources::ResourceList;
+use fluxion_text::quantity::Amount;
 use k8s_openapi::api::core::v1::{self as core, Node};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 

@@ -5,6 +5,7 @@ use kube::Client;
 use serde_json::json;
 
 use super::api::{Write, WriteError, segment};
+use crate::plural::plural;
 
 pub(super) async fn object(client: &Client, object: &ObjectRef) -> Result<(), WriteError> {
     let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
@@ -24,14 +25,9 @@ fn path(object: &ObjectRef) -> String {
         "/{root}/{}/namespaces/{}/{}/{}",
         api_version.join("/"),
         segment(&object.namespace),
-        plural(&object.kind),
+        plural(&segment(&object.kind)),
         segment(&object.name)
     )
-}
-
-/// The resource of a kind. Every kind of owner that is watched has a regular plural.
-fn plural(kind: &str) -> String {
-    format!("{}s", segment(kind).to_ascii_lowercase())
 }
 
 #[cfg(test)]

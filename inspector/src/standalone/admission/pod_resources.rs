@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fluxion_scheduler::quantity::Amount;
+use fluxion_text::quantity::Amount;
 use k8s_openapi::api::core::v1::{PodSpec, ResourceRequirements};
 
 use super::problems::{Path, Problems};

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use fluxion_scheduler::constraint::words;
-use fluxion_scheduler::quantity;
 use fluxion_scheduler::request::{Request, Shape};
 use fluxion_scheduler::state::Trial;
+use fluxion_text::quantity;
 
 /// A time limit beyond this is as good as none (100 years in seconds).
 const LONGEST: i64 = 100 * 365 * 86_400;

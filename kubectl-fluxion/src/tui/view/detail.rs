@@ -11,7 +11,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Wrap};
 
 use super::theme::Theme;
-use crate::render::{self, Amount, Options, clean};
+use crate::render::{self, Options, amount_of, clean};
 use crate::tui::app::Pane;
 use crate::tui::message::Key;
 
@@ -78,7 +78,7 @@ fn node(node: &FluxionNode) -> String {
         "free"
     );
     for name in status.allocatable.keys() {
-        let show = |from: &fluxion_api::Quantities| Amount::of(from, name).show(name);
+        let show = |from: &fluxion_api::Quantities| amount_of(from, name).shown(name);
         putln!(
             text,
             "{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}",

@@ -155,11 +155,11 @@ fn node_row(node: &FluxionNode, width: u16, theme: Theme) -> Row<'static> {
     let name = Span::styled(node_name(node), if status.eligible { Style::new() } else { theme.warn() });
     let gauge = |usage: NodeUse, resource: &str, cells: usize| {
         let share = usage.share;
-        if share.whole == Amount(0) && share.used == Amount(0) {
+        if share.whole == Amount::ZERO && share.used == Amount::ZERO {
             return Cell::from("-");
         }
         let text =
-            format!("{} {}/{}", bar(share, cells), share.used.show(resource), share.whole.show(resource));
+            format!("{} {}/{}", bar(share, cells), share.used.shown(resource), share.whole.shown(resource));
         Cell::from(text).style(theme.load(share.used.ratio(share.whole)))
     };
     let gpus = gpus(node);

@@ -43,6 +43,39 @@ pub enum InvalidQuantity {
 }
 
 impl Amount {
+    /// The sum, at most what fits.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The part of `whole` that this is, from 0 to 1; 0 of nothing.
+    pub fn ratio(self, whole: Self) -> f64 {
+        if whole.0 <= 0 { 0.0 } else { (self.0 as f64 / whole.0 as f64).clamp(0.0, 1.0) }
+    }
+
+    /// How a person reads it: bytes in the largest unit that they fill (`1.5Gi`), cores and pieces in units (`15.5`).
+    /// Beyond thousandths of a core and tenths of a unit it is rounded down; nothing is shown of less than nothing.
+    pub fn shown(self, resource: &str) -> String {
+        let nanos = self.0.max(0);
+        if !in_bytes(resource) {
+            let milli = nanos / NANOS_PER_MILLI;
+            let text = format!("{}.{:03}", milli / 1000, milli % 1000);
+            return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+        }
+        let units = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+        let bytes = nanos / NANO;
+        let place = (0..units.len()).rev().find(|place| bytes >> (10 * place) > 0).unwrap_or(0);
+        let unit = 1_i128 << (10 * place);
+        let (whole, tenths) = (bytes / unit, bytes % unit * 10 / unit);
+        // Three digits tell enough.
+        if tenths == 0 || whole >= 100 {
+            format!("{whole}{}", units[place])
+        } else {
+            format!("{whole}.{tenths}{}", units[place])
+        }
+    }
+
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
@@ -206,26 +239,10 @@ pub fn format(resource: &str, quantity: u64) -> String {
     }
 }
 
-/// How a person reads it: cores as `15.5`, bytes in the largest unit that they fill (`1.5Gi`), pieces as they
-/// are. Beyond thousandths of a core and tenths of a unit it is rounded down.
+/// How a person reads a stored quantity; see [`Amount::shown`].
 pub fn shown(resource: &str, quantity: u64) -> String {
-    if resource == "cpu" {
-        let text = format!("{}.{:03}", quantity / 1000, quantity % 1000);
-        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
-    }
-    if !in_bytes(resource) {
-        return quantity.to_string();
-    }
-    let units = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-    let place = (63 - (quantity | 1).leading_zeros() as usize) / 10;
-    let unit = 1_u64 << (10 * place);
-    let (whole, tenths) = (quantity / unit, u128::from(quantity % unit) * 10 / u128::from(unit));
-    // Three digits tell enough.
-    if tenths == 0 || whole >= 100 {
-        format!("{whole}{}", units[place])
-    } else {
-        format!("{whole}.{tenths}{}", units[place])
-    }
+    let amount = if resource == "cpu" { Amount::from_milli(quantity) } else { Amount::from_units(quantity) };
+    amount.shown(resource)
 }
 
 /// Two amounts that are held against each other: exactly, where rounding would make them look the same.
