@@ -16,7 +16,7 @@ use fluxion_api::server_file::{ServerFile, state_dir};
 use crate::cli::Connection;
 use crate::failure::Failure;
 use files::{read_server_file, unreadable};
-use from_file::{FromFile, Source};
+use from_file::{AddressSource, FromFile};
 
 pub use through_cluster::{ThroughCluster, cluster};
 
@@ -125,7 +125,7 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
         None => None,
     };
     let source = match &flags.token_file {
-        Some(path) => Some(Source::Url {
+        Some(path) => Some(AddressSource::Url {
             url: url.to_owned(),
             token_file: path.clone(),
             certificates: certificates.clone(),
@@ -147,11 +147,11 @@ fn own_token_note(flags: &Connection, url: &str) -> Option<String> {
 }
 
 /// The inspector of this machine, when it is the one at this address; its token is then known.
-fn beside(url: &str) -> Option<Source> {
+fn beside(url: &str) -> Option<AddressSource> {
     let path = server_file()?;
     let found = read_server_file(&path).ok()??;
     let same = found.url.trim_end_matches('/') == url.trim_end_matches('/');
-    same.then_some(Source::ServerFile { path, only: Some(found.url), token_file: None })
+    same.then_some(AddressSource::ServerFile { path, only: Some(found.url), token_file: None })
 }
 
 /// The inspector that `server.json` names, if there is such a file.
@@ -166,7 +166,7 @@ fn standalone(flags: &Connection, path: &Path) -> Result<Option<Server>, Failure
     });
     let note = note.or_else(|| own_token_note(flags, &found.url));
     let source =
-        Source::ServerFile { path: path.to_owned(), only: None, token_file: flags.token_file.clone() };
+        AddressSource::ServerFile { path: path.to_owned(), only: None, token_file: flags.token_file.clone() };
     let client = FromFile::new(source)?.map(|client| Client::new(client, flags.limit()));
     let namespace = "default".to_owned();
     Ok(client.map(|client| Server { client, namespace, note, asked_because: None }))

@@ -15,7 +15,7 @@ pub use eligible::{Exclusion, NodeFacts, eligible, exclusions};
 
 /// What a taint does to Pods that do not tolerate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Effect {
+pub enum TaintEffect {
     /// Takes no new Pods.
     NoSchedule,
     /// A wish only; never keeps a Pod away.
@@ -32,10 +32,10 @@ pub struct Taint {
     /// Its value, empty where it has none.
     pub value: Arc<str>,
     /// What it does.
-    pub effect: Effect,
+    pub effect: TaintEffect,
 }
 
-impl fmt::Display for Effect {
+impl fmt::Display for TaintEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoSchedule => "NoSchedule",
@@ -46,7 +46,7 @@ impl fmt::Display for Effect {
 }
 
 impl fmt::Display for Taint {
-    /// `key=value:Effect`, as kubectl writes it.
+    /// `key=value:TaintEffect`, as kubectl writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let equals = if self.value.is_empty() { "" } else { "=" };
         write!(f, "{}{equals}{}:{}", self.key, self.value, self.effect)
@@ -72,7 +72,7 @@ pub struct Toleration {
     /// The value for `Equal`.
     pub value: Arc<str>,
     /// The effect; none means every effect.
-    pub effect: Option<Effect>,
+    pub effect: Option<TaintEffect>,
 }
 
 /// How an expression compares a label.

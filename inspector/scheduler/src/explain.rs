@@ -12,7 +12,7 @@ use crate::placement::{Availability, NodePolicy, Plan, Work, in_the_way, place, 
 use crate::request::Request;
 
 pub use text::{Nameless, Names, render, utc};
-pub use why::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
+pub use why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNot};
 
 /// Why the request does not start now.
 pub fn why_not(inventory: &Inventory, request: &Request, now: i64) -> WhyNot {

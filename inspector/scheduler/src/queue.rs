@@ -13,7 +13,7 @@ mod known;
 mod pass;
 
 pub use config::{OnPartialBind, QueueConfig, QueuePolicy};
-pub use known::Memory;
+pub use known::KnownFailures;
 pub use pass::{Carry, PassJob, PassResult, Refusal, pass};
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub struct Machine {
 
 /// A job of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct TraceJob {
     /// The number it has in the trace.
     pub id: u64,
     /// When it is submitted, in seconds.
@@ -101,7 +101,7 @@ struct Queue<'a> {
 /// A cluster in use, with its queues.
 struct Simulation<'a> {
     machine: Machine,
-    trace: &'a [Job],
+    trace: &'a [TraceJob],
     queues: Vec<Queue<'a>>,
     inventory: Inventory,
     ends: BTreeSet<(i64, u32)>,
@@ -115,7 +115,7 @@ struct Simulation<'a> {
 /// many jobs have ended or were refused.
 pub fn simulate(
     machine: Machine,
-    trace: &[Job],
+    trace: &[TraceJob],
     queues: &[QueueConfig],
     progress: &mut dyn FnMut(usize),
 ) -> Result<Outcome, SimError> {
@@ -146,14 +146,14 @@ pub fn simulate(
 }
 
 /// The position of the queue in which a job waits.
-fn place_of(job: &Job, queues: &[QueueConfig]) -> Result<usize, SimError> {
+fn place_of(job: &TraceJob, queues: &[QueueConfig]) -> Result<usize, SimError> {
     let Some(name) = job.queue.as_ref().filter(|_| queues.len() > 1) else { return Ok(0) };
     let unknown = || SimError::UnknownQueue { job: job.id, name: name.clone() };
     queues.iter().position(|queue| queue.name == *name).ok_or_else(unknown)
 }
 
 impl<'a> Simulation<'a> {
-    fn new(machine: Machine, trace: &'a [Job], queues: &'a [QueueConfig]) -> Self {
+    fn new(machine: Machine, trace: &'a [TraceJob], queues: &'a [QueueConfig]) -> Self {
         let queue = |config| Queue { config, waiting: BTreeMap::new(), memory: Arc::default() };
         let mut inventory = Inventory::new();
         for index in 0..machine.nodes {
@@ -181,7 +181,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// What a job asks for; none when the cluster is too small for it.
-    fn request(&self, job: &Job) -> Option<Request> {
+    fn request(&self, job: &TraceJob) -> Option<Request> {
         let Machine { nodes, cores, whole_nodes } = self.machine;
         let (count, each) = if whole_nodes { (job.cores.div_ceil(cores), cores) } else { (job.cores, 1) };
         let fits = if whole_nodes {

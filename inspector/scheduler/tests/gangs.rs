@@ -653,7 +653,7 @@ fn a_job_for_nodes_that_still_start_up_waits() {
         node.taints = vec![fluxion_scheduler::constraint::Taint {
             key: "karpenter.sh/unregistered".into(),
             value: "".into(),
-            effect: fluxion_scheduler::constraint::Effect::NoExecute,
+            effect: fluxion_scheduler::constraint::TaintEffect::NoExecute,
         }];
     });
     world.pod("p", "cpu=1000");

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use fluxion_scheduler::sim::{Job, read_csv, read_swf};
+use fluxion_scheduler::sim::{TraceJob, read_csv, read_swf};
 
 use crate::arguments::{Arguments, TraceFormat};
 use crate::words::{counted, note};
@@ -14,7 +14,7 @@ use crate::words::{counted, note};
 const MOST: u64 = 1 << 30;
 
 /// The jobs of the trace that the command line names.
-pub(crate) fn read(arguments: &Arguments) -> Result<Vec<Job>> {
+pub(crate) fn read(arguments: &Arguments) -> Result<Vec<TraceJob>> {
     let path = &arguments.trace;
     let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
     let text = if path == Path::new("-") {

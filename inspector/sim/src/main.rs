@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Parser;
 use fluxion_scheduler::queue::QueueConfig;
-use fluxion_scheduler::sim::{Job, Machine, Report, simulate};
+use fluxion_scheduler::sim::{Machine, Report, TraceJob, simulate};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use arguments::{Arguments, Output};
@@ -56,7 +56,7 @@ fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Plays the trace under every policy, side by side.
-fn play(arguments: &Arguments, machine: Machine, trace: &[Job]) -> Result<Vec<PolicyRun>> {
+fn play(arguments: &Arguments, machine: Machine, trace: &[TraceJob]) -> Result<Vec<PolicyRun>> {
     let target = if stderr().is_terminal() && !arguments.quiet {
         ProgressDrawTarget::stderr()
     } else {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
 use fluxion_scheduler::queue::QueuePolicy;
-use fluxion_scheduler::sim::{Job, Machine, Outcome, Ran, Report};
+use fluxion_scheduler::sim::{Machine, Outcome, Ran, Report, TraceJob};
 use serde::Serialize;
 
 /// What one policy made of the trace.
@@ -113,8 +113,13 @@ struct Scheduled {
 }
 
 /// Everything as one JSON document; times in seconds.
-pub(crate) fn json(machine: Machine, trace: &[Job], results: &[PolicyRun], schedule: bool) -> Result<String> {
-    let scheduled = |(job, ran): (&Job, &Option<Ran>)| Scheduled {
+pub(crate) fn json(
+    machine: Machine,
+    trace: &[TraceJob],
+    results: &[PolicyRun],
+    schedule: bool,
+) -> Result<String> {
+    let scheduled = |(job, ran): (&TraceJob, &Option<Ran>)| Scheduled {
         id: job.id,
         submit: job.submit,
         start: ran.map(|ran| ran.start),

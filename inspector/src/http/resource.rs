@@ -25,7 +25,7 @@ pub(super) struct Key {
 pub(super) type Stamp = Option<Vec<u64>>;
 
 /// Key, uid, id and stamp of an object.
-pub(super) type Row<Id> = (Key, Text, Id, Stamp);
+pub(super) type Listed<Id> = (Key, Text, Id, Stamp);
 
 /// A resource with objects that can be listed and watched.
 pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
@@ -40,7 +40,7 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     const FIELDS: &'static [&'static str];
 
     /// Every object.
-    fn rows(lens: &Lens<'_>) -> Vec<Row<Self::Id>>;
+    fn rows(lens: &Lens<'_>) -> Vec<Listed<Self::Id>>;
 
     /// One object as the lens' viewer may see it, without a resource version.
     fn render(lens: &Lens<'_>, id: &Self::Id) -> Option<Self::Object>;

@@ -25,7 +25,7 @@ pub(super) struct Row<R: Resource> {
 
 /// One change of one object.
 #[derive(Debug)]
-pub(super) struct Change<R: Resource> {
+pub(super) struct RowChange<R: Resource> {
     pub version: u64,
     pub key: Key,
     /// What the administrator saw before; `None` when it was not there.
@@ -37,7 +37,7 @@ pub(super) struct Change<R: Resource> {
 pub(super) struct Table<R: Resource> {
     pub rows: BTreeMap<Key, Row<R>>,
     /// Oldest first.
-    pub log: VecDeque<Arc<Change<R>>>,
+    pub log: VecDeque<Arc<RowChange<R>>>,
     /// Changes up to this version may be missing in the log.
     pub floor: u64,
 }
@@ -55,7 +55,7 @@ impl<R: Resource> Table<R> {
         let mut log = self.log.clone();
         let mut changed = |key: &Key, before: Option<R::Object>| {
             *version += 1;
-            log.push_back(Arc::new(Change { version: *version, key: key.clone(), before }));
+            log.push_back(Arc::new(RowChange { version: *version, key: key.clone(), before }));
             *version
         };
         let mut rows = BTreeMap::new();

@@ -25,7 +25,7 @@ use super::filter::Filter;
 use super::index::{Indexed, Served};
 use super::refusal::Refusal;
 use super::resource::Key;
-use super::table::{Change, Table};
+use super::table::{RowChange, Table};
 use crate::view::{Lens, Viewer};
 
 /// At most so many events are written at once.
@@ -72,7 +72,7 @@ enum Pick<R: Indexed> {
     /// It was there when the watch began.
     There(Key),
     /// The first and the latest change that this client has not seen yet.
-    Changed(Arc<Change<R>>, Arc<Change<R>>),
+    Changed(Arc<RowChange<R>>, Arc<RowChange<R>>),
     InitialEnd,
 }
 
@@ -243,7 +243,7 @@ impl<R: Indexed> Watch<R> {
 }
 
 /// The first and the latest change of an object.
-type Span<'a, R> = (&'a Arc<Change<R>>, &'a Arc<Change<R>>);
+type Span<'a, R> = (&'a Arc<RowChange<R>>, &'a Arc<RowChange<R>>);
 
 /// The changes that take a client from `version` to now, one for each object, by version.
 fn changes<R: Indexed>(
@@ -278,7 +278,7 @@ impl<R: Indexed> Writer<'_, R> {
         self.filter.takes(&object).then_some(object)
     }
 
-    fn write(&self, lines: &mut Vec<u8>, first: &Change<R>, last: &Change<R>) {
+    fn write(&self, lines: &mut Vec<u8>, first: &RowChange<R>, last: &RowChange<R>) {
         let known = first.before.as_ref().filter(|object| self.filter.takes(object));
         let now = self.now(&last.key);
         let same = match (known, &now) {

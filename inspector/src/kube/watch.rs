@@ -59,7 +59,7 @@ struct Starting<'a> {
     engine: &'a EngineHandle,
     metrics: &'a Arc<Metrics>,
     health: &'a Health,
-    served: signal::Receiver<optional::Served>,
+    served: signal::Receiver<optional::ServedVersion>,
     tasks: Tasks,
 }
 

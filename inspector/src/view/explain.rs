@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fluxion_api::explain::{FluxionExplanation, NodesLeftOut};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
-use fluxion_scheduler::explain::{self, Count, Names, Reason, WhyNot};
+use fluxion_scheduler::explain::{self, Count, Names, NodeReason, WhyNot};
 use fluxion_scheduler::inventory::Release;
 use fluxion_scheduler::state::{Job, JobId};
 use fluxion_text::quantity;
@@ -108,23 +108,23 @@ fn left_out(why: &WhyNot, names: &dyn Names) -> Vec<NodesLeftOut> {
 
 fn reason(count: &Count, names: &dyn Names) -> String {
     match &count.reason {
-        Reason::Excluded(exclusion) => exclusion.to_string(),
-        Reason::Affinity { wanted } => format!("excluded by node affinity: {wanted}"),
-        Reason::Withheld { resource } => {
+        NodeReason::Excluded(exclusion) => exclusion.to_string(),
+        NodeReason::Affinity { wanted } => format!("excluded by node affinity: {wanted}"),
+        NodeReason::Withheld { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
             format!("allow at most {resource} {largest} even when empty: {need} wanted")
         }
-        Reason::Missing { resource } => format!("lack {resource}"),
-        Reason::TooSmall { resource } => {
+        NodeReason::Missing { resource } => format!("lack {resource}"),
+        NodeReason::TooSmall { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
             format!("too small for {resource}: {need} wanted, the largest has {largest}")
         }
-        Reason::Busy { resource } => {
+        NodeReason::Busy { resource } => {
             let (need, free) = quantity::compared(resource, count.need, count.largest);
             format!("full: {resource} {need} wanted, {free} free at most")
         }
-        Reason::PortTaken { port } => format!("host port {port} taken"),
-        Reason::Reserved => {
+        NodeReason::PortTaken { port } => format!("host port {port} taken"),
+        NodeReason::Reserved => {
             let known: Vec<String> = count.jobs.iter().filter_map(|id| names.job(*id)).collect();
             let whom = if known.is_empty() { "other jobs".to_owned() } else { known.join(", ") };
             format!("held for {whom}")

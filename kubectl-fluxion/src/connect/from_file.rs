@@ -12,7 +12,7 @@ use super::files::{read_server_file, read_token};
 use crate::failure::Failure;
 
 /// Where address and token stand.
-pub(super) enum Source {
+pub(super) enum AddressSource {
     /// Both in a `server.json`, but for a token that stands in a file of its own. With `only`, an inspector
     /// that has moved to another address is not followed.
     ServerFile { path: PathBuf, only: Option<String>, token_file: Option<PathBuf> },
@@ -27,7 +27,7 @@ struct Target {
     token: String,
 }
 
-impl Source {
+impl AddressSource {
     /// What the files say now; `None` where there is no inspector to follow.
     fn read(&self) -> Result<Option<Target>, Failure> {
         match self {
@@ -56,16 +56,16 @@ impl Source {
 
 /// The inspector that the files tell of.
 pub(super) struct FromFile {
-    source: Source,
+    source: AddressSource,
     current: Mutex<(Target, Arc<Direct>)>,
 }
 
 impl FromFile {
     /// The inspector of `source` as it is now; `None` where it tells of none.
-    pub(super) fn new(source: Source) -> Result<Option<Self>, Failure> {
+    pub(super) fn new(source: AddressSource) -> Result<Option<Self>, Failure> {
         let Some(target) = source.read()? else { return Ok(None) };
         let direct = source.connect(&target).map_err(|error| match &source {
-            Source::ServerFile { path, token_file: None, .. } => Failure::new(
+            AddressSource::ServerFile { path, token_file: None, .. } => Failure::new(
                 fluxion_api::Exit::Other,
                 format!("{} can't be used: {error}; delete it and start the inspector again", path.display()),
             ),

@@ -182,7 +182,7 @@ impl Source {
             _ => return,
         };
         self.defined.insert(name.to_string());
-        if matches!(visibility, Some(syn::Visibility::Public(_))) {
+        if visibility.is_some_and(|visibility| !matches!(visibility, syn::Visibility::Inherited)) {
             self.public_types.insert(name.to_string());
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-pub use value::{Kind, Pair, Value, YamlError};
+pub use value::{Pair, Value, ValueKind, YamlError};
 
 /// A collection that is being read.
 struct Open<'t> {

@@ -8,7 +8,7 @@ use crate::planner::{MultiPlanner, MultiSpan, Planner, SpanId};
 
 /// What one job has to do with one vertex.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct JobEntry {
     /// The job.
     pub job: JobId,
     /// Whether the job's tree of vertices goes through here.
@@ -21,7 +21,7 @@ pub struct Entry {
     stay: (i64, i64),
 }
 
-impl Entry {
+impl JobEntry {
     fn new(job: JobId) -> Self {
         Self { job, tag: false, plan: None, aggregate: None, stay: (0, 0) }
     }
@@ -49,7 +49,7 @@ pub struct Account {
     /// Sums of what is free below it, when there are any.
     pub aggregates: Option<Box<MultiPlanner>>,
     /// Sorted by job.
-    entries: SmallVec<[Entry; 1]>,
+    entries: SmallVec<[JobEntry; 1]>,
 }
 
 impl Account {
@@ -58,17 +58,17 @@ impl Account {
     }
 
     /// All jobs that have to do with the vertex, by number.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[JobEntry] {
         &self.entries
     }
 
     /// What one job has to do with it.
-    pub fn entry(&self, job: JobId) -> Option<&Entry> {
+    pub fn entry(&self, job: JobId) -> Option<&JobEntry> {
         self.entries.binary_search_by_key(&job, |entry| entry.job).ok().map(|at| &self.entries[at])
     }
 
     /// The entry of a job, to be changed; made when missing. Call [`Account::tidy`] after emptying it.
-    pub fn entry_mut(&mut self, job: JobId) -> &mut Entry {
+    pub fn entry_mut(&mut self, job: JobId) -> &mut JobEntry {
         // Most jobs have higher numbers than those before them.
         let known = if self.entries.last().is_none_or(|last| last.job < job) {
             Err(self.entries.len())
@@ -78,7 +78,7 @@ impl Account {
         let at = match known {
             Ok(at) => at,
             Err(at) => {
-                self.entries.insert(at, Entry::new(job));
+                self.entries.insert(at, JobEntry::new(job));
                 at
             }
         };
@@ -101,7 +101,7 @@ impl Account {
     }
 
     /// An entry of nobody.
-    fn lost_mut(&mut self) -> &mut Entry {
+    fn lost_mut(&mut self) -> &mut JobEntry {
         let lost = (0..=JobId::MAX).rev().find(|job| self.entry(*job).is_none()).unwrap_or(JobId::MAX);
         self.entry_mut(lost)
     }
@@ -129,7 +129,7 @@ impl Account {
     pub(super) fn hull(&self) -> Option<(i64, i64)> {
         let plan = self.plan.hull();
         let aggregates = self.aggregates.as_deref().and_then(MultiPlanner::hull);
-        let presence = self.entries.iter().filter_map(Entry::presence);
+        let presence = self.entries.iter().filter_map(JobEntry::presence);
         presence.chain(plan).chain(aggregates).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::account::Accounts;
-pub use super::account::{Account, Entry};
+pub use super::account::{Account, JobEntry};
 use super::job::JobId;
 use crate::errno::Errno;
 use crate::graph::{Graph, VertexId};

@@ -14,7 +14,7 @@ use super::books::Books;
 use super::exact::Collector;
 use super::request::{EntryId, Request};
 use super::sums::Sum;
-use super::units::{Kind, NONE, Units};
+use super::units::{NONE, UnitKind, Units};
 use crate::errno::Errno;
 use crate::flux_constraint::Constraint;
 use crate::graph::{Graph, Subsystem, TypeId, VertexId};
@@ -201,7 +201,7 @@ impl Memo {
 
     /// The number of a home, if the vertex is the topmost one of it.
     pub(super) fn node(&self, id: VertexId) -> Option<u32> {
-        self.units.topped_by(id).filter(|&unit| self.units.get(unit).kind == Kind::Home)
+        self.units.topped_by(id).filter(|&unit| self.units.get(unit).kind == UnitKind::Home)
     }
 
     /// Status or properties of a vertex have changed.

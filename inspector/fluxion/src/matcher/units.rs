@@ -24,7 +24,7 @@ const MAX_ID: i64 = 1 << 40;
 
 /// What a unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum UnitKind {
     Home,
     Upper,
     Bundle,
@@ -33,7 +33,7 @@ pub(super) enum Kind {
 /// One unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
-    pub kind: Kind,
+    pub kind: UnitKind,
     /// The vertex, of a bundle the one above it.
     pub vertex: VertexId,
     /// The edge that leads to the vertex.
@@ -70,7 +70,7 @@ impl Units {
         let upper = uppers(graph, dominant, root, &is_node)?;
         let mut of = vec![NONE; graph.vertex_count()];
         let mut units = Self::default();
-        units.push(Kind::Upper, root, EdgeId(0), NONE);
+        units.push(UnitKind::Upper, root, EdgeId(0), NONE);
         of[root.index()] = 0;
         let mut open = VecDeque::from([(0, graph.children(root, dominant).collect::<Vec<_>>())]);
         while let Some((parent, children)) = open.pop_front() {
@@ -79,15 +79,19 @@ impl Units {
             if children.len() > FAN {
                 let size = bundle_size(children.len());
                 for part in children.chunks(size) {
-                    let unit = units.push(Kind::Bundle, units.all[at].vertex, EdgeId(0), parent);
+                    let unit = units.push(UnitKind::Bundle, units.all[at].vertex, EdgeId(0), parent);
                     open.push_back((unit, part.to_vec()));
                 }
             } else {
                 for (edge, child) in children {
-                    let kind = if upper[child.index()] && !is_node(child) { Kind::Upper } else { Kind::Home };
+                    let kind = if upper[child.index()] && !is_node(child) {
+                        UnitKind::Upper
+                    } else {
+                        UnitKind::Home
+                    };
                     let unit = units.push(kind, child, edge, parent);
                     of[child.index()] = unit;
-                    if kind == Kind::Upper {
+                    if kind == UnitKind::Upper {
                         open.push_back((unit, graph.children(child, dominant).collect()));
                     }
                 }
@@ -104,7 +108,7 @@ impl Units {
         u32::try_from(self.all.len()).expect("there are fewer units than vertices, bundles included")
     }
 
-    fn push(&mut self, kind: Kind, vertex: VertexId, edge: EdgeId, parent: u32) -> u32 {
+    fn push(&mut self, kind: UnitKind, vertex: VertexId, edge: EdgeId, parent: u32) -> u32 {
         let (first, count, low, place) = (0, 0, 0, 0);
         self.all.push(Unit { kind, vertex, edge, parent, first, count, low, place, class: NONE });
         self.next() - 1
@@ -114,7 +118,7 @@ impl Units {
     fn number(&mut self) {
         let mut sizes = vec![0_u32; self.all.len()];
         for at in (0..self.all.len()).rev() {
-            sizes[at] += u32::from(self.all[at].kind != Kind::Bundle);
+            sizes[at] += u32::from(self.all[at].kind != UnitKind::Bundle);
             if self.all[at].parent != NONE {
                 sizes[self.all[at].parent as usize] += sizes[at];
             }
@@ -137,7 +141,7 @@ impl Units {
         let mut open = Vec::new();
         let mut signature = Vec::new();
         for at in 0..self.all.len() {
-            if self.all[at].kind != Kind::Home {
+            if self.all[at].kind != UnitKind::Home {
                 continue;
             }
             let unit = u32::try_from(at).expect("units have numbers of 32 bits");
@@ -186,16 +190,16 @@ impl Units {
     /// The units below an upper vertex or in a bundle.
     pub(super) fn children(&self, unit: u32) -> std::ops::Range<u32> {
         let unit = self.get(unit);
-        if unit.kind == Kind::Home { 0..0 } else { unit.first..unit.first + unit.count }
+        if unit.kind == UnitKind::Home { 0..0 } else { unit.first..unit.first + unit.count }
     }
 
     /// The vertices of a unit.
     pub(super) fn members(&self, unit: u32) -> &[VertexId] {
         let unit = self.get(unit);
         match unit.kind {
-            Kind::Home => &self.members[unit.first as usize..(unit.first + unit.count) as usize],
-            Kind::Upper => std::slice::from_ref(&unit.vertex),
-            Kind::Bundle => &[],
+            UnitKind::Home => &self.members[unit.first as usize..(unit.first + unit.count) as usize],
+            UnitKind::Upper => std::slice::from_ref(&unit.vertex),
+            UnitKind::Bundle => &[],
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Expression, NodeConstraint, Operator, Taint, Term, Toleration, TolerationOperator};
+use super::{Expression, NodeConstraint, Operator, Taint, TaintEffect, Term, Toleration, TolerationOperator};
 
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -130,21 +130,21 @@ pub fn exclusions(tolerations: &[Toleration], node: &NodeFacts) -> Vec<Exclusion
 
 /// What the node's readiness, cordon and taints say, readiness first.
 fn states<'a>(tolerations: &'a [Toleration], node: &'a NodeFacts) -> impl Iterator<Item = Exclusion> + 'a {
-    let tolerated = move |key: &str, value: &str, effect: Effect| {
+    let tolerated = move |key: &str, value: &str, effect: TaintEffect| {
         tolerations.iter().any(|toleration| tolerates(toleration, key, value, effect))
     };
     // A node that is not ready is about to be tainted so, and one that is cordoned too: the toleration counts
     // before the taint is there.
     let not_ready = (!node.ready
-        && !tolerated(NOT_READY, "", Effect::NoSchedule)
-        && !tolerated(UNREACHABLE, "", Effect::NoSchedule))
+        && !tolerated(NOT_READY, "", TaintEffect::NoSchedule)
+        && !tolerated(UNREACHABLE, "", TaintEffect::NoSchedule))
     .then_some(Exclusion::NotReady);
-    let cordoned = (node.unschedulable && !tolerated(UNSCHEDULABLE, "", Effect::NoSchedule))
+    let cordoned = (node.unschedulable && !tolerated(UNSCHEDULABLE, "", TaintEffect::NoSchedule))
         .then_some(Exclusion::Cordoned);
     let tainted = node
         .taints
         .iter()
-        .filter(|taint| taint.effect != Effect::PreferNoSchedule)
+        .filter(|taint| taint.effect != TaintEffect::PreferNoSchedule)
         .filter(move |taint| !tolerated(&taint.key, &taint.value, taint.effect))
         .map(|taint| match taint.key.as_ref() {
             NOT_READY | UNREACHABLE => Exclusion::NotReady,
@@ -161,7 +161,7 @@ fn passes(key: &str, node: &NodeFacts) -> bool {
         || node.startup_taints.iter().any(|prefix| key.starts_with(&**prefix))
 }
 
-fn tolerates(toleration: &Toleration, key: &str, value: &str, effect: Effect) -> bool {
+fn tolerates(toleration: &Toleration, key: &str, value: &str, effect: TaintEffect) -> bool {
     if toleration.effect.is_some_and(|e| e != effect) {
         return false;
     }

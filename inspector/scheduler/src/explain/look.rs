@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::why::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
+use super::why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNot};
 use crate::constraint::words::affinity;
 use crate::constraint::{Exclusion, HostPort, eligible};
 use crate::inventory::{Inventory, NodeId, Release, planned_end};
@@ -61,15 +61,15 @@ struct Looker<'a> {
 
 /// A reason with what is known about it on one node.
 struct Found {
-    reason: Reason,
+    reason: NodeReason,
     need: u64,
     has: u64,
     room_at: Option<Release>,
     jobs: Vec<u32>,
 }
 
-impl From<Reason> for Found {
-    fn from(reason: Reason) -> Self {
+impl From<NodeReason> for Found {
+    fn from(reason: NodeReason) -> Self {
         Self { reason, need: 0, has: 0, room_at: None, jobs: Vec::new() }
     }
 }
@@ -80,7 +80,7 @@ impl Looker<'_> {
     }
 
     fn shape(&self) -> ShapeWhy {
-        let mut counts: BTreeMap<Reason, Count> = BTreeMap::new();
+        let mut counts: BTreeMap<NodeReason, Count> = BTreeMap::new();
         let (mut fitting, mut slots) = (0, 0_u32);
         let mut nearest: Option<(u128, NearestMiss)> = None;
         let mut available = Vec::new();
@@ -93,7 +93,7 @@ impl Looker<'_> {
                 continue;
             }
             let found = self.node(*id, &available);
-            if !matches!(found.reason, Reason::Excluded(_) | Reason::Affinity { .. }) {
+            if !matches!(found.reason, NodeReason::Excluded(_) | NodeReason::Affinity { .. }) {
                 let (distance, miss) = self.miss(*id);
                 if distance > 0 && nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
                     nearest = Some((distance, miss));
@@ -110,7 +110,7 @@ impl Looker<'_> {
             });
             count.nodes += 1;
             count.largest = count.largest.max(found.has);
-            if matches!(count.reason, Reason::Busy { .. }) {
+            if matches!(count.reason, NodeReason::Busy { .. }) {
                 count.endless += usize::from(found.room_at.is_none());
                 count.soonest = [count.soonest, found.room_at].into_iter().flatten().min();
             }
@@ -136,13 +136,13 @@ impl Looker<'_> {
     /// What keeps this node from taking one slot: what stays comes before what passes.
     fn node(&self, id: NodeId, available: &[u64]) -> Found {
         let Some(book) = self.inventory().book(id) else {
-            return Reason::Excluded(Exclusion::Deleting).into();
+            return NodeReason::Excluded(Exclusion::Deleting).into();
         };
         let excluded = eligible(&self.shape.constraint, &book.facts).err();
         if let Some(exclusion) = excluded.filter(|exclusion| !(self.never && exclusion.is_temporary())) {
             return match exclusion {
-                Exclusion::Affinity => Reason::Affinity { wanted: self.affinity.clone() }.into(),
-                exclusion => Reason::Excluded(exclusion).into(),
+                Exclusion::Affinity => NodeReason::Affinity { wanted: self.affinity.clone() }.into(),
+                exclusion => NodeReason::Excluded(exclusion).into(),
             };
         }
         let spec = book.spec.as_deref();
@@ -156,33 +156,33 @@ impl Looker<'_> {
         let most = |resource: &str| columns.kind(resource).map_or(0, |kind| columns.most(id, kind));
         for (resource, need) in &wanted {
             if offered(resource) == 0 {
-                return Found { need: *need, ..Reason::Missing { resource: (*resource).clone() }.into() };
+                return Found { need: *need, ..NodeReason::Missing { resource: (*resource).clone() }.into() };
             }
         }
         if let Some((resource, need, has)) = shortest(&wanted, &most) {
-            return Found { need, has, ..Reason::TooSmall { resource }.into() };
+            return Found { need, has, ..NodeReason::TooSmall { resource }.into() };
         }
         let empty = |resource: &str| columns.kind(resource).map_or(0, |kind| book.when_empty(kind));
         let free = |resource: &str| columns.kind(resource).map_or(0, |kind| columns.free(id, kind));
         if !self.never {
             if let Some((resource, need, has)) = shortest(&wanted, &empty) {
-                return Found { need, has, ..Reason::Withheld { resource }.into() };
+                return Found { need, has, ..NodeReason::Withheld { resource }.into() };
             }
             if let Some((resource, need, has)) = shortest(&wanted, &free) {
                 let room_at = self.room_at(id);
-                return Found { need, has, room_at, ..Reason::Busy { resource }.into() };
+                return Found { need, has, room_at, ..NodeReason::Busy { resource }.into() };
             }
         }
         for port in self.shape.ports.iter() {
             if book.clashes(std::slice::from_ref(port), |hold| hold.permanent || !self.never) {
-                return Reason::PortTaken { port: port.clone() }.into();
+                return NodeReason::PortTaken { port: port.clone() }.into();
             }
         }
         debug_assert!(!self.never && self.planned.fits(available, 1) == 0 || !self.shape.ports.is_empty());
         let mut jobs: Vec<u32> = self.inventory().reserved_on(id).iter().map(|entry| entry.job).collect();
         jobs.sort_unstable();
         jobs.dedup();
-        Found { jobs, ..Reason::Reserved.into() }
+        Found { jobs, ..NodeReason::Reserved.into() }
     }
 
     /// When planned ends have made room for one slot on the node, whatever is reserved there.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::constraint::{Effect, NodeConstraint, Taint, Term};
+use crate::constraint::{NodeConstraint, Taint, TaintEffect, Term};
 use crate::inventory::Hold;
 use crate::testing::{cluster, gang, hold, line, node, shape, tcp};
 
@@ -21,7 +21,7 @@ fn nodes_are_counted_by_reason() {
     }
     for i in 0..2 {
         let mut tainted = node(&format!("taint{i}"), "cpu=8 nvidia.com/gpu=1");
-        let taint = Taint { key: "dedicated".into(), value: "ai".into(), effect: Effect::NoSchedule };
+        let taint = Taint { key: "dedicated".into(), value: "ai".into(), effect: TaintEffect::NoSchedule };
         tainted.taints.push(taint);
         inventory.set_node(tainted);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use super::why::{Count, GangWhy, NearestMiss, Reason, ShapeWhy, Short, WhyNot};
+use super::why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNot};
 use crate::constraint::Exclusion;
 use fluxion_text::quantity;
 
@@ -104,32 +104,32 @@ fn one_count(count: &Count, never: bool, names: &dyn Names) -> String {
     let n = count.nodes;
     let lack = if n == 1 { "lacks" } else { "lack" };
     match &count.reason {
-        Reason::Excluded(exclusion @ (Exclusion::Cordoned | Exclusion::NotReady)) => {
+        NodeReason::Excluded(exclusion @ (Exclusion::Cordoned | Exclusion::NotReady)) => {
             format!("{} {exclusion}", nodes(n))
         }
-        Reason::Excluded(exclusion) => format!("{n} {exclusion}"),
-        Reason::Affinity { wanted } => format!("{n} excluded by node affinity: {wanted}"),
-        Reason::Missing { resource } if resource.as_ref() == "pods" => {
+        NodeReason::Excluded(exclusion) => format!("{n} {exclusion}"),
+        NodeReason::Affinity { wanted } => format!("{n} excluded by node affinity: {wanted}"),
+        NodeReason::Missing { resource } if resource.as_ref() == "pods" => {
             format!("{n} {} no allocatable pods", if n == 1 { "has" } else { "have" })
         }
-        Reason::Missing { resource } => {
+        NodeReason::Missing { resource } => {
             format!("{n} {} no {resource}", if n == 1 { "has" } else { "have" })
         }
-        Reason::TooSmall { resource } => {
+        NodeReason::TooSmall { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
             let empty = if never { "" } else { " when empty" };
             format!("{n} too small for {resource} ({need} wanted, the largest has {largest}{empty})")
         }
-        Reason::Withheld { resource } => {
+        NodeReason::Withheld { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
             let most = if n == 1 { "allows" } else { "allow at most" };
             format!("{n} {most} {resource} {largest} even when empty ({need} wanted)")
         }
-        Reason::Busy { resource } => format!("{n} {lack} {resource} (busy)"),
-        Reason::PortTaken { port } => {
+        NodeReason::Busy { resource } => format!("{n} {lack} {resource} (busy)"),
+        NodeReason::PortTaken { port } => {
             format!("{n} {} host port {port} taken", if n == 1 { "has" } else { "have" })
         }
-        Reason::Reserved => format!("{n} held for {}", jobs(&count.jobs, names)),
+        NodeReason::Reserved => format!("{n} held for {}", jobs(&count.jobs, names)),
     }
 }
 
@@ -208,7 +208,7 @@ fn no_estimate(why: &WhyNot, names: &dyn Names) -> Option<String> {
 fn shape_details(shape: &ShapeWhy, never: bool, names: &dyn Names, details: &mut Vec<String>) {
     for count in &shape.counts {
         let mut line = one_count(count, never, names);
-        if let (Some(soonest), Reason::Busy { .. }) = (count.soonest, &count.reason) {
+        if let (Some(soonest), NodeReason::Busy { .. }) = (count.soonest, &count.reason) {
             let assumed = if soonest.assumed { " (assumed)" } else { "" };
             let _ = write!(line, ", the first has room at {}{assumed}", names.time(soonest.at));
         }

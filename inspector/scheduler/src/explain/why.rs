@@ -8,7 +8,7 @@ use crate::resources::ResourceList;
 
 /// Why a node takes no slot of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
+pub enum NodeReason {
     /// The constraint or the node's state keeps it away.
     Excluded(Exclusion),
     /// No term of the required node affinity matches.
@@ -49,7 +49,7 @@ pub enum Reason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// The reason.
-    pub reason: Reason,
+    pub reason: NodeReason,
     /// How many nodes.
     pub nodes: usize,
     /// For a resource: how much one slot needs.

@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::yaml::{only, refuse, text};
 use crate::constraint::{
-    Effect, Expression, HostPort, NodeConstraint, Operator, Protocol, Term, Toleration, TolerationOperator,
+    Expression, HostPort, NodeConstraint, Operator, Protocol, TaintEffect, Term, Toleration,
+    TolerationOperator,
 };
 
 const OPERATORS: [(&str, Operator); 6] = [
@@ -22,10 +23,10 @@ const OPERATORS: [(&str, Operator); 6] = [
 ];
 const TOLERATION_OPERATORS: [(&str, TolerationOperator); 2] =
     [("Equal", TolerationOperator::Equal), ("Exists", TolerationOperator::Exists)];
-const EFFECTS: [(&str, Effect); 3] = [
-    ("NoSchedule", Effect::NoSchedule),
-    ("PreferNoSchedule", Effect::PreferNoSchedule),
-    ("NoExecute", Effect::NoExecute),
+const EFFECTS: [(&str, TaintEffect); 3] = [
+    ("NoSchedule", TaintEffect::NoSchedule),
+    ("PreferNoSchedule", TaintEffect::PreferNoSchedule),
+    ("NoExecute", TaintEffect::NoExecute),
 ];
 const PROTOCOLS: [(&str, Protocol); 3] =
     [("TCP", Protocol::Tcp), ("UDP", Protocol::Udp), ("SCTP", Protocol::Sctp)];

@@ -16,7 +16,7 @@ use super::Inventory;
 use super::id::NodeId;
 use super::share::SHARE;
 use super::spec::NodeSpec;
-use crate::constraint::{Effect, NodeFacts, Taint, exclusions};
+use crate::constraint::{NodeFacts, Taint, TaintEffect, exclusions};
 use crate::resources::ResourceList;
 
 /// `taint:KEY:EFFECT`, with the taint's value; labels have no colon in their keys.
@@ -27,7 +27,8 @@ const DELETING: &str = "state:deleting";
 /// How much a pool has when everything is healthy, where that is not its size.
 const CAPACITY: &str = "capacity";
 
-const EFFECTS: [Effect; 3] = [Effect::NoSchedule, Effect::PreferNoSchedule, Effect::NoExecute];
+const EFFECTS: [TaintEffect; 3] =
+    [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule, TaintEffect::NoExecute];
 
 /// Subsystem, vertex and path of each domain, by level and value.
 type Domains = BTreeMap<(Arc<str>, Arc<str>), (Subsystem, VertexId, String)>;
@@ -218,7 +219,7 @@ pub(crate) fn described(graph: &Graph, id: VertexId, name: Arc<str>, down: bool)
             }
         }
     }
-    let repels = |taint: &Taint| taint.effect != Effect::PreferNoSchedule;
+    let repels = |taint: &Taint| taint.effect != TaintEffect::PreferNoSchedule;
     if down && !node.unschedulable && !node.deleting && !node.taints.iter().any(repels) {
         node.ready = false;
     }

@@ -32,13 +32,13 @@ pub(super) struct Known {
 
 /// What is known, by request; valid for one state of what was freed.
 #[derive(Clone, Debug, Default)]
-pub struct Memory {
+pub struct KnownFailures {
     freed: u64,
     places: BTreeMap<Arc<Request>, usize>,
     known: Vec<Known>,
 }
 
-impl Memory {
+impl KnownFailures {
     /// Forgets what holds within one pass only, and everything when something was freed since.
     pub(super) fn begin(&mut self, freed: u64) {
         if self.freed != freed || self.known.len() > MOST {

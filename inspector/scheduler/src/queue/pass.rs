@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::known::Memory;
+use super::known::KnownFailures;
 use super::{QueueConfig, QueuePolicy};
 use crate::inventory::{Hold, HoldKind, Inventory, planned_or_assumed};
 use crate::placement::{Blocked, Plan, Work, first_start, in_the_way, try_now};
@@ -50,14 +50,14 @@ pub struct Carry {
     started: bool,
     reservations: usize,
     blocked: bool,
-    memory: Arc<Memory>,
+    memory: Arc<KnownFailures>,
     begun: bool,
 }
 
 impl Carry {
     /// A new pass that goes on from what the last one of this queue knew ([`PassResult::memory`]). The reservations
     /// that there are stand: of several queues only the first takes all of them back.
-    pub fn remembering(memory: Arc<Memory>) -> Self {
+    pub fn remembering(memory: Arc<KnownFailures>) -> Self {
         Self { memory, ..Self::default() }
     }
 }
@@ -81,7 +81,7 @@ pub struct PassResult {
     /// moment looks further down.
     pub look_again: bool,
     /// When the pass is done: what it knows, for the next one of this queue.
-    pub memory: Arc<Memory>,
+    pub memory: Arc<KnownFailures>,
 }
 
 /// Goes through the jobs in queue order until the budget of visits is used up. Without a carry it first takes back

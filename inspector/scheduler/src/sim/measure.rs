@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Job, Machine, Outcome};
+use super::{Machine, Outcome, TraceJob};
 
 /// Jobs shorter than this count as this long in slowdowns, in seconds; else the shortest dominate.
 const SLOWDOWN_BOUND: i64 = 10;
@@ -52,7 +52,7 @@ pub struct Report {
 
 impl Report {
     /// Sums up an outcome of a trace on a machine.
-    pub fn new(machine: Machine, trace: &[Job], outcome: &Outcome) -> Self {
+    pub fn new(machine: Machine, trace: &[TraceJob], outcome: &Outcome) -> Self {
         let (mut waits, mut slowdowns) = (Vec::new(), Vec::new());
         let (mut first, mut last, mut used) = (i64::MAX, i64::MIN, 0.0);
         for (job, ran) in trace.iter().zip(&outcome.jobs) {

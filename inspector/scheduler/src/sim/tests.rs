@@ -7,12 +7,12 @@ fn config(policy: QueuePolicy) -> [QueueConfig; 1] {
     [QueueConfig { policy, ..QueueConfig::default() }]
 }
 
-fn starts(trace: &[Job], machine: Machine, policy: QueuePolicy) -> Vec<Option<i64>> {
+fn starts(trace: &[TraceJob], machine: Machine, policy: QueuePolicy) -> Vec<Option<i64>> {
     let outcome = simulate(machine, trace, &config(policy), &mut |_| ()).unwrap();
     outcome.jobs.iter().map(|ran| ran.map(|ran| ran.start)).collect()
 }
 
-fn csv(text: &str) -> Vec<Job> {
+fn csv(text: &str) -> Vec<TraceJob> {
     read_csv(&format!("submit,cores,run,limit,priority\n{text}")).unwrap()
 }
 
@@ -77,11 +77,11 @@ fn reads_the_standard_workload_format() {
     assert_eq!(left_out, 1);
     assert_eq!(
         jobs[0],
-        Job { id: 1, submit: 10, cores: 8, limit: 100, run: 60, priority: 0, queue: Some("1".into()) }
+        TraceJob { id: 1, submit: 10, cores: 8, limit: 100, run: 60, priority: 0, queue: Some("1".into()) }
     );
     assert_eq!(
         jobs[1],
-        Job { id: 2, submit: 20, cores: 16, limit: 30, run: 30, priority: 0, queue: Some("1".into()) }
+        TraceJob { id: 2, submit: 20, cores: 16, limit: 30, run: 30, priority: 0, queue: Some("1".into()) }
     );
 }
 
@@ -120,7 +120,7 @@ fn says_which_line_of_a_trace_is_wrong() {
 #[test]
 fn reads_what_spreadsheets_write() {
     let jobs = read_csv("\u{feff}submit,cores,run,limit\r\n\r\n0.5,1,10.25,-1\r\n").unwrap();
-    assert_eq!(jobs, [Job { id: 3, submit: 0, cores: 1, limit: 10, run: 10, priority: 0, queue: None }]);
+    assert_eq!(jobs, [TraceJob { id: 3, submit: 0, cores: 1, limit: 10, run: 10, priority: 0, queue: None }]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Job;
+use super::TraceJob;
 
 /// A line of a trace makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +22,7 @@ fn wrong(line: usize, what: impl Into<String>) -> TraceError {
 const LONGEST: i64 = 1000 * 366 * 86_400;
 
 /// Makes a job of figures that were read; a limit of 0 or -1 means that the run time is the limit.
-fn job(line: usize, id: u64, figures: [i64; 5], queue: Option<Arc<str>>) -> Result<Job, TraceError> {
+fn job(line: usize, id: u64, figures: [i64; 5], queue: Option<Arc<str>>) -> Result<TraceJob, TraceError> {
     let [submit, cores, run, limit, priority] = figures;
     let count = u32::try_from(cores).ok().filter(|count| *count > 0);
     let cores =
@@ -35,13 +35,13 @@ fn job(line: usize, id: u64, figures: [i64; 5], queue: Option<Arc<str>>) -> Resu
     }
     let run = run.max(1);
     let limit = if limit < 1 { run } else { limit };
-    Ok(Job { id, submit, cores, limit, run, priority, queue })
+    Ok(TraceJob { id, submit, cores, limit, run, priority, queue })
 }
 
 /// Reads the Standard Workload Format: 18 numbers a line, `;` begins a remark. Used are job number (1),
 /// submit time (2), run time (4), processors (8, or 5 where that is -1), requested time (9) and queue (15). Jobs
 /// that never ran (no run time or no processors) are left out; answers the jobs and how many those were.
-pub fn read_swf(text: &str) -> Result<(Vec<Job>, usize), TraceError> {
+pub fn read_swf(text: &str) -> Result<(Vec<TraceJob>, usize), TraceError> {
     let mut jobs = Vec::new();
     let mut left_out = 0;
     for (index, line) in text.lines().enumerate() {
@@ -85,7 +85,7 @@ fn not_a_number(line: usize, place: std::fmt::Arguments<'_>, word: &str) -> Trac
 /// Reads a CSV with a header that names its columns, in any order: `submit`, `cores`, `run` and
 /// optionally `limit` (default: run), `priority` (default: 0), `id` (default: the line), `queue`. Times are in
 /// seconds. Lines that are empty or begin with `#` count for nothing.
-pub fn read_csv(text: &str) -> Result<Vec<Job>, TraceError> {
+pub fn read_csv(text: &str) -> Result<Vec<TraceJob>, TraceError> {
     const NAMES: [&str; 7] = ["submit", "cores", "run", "limit", "priority", "id", "queue"];
     // Spreadsheets begin a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -34,7 +34,7 @@ pub(super) struct PassState {
     pub(super) at: i64,
     pub(super) reports: OrdMap<Text, PassReport>,
     /// What the last pass of each queue knows of requests that fail.
-    pub(super) memory: OrdMap<Text, Arc<crate::queue::Memory>>,
+    pub(super) memory: OrdMap<Text, Arc<crate::queue::KnownFailures>>,
     /// Whether a request can ever be met, for one generation of the graph.
     pub(super) verdicts: OrdMap<Arc<Request>, Option<Arc<Reason>>>,
     pub(super) verdicts_of: u64,

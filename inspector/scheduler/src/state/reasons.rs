@@ -133,8 +133,8 @@ fn class(why: &WhyNot) -> ReasonClass {
     let short = why.shapes.iter().filter(|shape| shape.room < shape.wanted);
     let mut counts = short.flat_map(|shape| &shape.counts).peekable();
     let passing = |count: &explain::Count| match &count.reason {
-        explain::Reason::Excluded(exclusion) => exclusion.is_temporary(),
-        explain::Reason::Withheld { .. } => true,
+        explain::NodeReason::Excluded(exclusion) => exclusion.is_temporary(),
+        explain::NodeReason::Withheld { .. } => true,
         _ => false,
     };
     let down = why.down || counts.peek().is_some() && counts.all(passing);

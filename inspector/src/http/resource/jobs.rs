@@ -3,7 +3,7 @@
 use fluxion_api::{FluxionJob, ObjectMeta};
 use fluxion_scheduler::state::{Job, JobId};
 
-use super::{Key, Resource, Row};
+use super::{Key, Listed, Resource};
 use crate::view::{Lens, job};
 
 /// The resource.
@@ -26,7 +26,7 @@ impl Resource for Jobs {
         "node",
     ];
 
-    fn rows(lens: &Lens<'_>) -> Vec<Row<JobId>> {
+    fn rows(lens: &Lens<'_>) -> Vec<Listed<JobId>> {
         let rows = lens.state.jobs().map(|job| {
             let name = lens.state.object_name(job);
             (

@@ -3,7 +3,7 @@
 use fluxion_api::{FluxionNode, ObjectMeta};
 use fluxion_scheduler::model::Text;
 
-use super::{Key, Resource, Row};
+use super::{Key, Listed, Resource};
 use crate::view::{Lens, node};
 
 /// The resource.
@@ -18,7 +18,7 @@ impl Resource for Nodes {
     const PLURAL: &'static str = "fluxionnodes";
     const FIELDS: &'static [&'static str] = &["metadata.name", "status.eligible"];
 
-    fn rows(lens: &Lens<'_>) -> Vec<Row<Text>> {
+    fn rows(lens: &Lens<'_>) -> Vec<Listed<Text>> {
         let inventory = lens.state.inventory();
         let rows = inventory.node_names().filter_map(|name| {
             let uid = inventory.node_spec(&name)?.uid.clone();

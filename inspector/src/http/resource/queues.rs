@@ -3,7 +3,7 @@
 use fluxion_api::{FluxionQueue, ObjectMeta};
 use fluxion_scheduler::model::Text;
 
-use super::{Key, Resource, Row};
+use super::{Key, Listed, Resource};
 use crate::view::{Lens, queue};
 
 /// The resource.
@@ -18,7 +18,7 @@ impl Resource for Queues {
     const PLURAL: &'static str = "fluxionqueues";
     const FIELDS: &'static [&'static str] = &["metadata.name", "spec.policy"];
 
-    fn rows(lens: &Lens<'_>) -> Vec<Row<Text>> {
+    fn rows(lens: &Lens<'_>) -> Vec<Listed<Text>> {
         let row = |name: &Text| {
             let key = Key { namespace: Text::from(""), name: name.clone() };
             (key, Text::from(""), name.clone(), None)

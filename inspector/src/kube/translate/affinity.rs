@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use fluxion_scheduler::constraint::{
-    Effect, Expression, HostPort, NodeConstraint, Operator, Protocol, Term, Toleration, TolerationOperator,
+    Expression, HostPort, NodeConstraint, Operator, Protocol, TaintEffect, Term, Toleration,
+    TolerationOperator,
 };
 use fluxion_scheduler::model::Text;
 use k8s_openapi::api::core::v1::{
@@ -97,11 +98,11 @@ fn toleration(toleration: &ApiToleration, problems: &mut Vec<Text>) -> Option<To
     Some(Toleration { key, operator, value: toleration.value.as_deref().unwrap_or_default().into(), effect })
 }
 
-pub(super) fn taint_effect(effect: &str) -> Option<Effect> {
+pub(super) fn taint_effect(effect: &str) -> Option<TaintEffect> {
     match effect {
-        "NoSchedule" => Some(Effect::NoSchedule),
-        "PreferNoSchedule" => Some(Effect::PreferNoSchedule),
-        "NoExecute" => Some(Effect::NoExecute),
+        "NoSchedule" => Some(TaintEffect::NoSchedule),
+        "PreferNoSchedule" => Some(TaintEffect::PreferNoSchedule),
+        "NoExecute" => Some(TaintEffect::NoExecute),
         _ => None,
     }
 }

@@ -24,11 +24,15 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The `group/version`s that are served; `None` until the API server has said so.
-pub(super) type Served = Option<Arc<BTreeSet<String>>>;
+pub(super) type ServedVersion = Option<Arc<BTreeSet<String>>>;
 
 /// Asks again and again which groups there are.
-pub(super) fn discover(client: Client, health: &Health, tasks: &mut Tasks) -> signal::Receiver<Served> {
-    let (sender, receiver) = signal::channel(Served::default());
+pub(super) fn discover(
+    client: Client,
+    health: &Health,
+    tasks: &mut Tasks,
+) -> signal::Receiver<ServedVersion> {
+    let (sender, receiver) = signal::channel(ServedVersion::default());
     let watched = health.watch("APIGroup", "apigroups");
     tasks.spawn("the list of API groups", async move {
         let failures = Repeated::new(Duration::from_mins(10));
@@ -63,7 +67,7 @@ pub(super) fn discover(client: Client, health: &Health, tasks: &mut Tasks) -> si
 /// Follows a kind for as long as it is served, over and over.
 pub(super) async fn follow<K, S, T, G>(
     follow: Follow,
-    mut served: signal::Receiver<Served>,
+    mut served: signal::Receiver<ServedVersion>,
     api_version: &'static str,
     watch: impl Fn() -> S + Send,
     mut translate: T,

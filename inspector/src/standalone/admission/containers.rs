@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::{Container, ContainerPort, PodSpec};
 
 use super::problems::{Path, Problems, one_of};
-use super::quantities::{Asker, requirements};
+use super::quantities::{ResourceOwner, requirements};
 use super::syntax::{dns_label, port_name};
 
 /// All containers of a Pod with these volumes.
@@ -71,7 +71,7 @@ fn one<'a>(
         }
     }
     if let Some(resources) = &container.resources {
-        requirements(resources, Asker::Container, &path.field("resources"), problems);
+        requirements(resources, ResourceOwner::Container, &path.field("resources"), problems);
     }
     let list = path.field("volumeMounts");
     let mut mounted = BTreeSet::new();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::{PodSpec, PodTemplateSpec};
 
 use super::problems::{Path, Problems, one_of};
-use super::quantities::{Asker, requirements};
+use super::quantities::{ResourceOwner, requirements};
 use super::syntax::{dns_label, dns_subdomain, qualified_name};
 use super::{containers, meta, placement, pod_resources};
 
@@ -33,7 +33,7 @@ pub(super) fn pod(spec: &PodSpec, path: &Path<'_>, problems: &mut Problems) {
     containers::all(spec, &volumes, path, problems);
     placement::all(spec, path, problems);
     if let Some(resources) = &spec.resources {
-        requirements(resources, Asker::Pod, &path.field("resources"), problems);
+        requirements(resources, ResourceOwner::Pod, &path.field("resources"), problems);
         pod_resources::consistent(spec, resources, path, problems);
     }
     if let Some(overhead) = &spec.overhead {
@@ -41,7 +41,7 @@ pub(super) fn pod(spec: &PodSpec, path: &Path<'_>, problems: &mut Problems) {
             limits: Some(overhead.clone()),
             ..Default::default()
         };
-        requirements(&limits, Asker::Container, &path.field("overhead"), problems);
+        requirements(&limits, ResourceOwner::Container, &path.field("overhead"), problems);
     }
     if let Some(seconds) = spec.active_deadline_seconds.filter(|s| !(1..=i64::from(i32::MAX)).contains(s)) {
         let why = format!("must be between 1 and {}, inclusive", i32::MAX);

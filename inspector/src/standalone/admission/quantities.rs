@@ -18,7 +18,7 @@ const NANO: i128 = 1_000_000_000;
 
 /// Who asks decides which resources there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asker {
+pub(super) enum ResourceOwner {
     Container,
     Pod,
 }
@@ -27,7 +27,7 @@ pub(super) enum Asker {
 /// overcommitted.
 pub(super) fn requirements(
     resources: &ResourceRequirements,
-    asker: Asker,
+    asker: ResourceOwner,
     path: &Path<'_>,
     problems: &mut Problems,
 ) {
@@ -55,7 +55,7 @@ pub(super) fn requirements(
     }
     let names = || limits.keys().chain(requests.keys());
     let pages = names().any(|name| name.starts_with(HUGE_PAGES));
-    if asker == Asker::Container && pages && !names().any(|name| ["cpu", "memory"].contains(name)) {
+    if asker == ResourceOwner::Container && pages && !names().any(|name| ["cpu", "memory"].contains(name)) {
         problems.forbidden(path, "HugePages require cpu or memory");
     }
 }
@@ -75,7 +75,7 @@ pub(super) struct Understood {
 
 fn amounts<'a>(
     list: &'a Quantities,
-    asker: Asker,
+    asker: ResourceOwner,
     path: &Path<'_>,
     problems: &mut Problems,
 ) -> BTreeMap<&'a str, Understood> {
@@ -95,9 +95,9 @@ fn amounts<'a>(
     understood
 }
 
-fn resource_name(name: &str, asker: Asker, path: &Path<'_>, problems: &mut Problems) {
+fn resource_name(name: &str, asker: ResourceOwner, path: &Path<'_>, problems: &mut Problems) {
     let standard = ["cpu", "memory"].contains(&name) || name.starts_with(HUGE_PAGES);
-    if asker == Asker::Pod {
+    if asker == ResourceOwner::Pod {
         if !standard {
             problems.unsupported(path, name, &["cpu", "memory", "hugepages-*"]);
         }

@@ -27,7 +27,7 @@ pub enum YamlError {
 
 /// What a value is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind<'t> {
+pub enum ValueKind<'t> {
     /// Nothing, `null` or `~`.
     Null,
     /// Text; `quoted` when it was written with quotes or as a block.
@@ -50,55 +50,55 @@ pub type Pair<'t> = (Value<'t>, Value<'t>);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value<'t> {
     /// What it is.
-    pub kind: Kind<'t>,
+    pub kind: ValueKind<'t>,
     weight: u64,
     depth: u32,
 }
 
 impl<'t> Value<'t> {
     pub(super) fn null() -> Self {
-        Self { kind: Kind::Null, weight: 1, depth: 1 }
+        Self { kind: ValueKind::Null, weight: 1, depth: 1 }
     }
 
     pub(super) fn of_text(text: Cow<'t, str>, quoted: bool) -> Self {
         if !quoted && matches!(&*text, "" | "~" | "null" | "Null" | "NULL") {
             return Self::null();
         }
-        Self { kind: Kind::Scalar { text, quoted }, weight: 1, depth: 1 }
+        Self { kind: ValueKind::Scalar { text, quoted }, weight: 1, depth: 1 }
     }
 
     pub(super) fn of_items(items: Vec<Self>) -> Result<Self, YamlError> {
         let (weight, depth) = measure(items.iter())?;
-        Ok(Self { kind: Kind::Sequence(Arc::new(items)), weight, depth })
+        Ok(Self { kind: ValueKind::Sequence(Arc::new(items)), weight, depth })
     }
 
     pub(super) fn of_pairs(pairs: Vec<Pair<'t>>) -> Result<Self, YamlError> {
         let (weight, depth) = measure(pairs.iter().flat_map(|(key, value)| [key, value]))?;
-        Ok(Self { kind: Kind::Mapping(Arc::new(pairs)), weight, depth })
+        Ok(Self { kind: ValueKind::Mapping(Arc::new(pairs)), weight, depth })
     }
 
     /// The text of a scalar.
     pub fn scalar(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Scalar { text, .. } => Some(text),
+            ValueKind::Scalar { text, .. } => Some(text),
             _ => None,
         }
     }
 
     /// Whether it is a scalar that was quoted.
     pub fn is_quoted(&self) -> bool {
-        matches!(self.kind, Kind::Scalar { quoted: true, .. })
+        matches!(self.kind, ValueKind::Scalar { quoted: true, .. })
     }
 
     /// Whether it is null.
     pub fn is_null(&self) -> bool {
-        self.kind == Kind::Null
+        self.kind == ValueKind::Null
     }
 
     /// The items of a sequence.
     pub fn sequence(&self) -> Option<&[Self]> {
         match &self.kind {
-            Kind::Sequence(items) => Some(items),
+            ValueKind::Sequence(items) => Some(items),
             _ => None,
         }
     }
@@ -106,7 +106,7 @@ impl<'t> Value<'t> {
     /// The pairs of a mapping.
     pub fn mapping(&self) -> Option<&[Pair<'t>]> {
         match &self.kind {
-            Kind::Mapping(pairs) => Some(pairs),
+            ValueKind::Mapping(pairs) => Some(pairs),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::collector::Collector;
 use super::slots::form;
-use super::walk::{Kind, Walk};
+use super::walk::{VisitKind, Walk};
 use crate::graph::{TypeId, VertexId};
 use crate::matcher::request::EntryId;
 
@@ -16,7 +16,12 @@ use crate::matcher::request::EntryId;
 const MAX_STATES: usize = 50_000;
 
 impl<'a> Walk<'a, '_, '_> {
-    pub(super) fn kind_flexible<'r>(&mut self, id: VertexId, list: &'r [EntryId], pristine: bool) -> Kind<'r>
+    pub(super) fn kind_flexible<'r>(
+        &mut self,
+        id: VertexId,
+        list: &'r [EntryId],
+        pristine: bool,
+    ) -> VisitKind<'r>
     where
         'a: 'r,
     {
@@ -28,7 +33,7 @@ impl<'a> Walk<'a, '_, '_> {
             let entry = request.entry(at);
             if entry.type_id == of {
                 if matched.is_some() || direct {
-                    return Kind::None;
+                    return VisitKind::None;
                 }
                 matched = Some(entry);
                 if request.list(&entry.with).any(|child| child.is_slot) {
@@ -36,7 +41,7 @@ impl<'a> Walk<'a, '_, '_> {
                 }
             } else if entry.is_slot {
                 if matched.is_some() {
-                    return Kind::None;
+                    return VisitKind::None;
                 }
                 direct = true;
                 slots = Some(list);
@@ -45,16 +50,16 @@ impl<'a> Walk<'a, '_, '_> {
         match (slots, matched) {
             (Some(slots), _) => {
                 if request.list(slots).any(|slot| self.has_children_for(id, &slot.with)) {
-                    Kind::Slots(slots)
+                    VisitKind::Slots(slots)
                 } else if pristine {
-                    Kind::Pass
+                    VisitKind::Pass
                 } else {
-                    Kind::None
+                    VisitKind::None
                 }
             }
-            (None, Some(entry)) => Kind::Resource(&entry.with),
-            _ if pristine => Kind::Pass,
-            _ => Kind::None,
+            (None, Some(entry)) => VisitKind::Resource(&entry.with),
+            _ if pristine => VisitKind::Pass,
+            _ => VisitKind::None,
         }
     }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::collector::{Collector, Taken, by_score};
 use super::known::Visit;
 use super::select::node_factor;
-use super::walk::{Kind, Purpose, Walk};
+use super::walk::{Purpose, VisitKind, Walk};
 use crate::errno::Errno;
 use crate::graph::{Status, TypeId, VertexId};
 use crate::matcher::filter::MAX_DEPTH;
@@ -18,7 +18,7 @@ use crate::matcher::policy::{Order, Scoring};
 use crate::matcher::request::EntryId;
 use crate::matcher::scratch::Mark;
 use crate::matcher::sums::{Own, Sum};
-use crate::matcher::units::{Kind as UnitKind, NONE};
+use crate::matcher::units::{NONE, UnitKind};
 
 /// A stand-in for the factor of a node, to find out how often it is part of a score.
 const PROBE: i64 = 1 << 20;
@@ -110,14 +110,14 @@ impl<'a> Walk<'a, '_, '_> {
         }
         let plan = index.plans[at].clone();
         let below = match self.kind_of(vertex, &plan) {
-            Kind::None => return Some(()),
-            Kind::Slot(_) | Kind::Slots(_) => return None,
-            Kind::Pass => Plan {
+            VisitKind::None => return Some(()),
+            VisitKind::Slot(_) | VisitKind::Slots(_) => return None,
+            VisitKind::Pass => Plan {
                 exclusive_above: plan.exclusive_above || self.is_exclusive(vertex, &plan.list),
                 depth: plan.depth + 1,
                 ..plan
             },
-            Kind::Resource(next) => Plan {
+            VisitKind::Resource(next) => Plan {
                 list: next.to_vec(),
                 pristine: false,
                 exclusive_above: plan.exclusive_above || self.is_exclusive(vertex, &plan.list),
@@ -137,15 +137,19 @@ impl<'a> Walk<'a, '_, '_> {
         Some(())
     }
 
-    fn kind_of(&mut self, vertex: VertexId, plan: &Plan) -> Kind<'a> {
-        if plan.depth > MAX_DEPTH { Kind::None } else { self.kind_simple(vertex, &plan.list, plan.pristine) }
+    fn kind_of(&mut self, vertex: VertexId, plan: &Plan) -> VisitKind<'a> {
+        if plan.depth > MAX_DEPTH {
+            VisitKind::None
+        } else {
+            self.kind_simple(vertex, &plan.list, plan.pristine)
+        }
     }
 
     /// Brings the sums up to date and reads the answer from them.
     fn find_by_sums(&mut self, root: VertexId, top: &'a [EntryId], sums: &mut Sums) -> bool {
         let exclusive = sums.index.plans[0].exclusive_above;
         if let Err(reason) = self.prune(root, exclusive, top)
-            && !matches!(self.kind_simple(root, top, true), Kind::None)
+            && !matches!(self.kind_simple(root, top, true), VisitKind::None)
         {
             self.scratch.preorder += 1;
             self.scratch.errno = reason.errno();
@@ -322,7 +326,7 @@ impl<'a> Walk<'a, '_, '_> {
 
     /// With which error number a visit to a vertex ends before it looks below it, if it does.
     fn refuses(&mut self, vertex: VertexId, plan: &Plan) -> Option<Errno> {
-        if matches!(self.kind_of(vertex, plan), Kind::None) {
+        if matches!(self.kind_of(vertex, plan), VisitKind::None) {
             return Some(Errno::Ebusy);
         }
         let exclusive = plan.exclusive_above || self.is_exclusive(vertex, &plan.list);

@@ -6,7 +6,7 @@
 use super::collector::Collector;
 use super::walk::Walk;
 use crate::graph::VertexId;
-use crate::matcher::books::{Account, Entry};
+use crate::matcher::books::{Account, JobEntry};
 use crate::matcher::notes::{Missing, Note};
 use crate::matcher::operation::LIFETIME;
 use crate::matcher::request::EntryId;
@@ -92,7 +92,7 @@ fn ends(account: &Account, reason: Reason) -> Vec<i64> {
     match reason {
         Reason::Held => account.plan.spans().map(|(_, span)| span.end).collect(),
         Reason::Exclusive => {
-            account.entries().iter().filter_map(Entry::presence).map(|(_, end)| end).collect()
+            account.entries().iter().filter_map(JobEntry::presence).map(|(_, end)| end).collect()
         }
         _ => {
             let sums = account.aggregates.as_deref().into_iter().flat_map(MultiPlanner::planners);

@@ -10,7 +10,7 @@ use super::walk::Walk;
 use crate::graph::{EdgeId, TypeId};
 use crate::matcher::policy::Order;
 use crate::matcher::sort;
-use crate::matcher::units::{Kind, NONE};
+use crate::matcher::units::{NONE, UnitKind};
 
 /// Lists up to this length keep equals in order of discovery, however they are sorted.
 const SMALL: u32 = 16;
@@ -150,10 +150,10 @@ impl Walk<'_, '_, '_> {
             open.push(Reverse((self.key(own.score), of.place, u32::MAX, Item::Own(unit))));
         }
         match of.kind {
-            Kind::Bundle => self.open_children(sums, unit, type_id, open),
-            Kind::Upper if sum.merged => self.open_children(sums, unit, type_id, open),
-            Kind::Upper => {}
-            Kind::Home => {
+            UnitKind::Bundle => self.open_children(sums, unit, type_id, open),
+            UnitKind::Upper if sum.merged => self.open_children(sums, unit, type_id, open),
+            UnitKind::Upper => {}
+            UnitKind::Home => {
                 let mut groups = Vec::new();
                 self.each_inner(sums, unit, type_id, None, |key, at, count| groups.push((key, at, count)));
                 groups.sort_unstable();
@@ -297,13 +297,13 @@ impl Walk<'_, '_, '_> {
                 }
                 open.push((unit, true));
             }
-            if kind == Kind::Home {
+            if kind == UnitKind::Home {
                 let start = next(keys);
                 self.each_inner(sums, unit, type_id, None, |key, at, _| keys.push((key, start + at)));
                 if next(keys) > start {
                     starts.push((start, Item::Inner { list: unit, at: 0 }));
                 }
-            } else if only_below || kind == Kind::Bundle || sum.merged {
+            } else if only_below || kind == UnitKind::Bundle || sum.merged {
                 open.extend(shortcut.memo.units.children(unit).rev().map(|child| (child, false)));
             }
         }

@@ -4,7 +4,7 @@ use smallvec::smallvec;
 
 use super::collector::{By, Candidates, Collector, Group, Ranking, Taken, runs};
 use super::known::{Known, Shortcut, Visited};
-use super::walk::{Kind, Walk};
+use super::walk::{VisitKind, Walk};
 use crate::errno::Errno;
 use crate::graph::{EdgeId, Graph, TypeId, VertexId};
 use crate::matcher::filter::MAX_DEPTH;
@@ -177,7 +177,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
         } else {
             self.kind_simple(id, list, pristine)
         };
-        if matches!(kind, Kind::None) || depth > MAX_DEPTH {
+        if matches!(kind, VisitKind::None) || depth > MAX_DEPTH {
             self.scratch.errno = Errno::Ebusy;
             return None;
         }
@@ -199,9 +199,9 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
         self.scratch.see(id);
         let mut found = Collector::default();
         match kind {
-            Kind::Slot(slot) => self.build_slots(id, slot, &mut found, depth),
-            Kind::Slots(slots) => self.build_alternative_slots(id, slots, &mut found, depth),
-            Kind::Resource(next) => {
+            VisitKind::Slot(slot) => self.build_slots(id, slot, &mut found, depth),
+            VisitKind::Slots(slots) => self.build_alternative_slots(id, slots, &mut found, depth),
+            VisitKind::Resource(next) => {
                 self.explore(id, next, false, exclusive, &mut found, 1, depth);
             }
             _ => {
@@ -284,7 +284,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
         }
     }
 
-    pub(super) fn kind_simple(&mut self, id: VertexId, list: &[EntryId], pristine: bool) -> Kind<'a> {
+    pub(super) fn kind_simple(&mut self, id: VertexId, list: &[EntryId], pristine: bool) -> VisitKind<'a> {
         let request = self.ask.request;
         let of = self.ask.graph.vertex(id).type_id;
         let (mut matched, mut direct, mut slot) = (None, false, None);
@@ -292,23 +292,23 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
             let entry = request.entry(at);
             if entry.type_id == of {
                 if matched.is_some() || direct {
-                    return Kind::None;
+                    return VisitKind::None;
                 }
                 matched = Some(entry);
                 slot = entry.with.iter().copied().rfind(|&child| request.entry(child).is_slot);
             } else if entry.is_slot {
                 if matched.is_some() || direct {
-                    return Kind::None;
+                    return VisitKind::None;
                 }
                 direct = true;
                 slot = Some(at);
             }
         }
         match (slot, matched) {
-            (Some(slot), _) if self.has_children_for(id, &request.entry(slot).with) => Kind::Slot(slot),
-            (_, Some(entry)) => Kind::Resource(&entry.with),
-            _ if pristine => Kind::Pass,
-            _ => Kind::None,
+            (Some(slot), _) if self.has_children_for(id, &request.entry(slot).with) => VisitKind::Slot(slot),
+            (_, Some(entry)) => VisitKind::Resource(&entry.with),
+            _ if pristine => VisitKind::Pass,
+            _ => VisitKind::None,
         }
     }
 

@@ -60,7 +60,7 @@ pub(in crate::matcher) struct Walk<'a, 's, 'm> {
 }
 
 /// How a vertex relates to what is asked for.
-pub(super) enum Kind<'r> {
+pub(super) enum VisitKind<'r> {
     /// Nobody asked for it, and its parent was asked for.
     None,
     /// Nobody asked for it, nor for anything above.

@@ -72,7 +72,7 @@ fn empty_terms_match_nothing_and_terms_are_alternatives() {
     assert_eq!(takers(&either), ["n1", "n3", "n4"]);
 }
 
-fn taint(key: &str, value: &str, effect: Effect) -> Taint {
+fn taint(key: &str, value: &str, effect: TaintEffect) -> Taint {
     Taint { key: key.into(), value: value.into(), effect }
 }
 
@@ -80,7 +80,7 @@ fn tolerate(
     key: Option<&str>,
     operator: TolerationOperator,
     value: &str,
-    effect: Option<Effect>,
+    effect: Option<TaintEffect>,
 ) -> Toleration {
     Toleration { key: key.map(Into::into), operator, value: value.into(), effect }
 }
@@ -90,9 +90,9 @@ fn taints_keep_away_unless_tolerated() {
     use TolerationOperator::{Equal, Exists};
     let mut n = node("n", &[]);
     n.taints = vec![
-        taint("wish", "", Effect::PreferNoSchedule),
-        taint("team", "a", Effect::NoSchedule),
-        taint("team", "a", Effect::NoExecute),
+        taint("wish", "", TaintEffect::PreferNoSchedule),
+        taint("team", "a", TaintEffect::NoSchedule),
+        taint("team", "a", TaintEffect::NoExecute),
     ];
     let with = |tolerations: Vec<Toleration>| {
         eligible(&NodeConstraint { tolerations, ..NodeConstraint::default() }, &n).is_ok()
@@ -101,7 +101,7 @@ fn taints_keep_away_unless_tolerated() {
     assert!(with(vec![tolerate(Some("team"), Equal, "a", None)]));
     assert!(!with(vec![tolerate(Some("team"), Equal, "b", None)]));
     assert!(
-        !with(vec![tolerate(Some("team"), Exists, "", Some(Effect::NoSchedule))]),
+        !with(vec![tolerate(Some("team"), Exists, "", Some(TaintEffect::NoSchedule))]),
         "NoExecute counts too"
     );
     assert!(with(vec![tolerate(None, Exists, "", None)]));
@@ -115,7 +115,7 @@ fn taints_keep_away_unless_tolerated() {
 fn readiness_and_cordons_pass_and_are_tolerated_as_taints_are() {
     let mut n = node("n", &[]);
     n.ready = false;
-    n.taints = vec![taint(NOT_READY, "", Effect::NoSchedule)];
+    n.taints = vec![taint(NOT_READY, "", TaintEffect::NoSchedule)];
     let refused = eligible(&NodeConstraint::default(), &n).unwrap_err();
     assert_eq!(refused, Exclusion::NotReady);
     assert!(refused.is_temporary());
@@ -126,7 +126,7 @@ fn readiness_and_cordons_pass_and_are_tolerated_as_taints_are() {
     };
     assert!(eligible(&admitted(None), &n).is_ok());
     assert!(
-        eligible(&admitted(Some(Effect::NoExecute)), &n).is_err(),
+        eligible(&admitted(Some(TaintEffect::NoExecute)), &n).is_err(),
         "what every Pod gets by default tolerates eviction only"
     );
     let mut cordoned = node("n", &[]);
@@ -140,7 +140,7 @@ fn readiness_and_cordons_pass_and_are_tolerated_as_taints_are() {
         "what stays comes before what passes"
     );
     let pressure =
-        Exclusion::TaintedForNow(taint("node.kubernetes.io/disk-pressure", "", Effect::NoSchedule));
+        Exclusion::TaintedForNow(taint("node.kubernetes.io/disk-pressure", "", TaintEffect::NoSchedule));
     assert!(pressure.is_temporary());
 }
 
@@ -170,7 +170,7 @@ fn taints_that_controllers_remove_after_start_up_pass() {
         ("example.com/dedicated", false),
         ("nvidia.com/gpu", false),
     ] {
-        n.taints = vec![taint(key, "", Effect::NoExecute)];
+        n.taints = vec![taint(key, "", TaintEffect::NoExecute)];
         let exclusion = eligible(&NodeConstraint::default(), &n).unwrap_err();
         assert_eq!(exclusion.is_temporary(), passes, "{key}");
         assert!(exclusion.to_string().contains(key), "{exclusion}");

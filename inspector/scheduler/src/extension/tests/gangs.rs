@@ -12,7 +12,7 @@ use fluxion::matcher::sink::{Sink, VertexEvent};
 use fluxion::matcher::{Engine, Failure, Found, Operation};
 
 use super::support::{Lines, down, engine, machine, run};
-use crate::constraint::{Effect, Taint, Toleration, TolerationOperator};
+use crate::constraint::{Taint, TaintEffect, Toleration, TolerationOperator};
 use crate::extension::GangReader;
 use crate::inventory::{Hold, HoldKind, Inventory};
 use crate::placement::{NodePolicy, earliest, place_now, satisfiable};
@@ -109,8 +109,10 @@ fn cluster() -> impl Strategy<Value = Inventory> {
             let mut spec = node(&format!("n{at}"), &format!("cpu={cpu} memory={memory} {rack} {pool}"));
             let taint = |key: &str, effect| Taint { key: key.into(), value: "yes".into(), effect };
             match state {
-                Some(0) => spec.taints.push(taint("mine", Effect::NoSchedule)),
-                Some(1) => spec.taints.push(taint("node.kubernetes.io/disk-pressure", Effect::NoExecute)),
+                Some(0) => spec.taints.push(taint("mine", TaintEffect::NoSchedule)),
+                Some(1) => {
+                    spec.taints.push(taint("node.kubernetes.io/disk-pressure", TaintEffect::NoExecute))
+                }
                 Some(2) => spec.unschedulable = true,
                 Some(3) => spec.ready = false,
                 Some(4) => spec.capacity.set("cpu", cpu * 2000),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use fluxion::jobspec::Jobspec;
 
 use crate::constraint::{
-    Effect, Expression, HostPort, NodeConstraint, Operator as Compare, Protocol, Term, Toleration,
+    Expression, HostPort, NodeConstraint, Operator as Compare, Protocol, TaintEffect, Term, Toleration,
     TolerationOperator,
 };
 use crate::extension::GangReader;
@@ -42,9 +42,9 @@ fn toleration() -> impl Strategy<Value = Toleration> {
     let operator = prop::sample::select(vec![TolerationOperator::Equal, TolerationOperator::Exists]);
     let effect = prop::sample::select(vec![
         None,
-        Some(Effect::NoSchedule),
-        Some(Effect::PreferNoSchedule),
-        Some(Effect::NoExecute),
+        Some(TaintEffect::NoSchedule),
+        Some(TaintEffect::PreferNoSchedule),
+        Some(TaintEffect::NoExecute),
     ]);
     (prop::option::of(text()), operator, text(), effect)
         .prop_map(|(key, operator, value, effect)| Toleration { key, operator, value, effect })

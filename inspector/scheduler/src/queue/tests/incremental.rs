@@ -60,7 +60,7 @@ struct World {
     now: i64,
     queues: Vec<QueueConfig>,
     waiting: Vec<Vec<PassJob>>,
-    memory: Vec<Arc<Memory>>,
+    memory: Vec<Arc<KnownFailures>>,
     next: u32,
 }
 

@@ -34,7 +34,7 @@ struct Passes {
     inventory: Inventory,
     config: QueueConfig,
     requests: Vec<Request>,
-    memory: Arc<Memory>,
+    memory: Arc<KnownFailures>,
     now: i64,
 }
 
