@@ -47,7 +47,7 @@ pub struct Carry {
     done: BTreeSet<u32>,
     /// Of these, those that count against the queue's depth.
     counted: usize,
-    started: bool,
+    started: usize,
     reservations: usize,
     blocked: bool,
     memory: Arc<Memory>,
@@ -117,7 +117,7 @@ pub fn pass(
             return result;
         }
         if carry.counted >= config.queue_depth {
-            result.look_again = carry.started && !carry.blocked;
+            result.look_again = carry.started > 0 && !carry.blocked;
             result.refused.push((job.id, Refusal::DepthReached));
             continue;
         }
@@ -132,7 +132,7 @@ pub fn pass(
         match start(&books, config, &request, now, &mut carry, &mut work) {
             Ok(placement) => {
                 take(&mut books, config, job.id, &request, &placement, now);
-                carry.started = true;
+                carry.started += 1;
                 result.started.push((job.id, placement));
             }
             Err(failure) if carry.reservations < config.reservations() => {
@@ -180,13 +180,13 @@ fn start(
     carry: &mut Carry,
     work: &mut Work,
 ) -> Result<Placement, Failure> {
-    let reservations = carry.reservations;
+    let decided = (carry.started, carry.reservations);
     let known = Arc::make_mut(&mut carry.memory).of(request);
     if known.busy {
         return Err(Failure::default());
     }
     if let Some((failure, seen)) = &known.failed
-        && *seen == reservations
+        && *seen == decided
     {
         return Err(failure.clone());
     }
@@ -196,7 +196,7 @@ fn start(
     work.skip = 0;
     if let Err(failure) = &outcome {
         known.busy = failure.behind.is_empty();
-        known.failed = Some((failure.clone(), reservations));
+        known.failed = Some((failure.clone(), decided));
     }
     outcome
 }
