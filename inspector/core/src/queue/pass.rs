@@ -80,6 +80,10 @@ pub struct PassResult {
     /// When the pass is done: the queue's depth ended it, and something started, so that another pass at the same
     /// moment looks further down.
     pub look_again: bool,
+    /// A job was refused because of promises.
+    pub behind: bool,
+    /// Something started after that, and may be what keeps the job out now.
+    pub outdated: bool,
     /// When the pass is done: what it knows, for the next one of this queue.
     pub memory: Arc<Memory>,
 }
@@ -133,6 +137,7 @@ pub fn pass(
             Ok(placement) => {
                 take(&mut books, config, job.id, &request, &placement, now);
                 carry.started += 1;
+                result.outdated |= result.behind;
                 result.started.push((job.id, placement));
             }
             Err(failure) if carry.reservations < config.reservations() => {
@@ -146,6 +151,7 @@ pub fn pass(
                     }
                     Err(_) if !failure.behind.is_empty() => {
                         carry.counted -= 1;
+                        result.behind = true;
                         result.refused.push((job.id, Refusal::BehindReservation { jobs: failure.behind }));
                     }
                     Err(why) => {
@@ -160,6 +166,7 @@ pub fn pass(
                 let refusal = if failure.behind.is_empty() {
                     Refusal::Busy
                 } else {
+                    result.behind = true;
                     Refusal::BehindReservation { jobs: failure.behind }
                 };
                 result.refused.push((job.id, refusal));

@@ -51,6 +51,9 @@ pub(super) struct PassState {
     cut: Option<(usize, Carry)>,
     /// What the pass did in that queue before it was cut off.
     before_cut: PassReport,
+    /// Of the pass so far: a job was refused because of promises, and whether others started after that.
+    behind: bool,
+    outdated: bool,
     /// When time alone calls for the next one.
     due: Option<i64>,
     at: i64,
@@ -181,6 +184,7 @@ impl State {
                 self.pass.before_cut = PassReport::default();
                 // What an earlier slice planned stays due.
                 self.pass.due = None;
+                (self.pass.behind, self.pass.outdated) = (false, false);
                 (0, None)
             }
         };
@@ -205,6 +209,8 @@ impl State {
                 started: before.started.saturating_add(counted(result.started.len())),
             };
             self.pass.wanted |= result.look_again;
+            self.pass.outdated |= result.outdated || (self.pass.behind && !result.started.is_empty());
+            self.pass.behind |= result.behind;
             let cut = self.take_result(result);
             if let Some(carry) = cut {
                 self.pass.cut = Some((index, carry));
@@ -213,6 +219,8 @@ impl State {
             }
             self.pass.reports.insert(config.name.clone(), report);
         }
+        // Whoever had started already is in everybody's way then, as after a restart.
+        self.pass.wanted |= self.pass.outdated;
         self.pass.at = self.now;
     }
 
