@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
-use crate::queue::{Carry, Memory, PassJob, QueueConfig, pass};
+use crate::queue::{Carry, KnownFailures, PassJob, QueueConfig, pass};
 use crate::request::{Placement, Request, Shape};
 use crate::resources::ResourceList;
 
@@ -95,7 +95,7 @@ struct Queue<'a> {
     /// In queue order: priority, submission, place in the trace.
     waiting: BTreeMap<(i64, i64, u32), Arc<Request>>,
     /// What its last pass knew.
-    memory: Arc<Memory>,
+    memory: Arc<KnownFailures>,
 }
 
 /// A cluster in use, with its queues.

@@ -389,3 +389,15 @@ fn every_pod_that_is_bound_has_one_event_whoever_says_so_first() {
         assert_eq!(events(&world, "p", "Scheduled"), ["Successfully assigned default/p to n1"]);
     }
 }
+
+#[test]
+fn a_binding_that_failed_is_no_reason_any_more_once_it_is_done() {
+    let mut world = world(Settings::default());
+    world.bind = |_, _| Some(BindOutcome::Transient("etcd leader changed".into()));
+    world.pod("p", "cpu=1000");
+    let class = |world: &World| world.job("pod.p").reason.as_ref().map(|reason| reason.class);
+    assert_eq!((world.state_of("pod.p"), class(&world)), (JobState::Binding, Some(ReasonClass::BindFailed)));
+    world.bind = |_, _| None;
+    world.pass(10);
+    assert_eq!((world.state_of("pod.p"), class(&world)), (JobState::Running, None));
+}

@@ -444,3 +444,38 @@ fn a_group_without_an_object_goes_on_under_its_uid_and_a_new_one_of_its_name_doe
     assert_eq!(&*world.job("group.g").key.uid, "uid-new");
     assert_eq!(world.job("group.g").history.len(), 1);
 }
+
+#[test]
+fn a_pod_that_ended_with_its_job_is_no_job_of_its_own_after_a_restart() {
+    let mut world = world();
+    world.pod("done", "cpu=1000");
+    world.at(5);
+    end(&mut world, "done", Phase::Succeeded, |_, _| ());
+    world.at(5);
+    let before = told_of_all(&world);
+    restart_with_journal(&mut world);
+    assert_eq!(told_of_all(&world), before);
+    assert_eq!(world.names(), ["pod.done"]);
+}
+
+#[test]
+fn what_is_remembered_of_a_job_that_never_comes_is_given_up_in_time() {
+    let mut world = World::default();
+    let live = LiveJob {
+        uid: "uid-lost".into(),
+        job: "default/pod.lost".into(),
+        next: 0,
+        history: Vec::new(),
+        cancelled_by: None,
+    };
+    world.state = State::new(world.state.settings().clone());
+    world.step(vec![Event::Remembered(Box::new(Remembered::Live(live))), Event::Synced]);
+    let given_up = |world: &World| {
+        let forgotten = |effect: &Effect| matches!(effect, Effect::Journal(JournalEntry::Forgotten { uid, .. }) if &**uid == "uid-lost");
+        world.effects.iter().any(forgotten)
+    };
+    world.at(3_599);
+    assert!(!given_up(&world));
+    world.at(1);
+    assert!(given_up(&world));
+}

@@ -4,6 +4,7 @@
 
 mod world;
 
+use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::Phase;
 use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
 use fluxion_scheduler::request::Request;
@@ -227,4 +228,15 @@ fn who_waits_without_a_reservation_has_an_estimate_behind_those_before_it() {
         assert_eq!(world.state.estimate(world.job(name)), Some((start + estimate, false)), "{name}");
     }
     assert_eq!(world.state.estimate(world.job("pod.runs")), None);
+}
+
+#[test]
+fn nothing_is_tried_while_another_engine_leads() {
+    let mut world = with(QueuePolicy::Easy);
+    world.node("n1", "cpu=4000");
+    limited(&mut world, "runs", 4000, 100);
+    limited(&mut world, "waits", 4000, 50);
+    assert!(world.state.trial(world.job("pod.waits")).is_some());
+    world.step(vec![Event::Paused]);
+    assert!(world.state.trial(world.job("pod.waits")).is_none());
 }

@@ -2,7 +2,7 @@
 
 mod world;
 
-use fluxion_scheduler::model::Phase;
+use fluxion_scheduler::model::{OwnerDetail, Phase};
 use fluxion_scheduler::queue::QueueConfig;
 use fluxion_scheduler::state::{JobState, ReasonClass, Settings};
 use world::{World, in_group};
@@ -133,6 +133,7 @@ fn durations_come_from_the_annotation_then_the_pod_and_never_wrap() {
     world.node("n1", "cpu=8000");
     world.pod_with("max", "cpu=1000", with_limit(i64::MAX));
     assert_eq!(world.line("pod.max"), "Running 1/1");
+    assert_eq!(world.job("pod.max").planned_end, None, "the end of time is no end");
     world.pod_with("note", "cpu=1000", |pod| {
         pod.active_deadline = Some(3600);
         pod.annotations.insert("fluxion.flux-framework.org/duration".into(), "90s".into());
@@ -229,4 +230,24 @@ fn a_node_that_loses_a_device_shows_a_deficit_and_frees_nothing() {
     world.delete_pod("eight");
     assert_eq!(world.bound("six"), 1);
     assert!(world.state.audit().is_empty(), "{:?}", world.state.audit());
+}
+
+#[test]
+fn the_limit_of_the_kubernetes_job_ends_its_pods_where_it_comes_first() {
+    let mut world = World::default();
+    world.node("n1", "cpu=4000");
+    for (name, pod_limit) in [("late", 1_000), ("early", 20)] {
+        let controller = world.job_object(name, 1, 1, true);
+        let now = world.now;
+        world.change_owner(name, |owner| {
+            if let OwnerDetail::Job { active_deadline, start_time, .. } = &mut owner.detail {
+                (*active_deadline, *start_time) = (Some(100), Some(now - 50));
+            }
+        });
+        world.pod_with(&format!("{name}-0"), "cpu=1000", |pod| {
+            (pod.controller, pod.active_deadline) = (Some(controller), Some(pod_limit));
+        });
+    }
+    let end = |name: &str| world.job(name).planned_end;
+    assert_eq!((end("job.late"), end("job.early")), (Some(world.now + 50), Some(world.now + 20)));
 }

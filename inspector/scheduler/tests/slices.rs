@@ -10,7 +10,7 @@ use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::{Phase, PodSpec};
 use fluxion_scheduler::placement::NodePolicy;
 use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
-use fluxion_scheduler::state::Settings;
+use fluxion_scheduler::state::{Job, JobState, ReasonClass, Settings};
 use proptest::prelude::*;
 use world::{World, in_group, resources};
 
@@ -133,6 +133,45 @@ fn shown(world: &World) -> BTreeMap<String, String> {
     pods.chain(jobs).collect()
 }
 
+/// Why each job waits. Whether it is nodes that are down which keep it out, or somebody on the others, may change with
+/// each that starts.
+fn reasons(world: &World) -> BTreeMap<String, (JobState, Option<ReasonClass>)> {
+    let class = |class| if class == ReasonClass::NodesDown { ReasonClass::Busy } else { class };
+    let waiting = world.state.jobs().filter(|job| job.state.waiting());
+    let reason = |job: &Job| job.reason.as_ref().map(|reason| class(reason.class));
+    waiting.map(|job| (job.key.display(), (job.state, reason(job)))).collect()
+}
+
+fn restarted(world: &World) -> World {
+    let mut again = World::new(world.state.settings().clone());
+    again.now = world.now;
+    (again.pods, again.nodes) = (world.pods.clone(), world.nodes.clone());
+    again.restart();
+    again
+}
+
+#[test]
+fn who_started_last_is_in_the_way_of_those_before_it_as_after_a_restart() {
+    for visits in [1, 5_000_000] {
+        for queue in [0, 1] {
+            let mut world = World::new(settings(&[(0, 5), (0, 5), (0, 5)], visits));
+            for node in ["n0", "n1", "n2"] {
+                world.node(node, "cpu=6000");
+            }
+            let gang = |size, cpu, queue| Act::Gang { size, surplus: 0, cpu, queue, limit: None };
+            for (number, act) in [gang(3, 5, 0), gang(2, 3, 0), gang(3, 1, 0)].iter().enumerate() {
+                play(&mut world, number, act);
+            }
+            let reason = |world: &World| reasons(world)["group/g2"].1;
+            assert_eq!(reason(&world), Some(ReasonClass::QueueOrder), "it would delay the second");
+            play(&mut world, 3, &gang(1, 1, queue));
+            assert_eq!(world.bound("g3"), 1);
+            assert_eq!(reason(&world), Some(ReasonClass::Busy), "the node that nobody was promised is full");
+            assert_eq!(reasons(&restarted(&world)), reasons(&world));
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
@@ -154,5 +193,20 @@ proptest! {
             play(&mut sliced, number, act);
             prop_assert_eq!(shown(&sliced), shown(&whole), "after {:?}", act);
         }
+    }
+
+    #[test]
+    fn a_restart_gives_the_reasons_that_were_given(
+        queues in prop::collection::vec((0_usize..4, 1_usize..9), 3),
+        acts in prop::collection::vec(acts(), 5..20),
+    ) {
+        let mut world = World::new(settings(&queues, 5_000_000));
+        for node in 0..3 {
+            world.node(&format!("n{node}"), "cpu=6000");
+        }
+        for (number, act) in acts.iter().enumerate() {
+            play(&mut world, number, act);
+        }
+        prop_assert_eq!(reasons(&restarted(&world)), reasons(&world));
     }
 }

@@ -5,7 +5,7 @@ mod world;
 use std::collections::BTreeMap;
 
 use fluxion_scheduler::event::{Effect, Event};
-use fluxion_scheduler::model::{GroupApi, Phase};
+use fluxion_scheduler::model::{GroupApi, Phase, PodSpec};
 use fluxion_scheduler::state::Settings;
 use world::{World, in_group};
 
@@ -261,4 +261,60 @@ fn what_could_not_be_understood_is_found_by_the_audit_and_told_to_the_job() {
     assert_eq!(of("node/n1"), ["status.allocatable of gpu is 'x'"]);
     assert!(of("pod/w-1")[0].contains("'Gt'"), "{findings:?}");
     assert!(world.told("pod.w-1").contains("unknown operator 'Gt'"), "{}", world.told("pod.w-1"));
+}
+
+#[test]
+fn a_restart_replaces_what_stands_there_after_half_a_minute() {
+    let mut world = World::default();
+    world.node("n1", "cpu=1000");
+    world.pod("holder", "cpu=1000");
+    let queued = |pod: &mut PodSpec| pod.unscheduled = Some(("FluxionQueued".into(), "waits".into()));
+    world.make_pod("queued", "cpu=1000", queued);
+    world.make_pod("foreign", "cpu=1000", |pod| pod.unscheduled = Some(("Other".into(), "waits".into())));
+    world.restart();
+    assert_eq!(conditions(&world, "queued"), [""; 0]);
+    assert_eq!(conditions(&world, "foreign"), ["Unschedulable"], "nobody's word on scheduling");
+    world.pass(30);
+    assert_eq!(conditions(&world, "queued"), ["Unschedulable"]);
+}
+
+#[test]
+fn a_native_pod_group_is_told_when_nodes_are_short_and_not_while_it_gathers() {
+    let mut world = World::default();
+    world.node("n1", "cpu=2000");
+    world.pod("holder", "cpu=1000");
+    world.group("g", Some(2), None);
+    let told = |world: &World| -> Vec<(bool, &'static str)> {
+        let told = world.effects.iter().filter_map(|effect| match effect {
+            Effect::GroupScheduled { scheduled, reason, .. } => Some((*scheduled, *reason)),
+            _ => None,
+        });
+        told.collect()
+    };
+    let member = |pod: &mut PodSpec| pod.scheduling_group = Some("g".into());
+    world.pod_with("g-0", "cpu=1000", member);
+    world.pass(60);
+    assert_eq!(told(&world), []);
+    world.pod_with("g-1", "cpu=1000", member);
+    world.pass(60);
+    assert_eq!(told(&world), [(false, "Unschedulable")]);
+    world.delete_pod("holder");
+    world.pass(60);
+    assert_eq!(told(&world), [(false, "Unschedulable"), (true, "Scheduled")]);
+}
+
+#[test]
+fn a_group_of_scheduler_plugins_whose_pods_are_bound_and_do_not_run_yet_is_scheduled() {
+    let mut world = World::default();
+    world.node("n1", "cpu=4000");
+    sigs_group(&mut world, None);
+    let member = |pod: &mut PodSpec| {
+        pod.labels.insert("scheduling.x-k8s.io/pod-group".into(), "train".into());
+    };
+    for index in 0..2 {
+        world.pod_with(&format!("train-{index}"), "cpu=1000", member);
+    }
+    assert_eq!(phases(&world).last(), Some(&"Running"));
+    world.change_pod("train-1", |pod| pod.phase = Phase::Pending);
+    assert_eq!(phases(&world).last(), Some(&"Scheduled"));
 }

@@ -205,3 +205,25 @@ fn a_clone_stands_still() {
 }
 
 mod random;
+
+#[test]
+fn the_first_assumed_end_is_the_one_that_is_waited_for() {
+    let mut inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4")]);
+    assert_eq!(inventory.next_assumed_end(), None);
+    let assumed = |until| Hold { end_assumed: true, ..hold("cpu=1", Some(until)) };
+    inventory.hold("later".into(), "n1", assumed(90));
+    inventory.hold("first".into(), "n2", assumed(60));
+    inventory.hold("limited".into(), "n2", hold("cpu=1", Some(30)));
+    assert_eq!(inventory.next_assumed_end(), Some(60));
+    assert!(inventory.prolong(60));
+    assert_eq!(inventory.next_assumed_end(), Some(90));
+}
+
+#[test]
+fn numbers_that_are_not_those_of_the_book_are_found() {
+    let mut inventory = cluster(&[("n1", "cpu=4")]);
+    let (id, cpu) = (inventory.id("n1").unwrap(), inventory.columns().kind("cpu").unwrap());
+    let numbers = inventory.book(id).unwrap().numbers(cpu);
+    inventory.columns.set(id, cpu, columns::Numbers { free: numbers.free - 1, ..numbers });
+    assert!(!crate::check::check(&inventory).is_empty());
+}

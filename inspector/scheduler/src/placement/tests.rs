@@ -280,4 +280,33 @@ fn of_very_many_shapes_those_that_find_no_room_do_not_count() {
     assert!(placement.slots.len() >= 80 && placement.slots.iter().all(|slot| slot.shape > 0));
 }
 
+#[test]
+fn the_shape_that_takes_more_of_what_there_is_goes_first() {
+    let inventory = cluster(&[("n1", "cpu=50 gpu=1"), ("n2", "cpu=50 gpu=1")]);
+    // Either order fits. Both take three tenths of all cpu, and the second half of all gpus.
+    let both = gang(1, "cpu=30").and(shape(1, "cpu=30 gpu=1"));
+    assert_eq!(now(&inventory, &both).unwrap(), "n1:1x1 n2:0x1");
+}
+
+#[test]
+fn shapes_beyond_those_that_are_counted_may_make_up_the_minimum() {
+    let mut inventory = cluster(&[("n1", "cpu=70")]);
+    inventory.hold("all".into(), "n1", hold("cpu=70", Some(100)));
+    let mut many = gang(1, "cpu=1").lasting(10);
+    many.shapes.extend((1..70).map(|extra| shape(1, &format!("cpu={}m", 1000 - extra))));
+    assert_eq!(earliest(&inventory, &many.at_least(66), 0, NodePolicy::Low).unwrap().start, 100);
+}
+
+#[test]
+fn not_more_jobs_are_named_as_in_the_way_than_anybody_reads() {
+    let mut inventory = cluster(&[("n1", "cpu=20")]);
+    for job in 0..18 {
+        let starting =
+            Hold { kind: crate::inventory::HoldKind::Assumed, job: Some(job), ..hold("cpu=1", None) };
+        inventory.hold(format!("start/{job:02}").into(), "n1", starting);
+    }
+    let failure = earliest(&inventory, &gang(1, "cpu=20"), 0, NodePolicy::Low).unwrap_err();
+    assert_eq!(failure.no_end_jobs, (0..16).collect::<Vec<u32>>());
+}
+
 mod random;

@@ -18,8 +18,9 @@ const MOST: usize = 100_000;
 pub(super) struct Known {
     /// In this pass: nodes at the beginning of the order that take nothing of it.
     pub(super) skip: usize,
-    /// In this pass: it does not start now; with what stood in the way, and how many promises there were then.
-    pub(super) failed: Option<(Blocked, usize)>,
+    /// In this pass: it does not start now; with what stood in the way, and how many had been started and promised
+    /// something by then. Each of them may be in the way since.
+    pub(super) failed: Option<(Blocked, (usize, usize))>,
     /// In this pass: the last start that was planned for it; there is none before.
     pub(super) not_before: i64,
     /// In this pass: no start can be planned for it, and why.

@@ -47,7 +47,7 @@ pub struct Carry {
     done: BTreeSet<u32>,
     /// Of these, those that count against the queue's depth.
     counted: usize,
-    started: bool,
+    started: usize,
     reservations: usize,
     blocked: bool,
     memory: Arc<KnownFailures>,
@@ -80,6 +80,10 @@ pub struct PassResult {
     /// When the pass is done: the queue's depth ended it, and something started, so that another pass at the same
     /// moment looks further down.
     pub look_again: bool,
+    /// A job was refused because of promises.
+    pub behind: bool,
+    /// Something started after that, and may be what keeps the job out now.
+    pub outdated: bool,
     /// When the pass is done: what it knows, for the next one of this queue.
     pub memory: Arc<KnownFailures>,
 }
@@ -117,7 +121,7 @@ pub fn pass(
             return result;
         }
         if carry.counted >= config.queue_depth {
-            result.look_again = carry.started && !carry.blocked;
+            result.look_again = carry.started > 0 && !carry.blocked;
             result.refused.push((job.id, Refusal::DepthReached));
             continue;
         }
@@ -132,7 +136,8 @@ pub fn pass(
         match start(&books, config, &request, now, &mut carry, &mut work) {
             Ok(placement) => {
                 take(&mut books, config, job.id, &request, &placement, now);
-                carry.started = true;
+                carry.started += 1;
+                result.outdated |= result.behind;
                 result.started.push((job.id, placement));
             }
             Err(failure) if carry.reservations < config.reservations() => {
@@ -146,6 +151,7 @@ pub fn pass(
                     }
                     Err(_) if !failure.behind.is_empty() => {
                         carry.counted -= 1;
+                        result.behind = true;
                         result.refused.push((job.id, Refusal::BehindReservation { jobs: failure.behind }));
                     }
                     Err(why) => {
@@ -160,6 +166,7 @@ pub fn pass(
                 let refusal = if failure.behind.is_empty() {
                     Refusal::Busy
                 } else {
+                    result.behind = true;
                     Refusal::BehindReservation { jobs: failure.behind }
                 };
                 result.refused.push((job.id, refusal));
@@ -180,13 +187,13 @@ fn start(
     carry: &mut Carry,
     work: &mut Work,
 ) -> Result<Placement, Blocked> {
-    let reservations = carry.reservations;
+    let decided = (carry.started, carry.reservations);
     let known = Arc::make_mut(&mut carry.memory).of(request);
     if known.busy {
         return Err(Blocked::default());
     }
     if let Some((failure, seen)) = &known.failed
-        && *seen == reservations
+        && *seen == decided
     {
         return Err(failure.clone());
     }
@@ -196,7 +203,7 @@ fn start(
     work.skip = 0;
     if let Err(failure) = &outcome {
         known.busy = failure.behind.is_empty();
-        known.failed = Some((failure.clone(), reservations));
+        known.failed = Some((failure.clone(), decided));
     }
     outcome
 }

@@ -91,6 +91,18 @@ fn what_cannot_be_planned_says_so_and_the_next_gets_the_reservation() {
 }
 
 #[test]
+fn an_equal_request_is_told_what_keeps_it_out_since_others_started() {
+    let mut inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4")]);
+    inventory.hold("h".into(), "n2", hold("cpu=4", Some(100)));
+    let wide = gang(2, "cpu=4").lasting(50);
+    let long = gang(1, "cpu=2").lasting(500);
+    let short = gang(1, "cpu=4").lasting(60);
+    let result = all(&mut inventory, &QueueConfig::default(), &[wide, long.clone(), short, long], 0);
+    assert_eq!((result.reserved[0].0, started(&result)), (1, vec![3]));
+    assert_eq!(result.refused, [(2, Refusal::BehindReservation { jobs: vec![1] }), (4, Refusal::Busy)]);
+}
+
+#[test]
 fn depth_ends_the_pass_and_defaults_apply() {
     let mut inventory = cluster(&[("n1", "cpu=8")]);
     let config = QueueConfig { queue_depth: 2, default_duration: Some(5), ..QueueConfig::default() };

@@ -242,8 +242,9 @@ impl State {
         // What was wrong with the request itself was said of another one than this.
         let invalid = job.reason.as_ref().is_some_and(|reason| reason.class == ReasonClass::InvalidRequest);
         match job.state {
-            JobState::Reserved | JobState::Unsatisfiable if !invalid => (job.state, job.reason.clone()),
-            JobState::Pending if !invalid => (JobState::Pending, job.reason.clone()),
+            JobState::Pending | JobState::Reserved | JobState::Unsatisfiable if !invalid => {
+                (job.state, job.reason.clone())
+            }
             _ => (JobState::Pending, reason(ReasonClass::QueueOrder, "waits for its turn".to_owned())),
         }
     }

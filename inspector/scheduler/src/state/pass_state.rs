@@ -29,6 +29,9 @@ pub(super) struct PassState {
     pub(super) cut: Option<(usize, Carry)>,
     /// What the pass did in that queue before it was cut off.
     pub(super) before_cut: PassReport,
+    /// Of the pass so far: a job was refused because of promises, and whether others started after that.
+    pub(super) behind: bool,
+    pub(super) outdated: bool,
     /// When time alone calls for the next one.
     pub(super) due: Option<i64>,
     pub(super) at: i64,

@@ -155,6 +155,7 @@ impl State {
                 self.pass.before_cut = PassReport::default();
                 // What an earlier slice planned stays due.
                 self.pass.due = None;
+                (self.pass.behind, self.pass.outdated) = (false, false);
                 (0, None)
             }
         };
@@ -179,6 +180,8 @@ impl State {
                 started: before.started.saturating_add(counted(result.started.len())),
             };
             self.pass.wanted |= result.look_again;
+            self.pass.outdated |= result.outdated || (self.pass.behind && !result.started.is_empty());
+            self.pass.behind |= result.behind;
             let cut = self.take_result(result);
             if let Some(carry) = cut {
                 self.pass.cut = Some((index, carry));
@@ -187,6 +190,8 @@ impl State {
             }
             self.pass.reports.insert(config.name.clone(), report);
         }
+        // Whoever had started already is in everybody's way then, as after a restart.
+        self.pass.wanted |= self.pass.outdated;
         self.pass.at = self.now;
     }
 
