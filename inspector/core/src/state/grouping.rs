@@ -3,9 +3,14 @@
 //! The order in which groups are looked for is fixed: native PodGroup, scheduling.x-k8s.io PodGroup, marks
 //! of existing schedulers, our own marks, the owner, the Pod alone.
 
+use std::sync::LazyLock;
+
 use crate::model::{ControllerRef, GroupApi, GroupSpec, ObjectRef, OwnerDetail, OwnerSpec, PodSpec, Text};
 use crate::state::marks;
 use crate::state::{ReasonClass, State};
+
+/// What every Pod is called alike, kept once.
+static POD: LazyLock<[Text; 3]> = LazyLock::new(|| ["pod", "Pod", "v1"].map(Text::from));
 
 /// What makes Pods one job. `anchor` is the uid of the object that names it, where one does.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -275,7 +280,7 @@ fn alone(pod: &PodSpec) -> Membership {
     Membership {
         key: GroupKey {
             namespace: pod.namespace.clone(),
-            kind: "pod".into(),
+            kind: POD[0].clone(),
             name: pod.name.clone(),
             anchor: Some(pod.uid.clone()),
         },
@@ -347,8 +352,8 @@ impl PodSpec {
     pub fn object(&self) -> ObjectRef {
         ObjectRef {
             namespace: self.namespace.clone(),
-            kind: "Pod".into(),
-            api_version: "v1".into(),
+            kind: POD[1].clone(),
+            api_version: POD[2].clone(),
             name: self.name.clone(),
             uid: self.uid.clone(),
         }
