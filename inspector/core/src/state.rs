@@ -22,6 +22,7 @@ mod attempt;
 mod binding;
 mod ending;
 mod evaluate;
+mod few;
 mod grouping;
 pub mod job;
 mod lifecycle;
@@ -43,6 +44,7 @@ mod unknown;
 pub use ask::{CancelPlan, Finding};
 pub use attempt::Asked;
 pub use ending::ExitCause;
+pub use few::Few;
 pub use job::{HistoryEntry, Job, JobId, JobKey, JobState, Members, Reason, ReasonClass, Reservation};
 pub use owed::LostMember;
 pub use reasons::NamesFor;
@@ -113,11 +115,11 @@ pub struct State {
     group_names: OrdMap<(GroupApi, Text, Text), Text>,
     owners: OrdMap<Text, Arc<OwnerSpec>>,
     /// Uid of a controller to the Pods it owns directly.
-    pods_of_owner: OrdMap<Text, OrdSet<Text>>,
+    pods_of_owner: OrdMap<Text, Few<Text>>,
     /// Uid of a controller to the owners it owns directly.
-    owners_of_owner: OrdMap<Text, OrdSet<Text>>,
+    owners_of_owner: OrdMap<Text, Few<Text>>,
     /// Name of a PodGroup, there or not, to the Pods that name it.
-    pods_of_group: OrdMap<(GroupApi, Text, Text), OrdSet<Text>>,
+    pods_of_group: OrdMap<(GroupApi, Text, Text), Few<Text>>,
     memberships: OrdMap<Text, Arc<Membership>>,
     job_of_pod: OrdMap<Text, JobId>,
     /// Other schedulers' Pods that belong to no job of ours, by what would make them members.
@@ -129,7 +131,7 @@ pub struct State {
     revisions: OrdMap<JobId, u64>,
     revision: u64,
     /// Namespace and `KIND.NAME` to the jobs of that name, oldest first.
-    names: OrdMap<(Text, String), OrdSet<JobId>>,
+    names: OrdMap<(Text, String), Few<JobId>>,
     memory: memory::Memory,
     /// When it ended, to forget it in time.
     ended: OrdSet<(i64, JobId)>,

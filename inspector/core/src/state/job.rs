@@ -10,6 +10,7 @@ use crate::request::Request;
 use crate::resources::ResourceList;
 use crate::state::attempt::{Asked, Gone};
 use crate::state::ending::ExitCause;
+use crate::state::few::Few;
 use crate::state::owed::{Losses, LostMember};
 use crate::state::partial::Binds;
 
@@ -219,7 +220,7 @@ pub struct Job {
     pub degraded: bool,
     pub members: Members,
     /// Uids of the Pods, ended ones included while their objects are there.
-    pub pods: imbl::OrdSet<Text>,
+    pub pods: Few<Text>,
     /// What those members ask for that have not ended.
     pub holds: Arc<ResourceList>,
     /// What is asked of the matcher; `None` while the size or a member's need is unknown.
@@ -294,7 +295,7 @@ impl Job {
             state_since: 0,
             degraded: false,
             members: Members::default(),
-            pods: imbl::OrdSet::new(),
+            pods: Few::default(),
             holds: Arc::new(ResourceList::default()),
             request: None,
             reason: None,
