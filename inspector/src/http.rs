@@ -3,7 +3,9 @@
 //! Nothing in here decides anything: controllers read published snapshots through [`crate::view`] and hand
 //! wishes to the engine as events.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -53,6 +55,8 @@ use page::Pages;
 
 /// So many watches may be open at once.
 const WATCHES: usize = 512;
+/// What nobody asks for in this time, or twice as long, is not kept for the next one.
+const UNUSED: Duration = Duration::from_mins(1);
 /// Larger bodies are refused.
 const BODY_BYTES: usize = 64 * 1024;
 
@@ -151,6 +155,17 @@ impl App {
         moment.observed_at = moment.observed_at.min(last);
         moment.warning = self.health.warning().map(Arc::from);
         moment
+    }
+
+    /// Lets go, now and then, of what is kept for those who ask while nobody does.
+    async fn tidy(&self) -> Infallible {
+        loop {
+            tokio::time::sleep(UNUSED).await;
+            // An idle watch asks for nothing, and goes on from where it is.
+            if self.watches.available_permits() == WATCHES {
+                self.index.forget_unused().await;
+            }
+        }
     }
 
     fn watch_permit(&self) -> Result<OwnedSemaphorePermit, Refusal> {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use fluxion_core::model::Text;
@@ -70,10 +71,11 @@ pub(super) struct Served {
 }
 
 impl Served {
-    pub(super) fn first(published: Arc<Published>) -> Self {
+    /// Versions begin behind `after`, and where the snapshots' sequence does.
+    pub(super) fn first(published: Arc<Published>, after: u64) -> Self {
         let viewer = Viewer::everything();
         let lens = Lens::of(&published, &viewer);
-        let version = published.sequence;
+        let version = published.sequence.max(after + 1);
         let (jobs, nodes, queues) =
             (Table::first(&lens, version), Table::first(&lens, version), Table::first(&lens, version));
         Self { version, published, jobs, nodes, queues }
@@ -102,10 +104,14 @@ impl<R: Resource> Table<R> {
     }
 
     fn next(&self, before: &Lens<'_>, after: &Lens<'_>, version: &mut u64) -> Self {
-        let mut log = self.log.clone();
+        let (mut log, mut floor) = (self.log.clone(), self.floor);
         let mut changed = |key: &Key, before: Option<R::Object>| {
             *version += 1;
             log.push_back(Arc::new(Change { version: *version, key: key.clone(), before }));
+            // At once: all that changes between two looks can be many times as much as is remembered.
+            if log.len() > REMEMBERED {
+                floor = log.pop_front().map_or(floor, |change| change.version);
+            }
             *version
         };
         let mut rows = BTreeMap::new();
@@ -129,10 +135,6 @@ impl<R: Resource> Table<R> {
                 changed(key, R::render(before, &old.id));
             }
         }
-        let mut floor = self.floor;
-        while log.len() > REMEMBERED {
-            floor = log.pop_front().map_or(floor, |change| change.version);
-        }
         Self { rows, log, floor }
     }
 }
@@ -142,11 +144,27 @@ impl<R: Resource> Table<R> {
 pub(super) struct Index {
     current: ArcSwapOption<Served>,
     building: Mutex<()>,
+    /// Somebody asked since [`Index::forget_unused`] last looked.
+    used: AtomicBool,
+    /// Version of the last one that was forgotten.
+    forgotten: AtomicU64,
 }
 
 impl Index {
+    /// Forgets the latest one if nobody asked since the last call: all that was there when somebody last asked would
+    /// stay in memory beside all that there is now. A watch that goes on from an earlier version has to list again.
+    pub(super) async fn forget_unused(&self) {
+        let _building = self.building.lock().await;
+        if !self.used.swap(false, Ordering::Relaxed)
+            && let Some(served) = self.current.swap(None)
+        {
+            self.forgotten.store(served.version, Ordering::Relaxed);
+        }
+    }
+
     /// What is served of this snapshot or a later one.
     pub(super) async fn at(&self, published: Arc<Published>) -> Result<Arc<Served>, Refusal> {
+        self.used.store(true, Ordering::Relaxed);
         let known =
             || self.current.load_full().filter(|served| served.published.sequence >= published.sequence);
         if let Some(served) = known() {
@@ -157,9 +175,10 @@ impl Index {
             return Ok(served);
         }
         let last = self.current.load_full();
+        let forgotten = self.forgotten.load(Ordering::Relaxed);
         let served = tokio::task::spawn_blocking(move || match last {
             Some(last) => last.next(published),
-            None => Served::first(published),
+            None => Served::first(published, forgotten),
         })
         .await
         .map_err(|error| {
