@@ -22,6 +22,7 @@ use crate::supervise::{Failure, Pulse, message_of};
 mod handle;
 mod inbox;
 mod publish;
+mod sharing;
 
 pub use handle::{EngineHandle, Stopped};
 pub use publish::{Published, Role};

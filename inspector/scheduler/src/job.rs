@@ -12,6 +12,7 @@ mod stage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::few::Few;
 use crate::model::{ObjectRef, Text};
 use crate::request::Request;
 use crate::resources::ResourceList;
@@ -53,7 +54,7 @@ pub struct Job {
     pub degraded: bool,
     pub members: Members,
     /// Uids of the Pods, ended ones included while their objects are there.
-    pub pods: imbl::OrdSet<Text>,
+    pub pods: Few<Text>,
     /// What those members ask for that have not ended.
     pub holds: Arc<ResourceList>,
     /// What is asked of the matcher; `None` while the size or a member's need is unknown.
@@ -128,7 +129,7 @@ impl Job {
             state_since: 0,
             degraded: false,
             members: Members::default(),
-            pods: imbl::OrdSet::new(),
+            pods: Few::default(),
             holds: Arc::new(ResourceList::default()),
             request: None,
             reason: None,

@@ -13,6 +13,7 @@ pub mod duration;
 pub mod event;
 pub mod explain;
 pub mod extension;
+pub mod few;
 pub mod inventory;
 pub mod job;
 pub mod marks;

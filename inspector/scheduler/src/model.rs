@@ -4,6 +4,7 @@
 //! annotations and owners is concluded in `state`. Times are epoch seconds.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,42 @@ use crate::resources::{InvalidRequest, ResourceList};
 /// A short shared string: names, uids, label keys and values.
 pub type Text = Arc<str>;
 
-/// Labels or annotations.
-pub type Marks = BTreeMap<Text, Text>;
+/// Labels or annotations; clones share them until one is changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Marks(Arc<BTreeMap<Text, Text>>);
+
+impl Marks {
+    /// None.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many there are that share them, this one included.
+    pub fn users(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+}
+
+impl Deref for Marks {
+    type Target = BTreeMap<Text, Text>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Marks {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl FromIterator<(Text, Text)> for Marks {
+    fn from_iter<I: IntoIterator<Item = (Text, Text)>>(items: I) -> Self {
+        Self(Arc::new(items.into_iter().collect()))
+    }
+}
 
 /// Names one object of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

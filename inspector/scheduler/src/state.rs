@@ -9,6 +9,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::event::{Effect, Event, GroupStatus};
+use crate::few::Few;
 use crate::inventory::Inventory;
 use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, Text};
 use crate::queue::{OnPartialBind, QueueConfig};
@@ -127,11 +128,11 @@ pub struct State {
     group_names: OrdMap<(GroupApi, Text, Text), Text>,
     owners: OrdMap<Text, Arc<OwnerSpec>>,
     /// Uid of a controller to the Pods it owns directly.
-    pods_of_owner: OrdMap<Text, OrdSet<Text>>,
+    pods_of_owner: OrdMap<Text, Few<Text>>,
     /// Uid of a controller to the owners it owns directly.
-    owners_of_owner: OrdMap<Text, OrdSet<Text>>,
+    owners_of_owner: OrdMap<Text, Few<Text>>,
     /// Name of a PodGroup, there or not, to the Pods that name it.
-    pods_of_group: OrdMap<(GroupApi, Text, Text), OrdSet<Text>>,
+    pods_of_group: OrdMap<(GroupApi, Text, Text), Few<Text>>,
     memberships: OrdMap<Text, Arc<Membership>>,
     job_of_pod: OrdMap<Text, JobId>,
     /// Other schedulers' Pods that belong to no job of ours, by what would make them members.
@@ -143,7 +144,7 @@ pub struct State {
     revisions: OrdMap<JobId, u64>,
     revision: u64,
     /// Namespace and `KIND.NAME` to the jobs of that name, oldest first.
-    names: OrdMap<(Text, String), OrdSet<JobId>>,
+    names: OrdMap<(Text, String), Few<JobId>>,
     memory: Memory,
     /// When it ended, to forget it in time.
     ended: OrdSet<(i64, JobId)>,

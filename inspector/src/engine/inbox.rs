@@ -10,6 +10,8 @@ use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::Text;
 use tokio::sync::Notify;
 
+use super::sharing::Sharing;
+
 /// What an event is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum About {
@@ -57,6 +59,7 @@ struct Content {
 /// See the module.
 #[derive(Default)]
 pub(super) struct Inbox {
+    sharing: Mutex<Sharing>,
     content: Mutex<Content>,
     filled: Notify,
 }
@@ -69,7 +72,8 @@ impl Inbox {
 
     /// Takes an event in. A later state of an object stands where the earlier one stood, so that what was said
     /// after it (`Synced`) still comes after it; leadership alone moves to the end.
-    pub(super) fn push(&self, event: Event) {
+    pub(super) fn push(&self, mut event: Event) {
+        self.sharing.lock().unwrap_or_else(PoisonError::into_inner).share(&mut event);
         let mut guard = self.lock();
         let content = &mut *guard;
         content.since.get_or_insert_with(Instant::now);

@@ -1,6 +1,8 @@
 //! What all controllers share.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +21,9 @@ use crate::supervise::Liveness;
 
 /// So many watches may be open at once.
 pub(super) const WATCHES: usize = 512;
+
+/// What nobody asks for in this time, or twice as long, is not kept for the next one.
+const UNUSED: Duration = Duration::from_mins(1);
 
 /// How the API behaves.
 #[derive(Clone, Debug)]
@@ -115,6 +120,17 @@ impl App {
         moment.observed_at = moment.observed_at.min(last);
         moment.warning = self.health.warning().map(Arc::from);
         moment
+    }
+
+    /// Lets go, now and then, of what is kept for those who ask while nobody does.
+    pub(super) async fn tidy(&self) -> Infallible {
+        loop {
+            tokio::time::sleep(UNUSED).await;
+            // An idle watch asks for nothing, and goes on from where it is.
+            if self.watches.available_permits() == WATCHES {
+                self.index.forget_unused().await;
+            }
+        }
     }
 
     pub(super) fn watch_permit(&self) -> Result<OwnedSemaphorePermit, Refusal> {

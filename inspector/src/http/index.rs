@@ -5,6 +5,7 @@
 //! so a watch that was broken off anywhere goes on exactly there.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::Mutex;
@@ -30,10 +31,11 @@ pub(super) struct Served {
 }
 
 impl Served {
-    pub(super) fn first(published: Arc<Published>) -> Self {
+    /// Versions begin behind `after`, and where the snapshots' sequence does.
+    pub(super) fn first(published: Arc<Published>, after: u64) -> Self {
         let viewer = Viewer::everything();
         let lens = Lens::of(&published, &viewer);
-        let version = published.sequence;
+        let version = published.sequence.max(after + 1);
         let (jobs, nodes, queues) =
             (Table::first(&lens, version), Table::first(&lens, version), Table::first(&lens, version));
         Self { version, published, jobs, nodes, queues }
@@ -80,11 +82,27 @@ impl Indexed for Queues {
 pub(super) struct Index {
     current: ArcSwapOption<Served>,
     building: Mutex<()>,
+    /// Somebody asked since [`Index::forget_unused`] last looked.
+    used: AtomicBool,
+    /// Version of the last one that was forgotten.
+    forgotten: AtomicU64,
 }
 
 impl Index {
+    /// Forgets the latest one if nobody asked since the last call: all that was there when somebody last asked would
+    /// stay in memory beside all that there is now. A watch that goes on from an earlier version has to list again.
+    pub(super) async fn forget_unused(&self) {
+        let _building = self.building.lock().await;
+        if !self.used.swap(false, Ordering::Relaxed)
+            && let Some(served) = self.current.swap(None)
+        {
+            self.forgotten.store(served.version, Ordering::Relaxed);
+        }
+    }
+
     /// What is served of this snapshot or a later one.
     pub(super) async fn at(&self, published: Arc<Published>) -> Result<Arc<Served>, Refusal> {
+        self.used.store(true, Ordering::Relaxed);
         let known =
             || self.current.load_full().filter(|served| served.published.sequence >= published.sequence);
         if let Some(served) = known() {
@@ -95,9 +113,10 @@ impl Index {
             return Ok(served);
         }
         let last = self.current.load_full();
+        let forgotten = self.forgotten.load(Ordering::Relaxed);
         let served = tokio::task::spawn_blocking(move || match last {
             Some(last) => last.next(published),
-            None => Served::first(published),
+            None => Served::first(published, forgotten),
         })
         .await
         .map_err(|error| {

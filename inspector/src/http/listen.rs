@@ -68,7 +68,12 @@ pub async fn serve(listener: TcpListener, app: App) -> io::Result<()> {
     let stopping = app.stopping.clone();
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     let listener = Patient { listener, free, patience: STALLED, quiet: QUIET };
-    axum::serve(listener, router(app)).with_graceful_shutdown(stopping.cancelled_owned()).await
+    let serving =
+        axum::serve(listener, router(app.clone())).with_graceful_shutdown(stopping.cancelled_owned());
+    tokio::select! {
+        ended = serving.into_future() => ended,
+        never = app.tidy() => match never {},
+    }
 }
 
 struct Patient {

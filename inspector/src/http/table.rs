@@ -52,10 +52,14 @@ impl<R: Resource> Table<R> {
     }
 
     pub(super) fn next(&self, before: &Lens<'_>, after: &Lens<'_>, version: &mut u64) -> Self {
-        let mut log = self.log.clone();
+        let (mut log, mut floor) = (self.log.clone(), self.floor);
         let mut changed = |key: &Key, before: Option<R::Object>| {
             *version += 1;
             log.push_back(Arc::new(RowChange { version: *version, key: key.clone(), before }));
+            // At once: all that changes between two looks can be many times as much as is remembered.
+            if log.len() > REMEMBERED {
+                floor = log.pop_front().map_or(floor, |change| change.version);
+            }
             *version
         };
         let mut rows = BTreeMap::new();
@@ -78,10 +82,6 @@ impl<R: Resource> Table<R> {
             if !rows.contains_key(key) {
                 changed(key, R::render(before, &old.id));
             }
-        }
-        let mut floor = self.floor;
-        while log.len() > REMEMBERED {
-            floor = log.pop_front().map_or(floor, |change| change.version);
         }
         Self { rows, log, floor }
     }

@@ -73,7 +73,7 @@ fn seconds(time: Option<&Time>) -> Option<i64> {
     time.map(|time| time.0.as_second())
 }
 
-fn labels(map: Option<&BTreeMap<String, String>>) -> Marks {
+fn labels<M: FromIterator<(Text, Text)>>(map: Option<&BTreeMap<String, String>>) -> M {
     marks(map, |_| true)
 }
 
@@ -85,7 +85,10 @@ fn annotations(map: Option<&BTreeMap<String, String>>) -> Marks {
     marks(map, |key| key != ALLOCATION && read(key))
 }
 
-fn marks(map: Option<&BTreeMap<String, String>>, keep: impl Fn(&str) -> bool) -> Marks {
+fn marks<M: FromIterator<(Text, Text)>>(
+    map: Option<&BTreeMap<String, String>>,
+    keep: impl Fn(&str) -> bool,
+) -> M {
     map.into_iter()
         .flatten()
         .filter(|(key, _)| keep(key))

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::object::{NotAnObject, Object};
-use super::packed::{Packed, Specs};
+use super::packed::{Packed, Texts};
 use super::store::{NameKey, submission_key};
 use super::unknown_fields::{NAMED_MAX, unknown_fields};
 
@@ -87,7 +87,7 @@ pub struct Manifests {
     pub warnings: Vec<String>,
     /// Where each name was met first.
     places: BTreeMap<NameKey, Place>,
-    specs: Specs,
+    texts: Texts,
 }
 
 impl Manifests {
@@ -195,7 +195,7 @@ impl Manifests {
                         format!("{place}: more unknown fields are ignored")
                     });
                 }
-                let object = Packed::of(object, &mut self.specs);
+                let object = Packed::of(object, &mut self.texts);
                 self.documents.push(Document { place, object });
                 Ok(())
             }

@@ -1,22 +1,28 @@
 //! Objects at rest: of a Pod only what controllers ask for lies open, the rest is text.
 //!
 //! There are many Pods, and a Pod in the form of its API type takes several kilobytes, most of them empty. Pods of one
-//! template share the text of their `spec`.
+//! template share the text of their `spec` and of what of their metadata the template or the owner gives them; those
+//! that came as far at the same time, that of their `status`.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::kubelet;
 use super::metadata::{Uid, controller_uid};
 use super::object::Object;
+use crate::kube::translate::ALLOCATION;
 
 /// Annotation with the index of a Pod of an Indexed Job.
 pub const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+/// Labels and annotations that no two Pods of one template have alike.
+const OWN: [&str; 4] =
+    [ALLOCATION, INDEX, "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name"];
 
 /// How far a Pod has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,23 +95,24 @@ pub enum Packed {
 #[derive(Clone, Debug)]
 pub struct PackedPod {
     brief: Brief,
-    namespace: Box<str>,
+    namespace: Arc<str>,
     owner: Option<Uid>,
-    /// JSON of the parts.
+    node: Option<Arc<str>>,
+    /// JSON of the metadata that [`take_common`] leaves, and of those that it takes.
     metadata: Box<str>,
-    status: Box<str>,
+    common: Arc<str>,
+    status: Arc<str>,
     /// JSON of the spec without `nodeName`.
     spec: Arc<str>,
-    node: Option<Box<str>>,
 }
 
-/// Texts of specs that Pods share.
+/// Texts that Pods share.
 #[derive(Debug, Default)]
-pub struct Specs(BTreeSet<Arc<str>>);
+pub struct Texts(HashSet<Arc<str>>);
 
-impl Specs {
-    fn share(&mut self, text: String) -> Arc<str> {
-        if let Some(known) = self.0.get(text.as_str()) {
+impl Texts {
+    fn share(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(text) {
             return Arc::clone(known);
         }
         let text: Arc<str> = text.into();
@@ -113,29 +120,73 @@ impl Specs {
         text
     }
 
-    /// Forgets the spec of a Pod that goes, when it was the last that had it.
+    /// Forgets the texts of a Pod that goes, or changed, of which it was the last that had them.
     pub fn release(&mut self, packed: &Packed) {
-        if let Packed::Pod(pod) = packed
-            && Arc::strong_count(&pod.spec) == 2
-        {
-            self.0.remove(&*pod.spec);
+        let Packed::Pod(pod) = packed else { return };
+        let PackedPod { namespace, owner, node, common, status, spec, .. } = &**pod;
+        let held: Vec<&Arc<str>> =
+            [namespace, common, status, spec].into_iter().chain(owner).chain(node).collect();
+        for text in &held {
+            // Its node may be called like its namespace.
+            let times = held.iter().filter(|other| Arc::ptr_eq(text, other)).count();
+            if Arc::strong_count(text) == times + 1 {
+                self.0.remove(*text);
+            }
         }
     }
 }
 
+/// Takes out of the metadata what Pods of one owner and template have alike.
+fn take_common(own: &mut ObjectMeta) -> ObjectMeta {
+    let part = |map: &mut Option<BTreeMap<String, String>>| {
+        let (own, common): (BTreeMap<_, _>, _) =
+            map.take()?.into_iter().partition(|(key, _)| OWN.contains(&key.as_str()));
+        *map = (!own.is_empty()).then_some(own);
+        Some(common)
+    };
+    ObjectMeta {
+        labels: part(&mut own.labels),
+        annotations: part(&mut own.annotations),
+        owner_references: own.owner_references.take(),
+        namespace: own.namespace.take(),
+        generate_name: own.generate_name.take(),
+        ..ObjectMeta::default()
+    }
+}
+
+/// Puts together again what [`take_common`] parted.
+fn with_common(own: ObjectMeta, mut common: ObjectMeta) -> ObjectMeta {
+    for (map, own) in [(&mut common.labels, own.labels), (&mut common.annotations, own.annotations)] {
+        if let Some(own) = own {
+            map.get_or_insert_default().extend(own);
+        }
+    }
+    let ObjectMeta { labels, annotations, owner_references, namespace, generate_name, .. } = common;
+    ObjectMeta { labels, annotations, owner_references, namespace, generate_name, ..own }
+}
+
 impl Packed {
-    /// Packs an object; `specs` are those of its like.
-    pub fn of(object: Object, specs: &mut Specs) -> Self {
-        let (owner, namespace) = (controller_uid(&object), object.namespace().into());
+    /// Packs an object; `texts` are those of its like.
+    pub fn of(object: Object, texts: &mut Texts) -> Self {
+        let owner = controller_uid(&object).map(|owner| texts.share(&owner));
+        let namespace = texts.share(object.namespace());
         let mut pod = match object {
             Object::Pod(pod) => pod,
             other => return Self::Whole(other),
         };
         let brief = Brief::of(&pod);
-        let node = pod.spec.as_mut().and_then(|spec| spec.node_name.take()).map(String::into_boxed_str);
-        let spec = specs.share(json(&pod.spec));
-        let (metadata, status) = (json(&pod.metadata).into(), json(&pod.status).into());
-        Self::Pod(Box::new(PackedPod { brief, namespace, owner, metadata, status, spec, node }))
+        let node = pod.spec.as_mut().and_then(|spec| spec.node_name.take()).map(|node| texts.share(&node));
+        let common = texts.share(&json(&take_common(&mut pod.metadata)));
+        let (spec, status) = (texts.share(&json(&pod.spec)), texts.share(&json(&pod.status)));
+        let metadata = json(&pod.metadata).into();
+        Self::Pod(Box::new(PackedPod { brief, namespace, owner, node, metadata, common, status, spec }))
+    }
+
+    /// Refers to the uid under which it is kept, instead of having it once more.
+    pub fn keep_as(&mut self, uid: &Uid) {
+        if let Self::Pod(pod) = self {
+            pod.brief.uid = Arc::clone(uid);
+        }
     }
 
     /// The object.
@@ -151,14 +202,15 @@ impl Packed {
         match self {
             Self::Whole(object) => object.to_value().to_string(),
             Self::Pod(pod) => {
-                let PackedPod { metadata, status, spec, .. } = &**pod;
+                let PackedPod { status, spec, .. } = &**pod;
+                let metadata = json(&pod.metadata());
                 let head = r#"{"apiVersion":"v1","kind":"Pod","metadata":"#;
                 let node = pod.node.as_ref().zip(spec.strip_prefix('{')).map(|(node, rest)| {
                     let comma = if rest == "}" { "" } else { "," };
                     format!(r#"{{"nodeName":{}{comma}{rest}"#, json(node))
                 });
                 let spec = node.as_deref().unwrap_or(spec);
-                format!(r#"{head}{metadata},"spec":{spec},"status":{status}}}"#)
+                [head, &metadata, r#","spec":"#, spec, r#","status":"#, status, "}"].concat()
             }
         }
     }
@@ -207,9 +259,13 @@ fn parsed<T: DeserializeOwned + Default>(text: &str) -> T {
 }
 
 impl PackedPod {
+    fn metadata(&self) -> ObjectMeta {
+        with_common(parsed(&self.metadata), parsed(&self.common))
+    }
+
     fn open(&self) -> Object {
         let mut pod =
-            Pod { metadata: parsed(&self.metadata), spec: parsed(&self.spec), status: parsed(&self.status) };
+            Pod { metadata: self.metadata(), spec: parsed(&self.spec), status: parsed(&self.status) };
         if let Some(spec) = &mut pod.spec {
             spec.node_name = self.node.as_deref().map(str::to_owned);
         }
@@ -225,7 +281,8 @@ mod tests {
 
     fn pod(name: &str, node: Option<&str>) -> Object {
         Object::from_value(json!({"apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": name, "uid": name, "annotations": {INDEX: "3"}, "ownerReferences": [
+            "metadata": {"name": name, "generateName": "j-", "namespace": "a", "uid": name,
+                "annotations": {INDEX: "3"}, "labels": {"app": "solver", INDEX: "3"}, "ownerReferences": [
                 {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": true}]},
             "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}], "nodeName": node},
             "status": {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}}))
@@ -234,9 +291,9 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_the_same_again() {
-        let mut specs = Specs::default();
+        let mut texts = Texts::default();
         for object in [pod("p", None), pod("q", Some("n1"))] {
-            let packed = Packed::of(object.clone(), &mut specs);
+            let packed = Packed::of(object.clone(), &mut texts);
             assert_eq!(*packed.open(), object);
             assert_eq!(serde_json::from_str::<Value>(&packed.text()).unwrap(), object.to_value());
             assert_eq!(packed.owner().as_deref(), Some("j"));
@@ -249,15 +306,16 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_one_template_share_their_spec_and_the_last_takes_it_along() {
-        let mut specs = Specs::default();
-        let (one, other) =
-            (Packed::of(pod("p", None), &mut specs), Packed::of(pod("q", Some("n1")), &mut specs));
-        assert_eq!(specs.0.len(), 1);
-        specs.release(&one);
-        assert_eq!(specs.0.len(), 1, "the other still has it");
+    fn pods_of_one_template_share_texts_and_the_last_takes_them_along() {
+        let mut texts = Texts::default();
+        let mut packed = |name: &str, node: Option<&str>| Packed::of(pod(name, node), &mut texts);
+        let (one, other) = (packed("p", None), packed("q", Some("a")));
+        let all = texts.0.len();
+        assert_eq!(all, 5, "namespace or node, owner, metadata, status, spec");
+        texts.release(&one);
+        assert_eq!(texts.0.len(), all, "the other still has them");
         drop(one);
-        specs.release(&other);
-        assert!(specs.0.is_empty());
+        texts.release(&other);
+        assert!(texts.0.is_empty());
     }
 }

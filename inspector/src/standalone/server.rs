@@ -317,7 +317,7 @@ impl Server {
     ) -> Result<(), JournalError> {
         let now = self.now();
         for effect in effects {
-            if self.cluster.changed() >= CHANGES_MAX {
+            if self.cluster.changed() >= CHANGES_MAX || self.batch.history.len() >= CHANGES_MAX {
                 self.settle(|event| engine.send(event)).await?;
                 for event in outcomes.drain(..) {
                     engine.send(event);

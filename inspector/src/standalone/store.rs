@@ -12,7 +12,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use super::admission::{self, Refused};
 use super::metadata::{Uid, controller_uid, time};
 use super::object::Object;
-use super::packed::{Brief, Packed, Specs};
+use super::packed::{Brief, Packed, Texts};
 
 /// More objects than this are not taken in: memory and state file stay bounded.
 pub const OBJECTS_MAX: usize = 200_000;
@@ -46,7 +46,7 @@ pub enum Change {
 #[derive(Debug, Default)]
 pub struct Store {
     objects: BTreeMap<Uid, Packed>,
-    specs: Specs,
+    texts: Texts,
     /// By resource, namespace and name, with a zero byte between.
     names: BTreeMap<Box<str>, Uid>,
     /// Uid of a controller to what it owns.
@@ -89,7 +89,8 @@ impl Store {
         if let Some(owner) = controller_uid(&object) {
             self.owned.entry(owner).or_default().insert(uid.clone());
         }
-        let packed = Packed::of(object, &mut self.specs);
+        let mut packed = Packed::of(object, &mut self.texts);
+        packed.keep_as(&uid);
         self.objects.insert(uid.clone(), packed);
         uid
     }
@@ -176,15 +177,16 @@ impl Store {
 
     /// Changes an object in place. `change` must leave name, uid and owners alone.
     pub fn update(&mut self, uid: &str, change: impl FnOnce(&mut Object)) {
+        let Some(key) = self.objects.get_key_value(uid).map(|(key, _)| key.clone()) else { return };
         let Some(packed) = self.objects.get_mut(uid) else { return };
-        let key = Uid::from(uid);
         self.sequence += 1;
         let mut object = packed.open().into_owned();
         change(&mut object);
         object.meta_mut().resource_version = Some(self.sequence.to_string());
-        let new = Packed::of(object, &mut self.specs);
+        let mut new = Packed::of(object, &mut self.texts);
+        new.keep_as(&key);
         let old = std::mem::replace(packed, new);
-        self.specs.release(&old);
+        self.texts.release(&old);
         self.changes.insert(key.clone(), Change::Set(key));
     }
 
@@ -231,7 +233,7 @@ impl Store {
         while let Some((uid, packed)) = next.take().and_then(|uid| self.objects.remove_entry(&uid)) {
             self.sequence += 1;
             self.names.remove(&joined(&name_key(&packed.open())));
-            self.specs.release(&packed);
+            self.texts.release(&packed);
             if let Some(owner) = packed.owner()
                 && let Some(owned) = self.owned.get_mut(&owner)
             {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::event::Event;
+use crate::few::Few;
 use crate::inventory::{Hold, HoldKind};
 use crate::job::JobId;
 use crate::marks;
@@ -52,15 +53,17 @@ impl State {
         }
     }
 
-    fn pod_changed(&mut self, pod: PodSpec) {
-        let uid = pod.uid.clone();
-        let old = self.pods.get(&uid).cloned();
+    fn pod_changed(&mut self, mut pod: PodSpec) {
+        let old = self.pods.get(&pod.uid).cloned();
         if old.as_deref() == Some(&pod) {
             return;
         }
         if let Some(old) = &old {
             self.unlink_pod(old);
+            // The tables go on referring to these.
+            (pod.uid, pod.name) = (old.uid.clone(), old.name.clone());
         }
+        let uid = pod.uid.clone();
         let node = self.node_of(&pod);
         let pod = Arc::new(pod);
         self.link_pod(&pod);
@@ -238,11 +241,11 @@ fn group_references(pod: &PodSpec) -> impl Iterator<Item = (GroupApi, Text, Text
     native.into_iter().chain(sigs).map(move |(api, name)| (api, namespace.clone(), name))
 }
 
-fn link<K: Ord + Clone>(map: &mut OrdMap<K, OrdSet<Text>>, key: K, uid: &Text) {
+fn link<K: Ord + Clone>(map: &mut OrdMap<K, Few<Text>>, key: K, uid: &Text) {
     map.entry(key).or_default().insert(uid.clone());
 }
 
-fn unlink<K: Ord + Clone>(map: &mut OrdMap<K, OrdSet<Text>>, key: &K, uid: &Text) {
+fn unlink<K: Ord + Clone>(map: &mut OrdMap<K, Few<Text>>, key: &K, uid: &Text) {
     if let Some(set) = map.get_mut(key) {
         set.remove(uid);
         if set.is_empty() {

@@ -54,7 +54,7 @@ impl State {
         let namespace: Text = namespace.into();
         let of_name = |name: &str| self.names.get(&(namespace.clone(), name.to_owned()));
         if let Some(ids) = of_name(name) {
-            return self.job(*ids.get_max()?);
+            return self.job(*ids.last()?);
         }
         let (base, tail) = name.rsplit_once('.')?;
         of_name(base)?.iter().filter_map(|id| self.job(*id)).find(|job| tail == short_uid(job))
@@ -64,7 +64,7 @@ impl State {
     pub fn object_name(&self, job: &Job) -> String {
         let name = job.key.object_name();
         let newest =
-            self.names.get(&(job.key.namespace.clone(), name.clone())).and_then(|ids| ids.get_max().copied());
+            self.names.get(&(job.key.namespace.clone(), name.clone())).and_then(|ids| ids.last().copied());
         if newest == Some(job.id) { name } else { format!("{name}.{}", short_uid(job)) }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::job::{GroupKey, Job, JobId, JobState, Losses, Reason, ReasonClass};
 use crate::marks;
 use crate::model::{OwnerDetail, PodSpec, Text};
+use crate::resources::ResourceList;
 use crate::state::State;
 use crate::state::ending::{cancelled, disrupted};
 use crate::state::membership::{Membership, Size, watched};
@@ -99,7 +100,12 @@ impl State {
     /// What the Pod says about its group, from now on.
     pub(super) fn set_membership(&mut self, uid: &Text, membership: Option<Membership>) {
         let old = match membership {
-            Some(membership) => self.memberships.insert(uid.clone(), Arc::new(membership)),
+            Some(membership) => {
+                let of_job = self.active.get(&membership.key).and_then(|id| self.jobs.get(id));
+                let other = of_job.and_then(|job| self.memberships.get(job.pods.iter().next()?));
+                let same = other.filter(|other| ***other == membership).cloned();
+                self.memberships.insert(uid.clone(), same.unwrap_or_else(|| Arc::new(membership)))
+            }
             None => self.memberships.remove(uid),
         };
         if let Some(old) = old {
@@ -132,10 +138,11 @@ impl State {
         let graph = self.inventory.graph_generation();
         let was_queued = self.dequeue(&job) && job.state != JobState::Unsatisfiable;
         let labels = self.shared_labels(&job);
+        let holds = self.kept_holds(&job, &roster.holds);
         let Some(job) = self.job_mut(id) else { return };
         job.labels = labels.unwrap_or_else(|| std::mem::take(&mut job.labels));
         job.members = roster.members;
-        job.holds = Arc::new(roster.holds.clone());
+        job.holds = holds;
         job.priority = roster.priority;
         job.created = roster.created;
         if !job.pods.is_empty() {
@@ -173,6 +180,13 @@ impl State {
         } else {
             self.incomplete.remove(&id);
         }
+    }
+
+    /// What the members hold: as it is kept already, of the job or of a member that holds all of it.
+    fn kept_holds(&self, job: &Job, holds: &ResourceList) -> Arc<ResourceList> {
+        let member = job.pods.iter().next().and_then(|uid| self.pods.get(uid)?.needs.as_ref().ok());
+        let known = [member, Some(&job.holds)].into_iter().flatten().find(|known| ***known == *holds);
+        known.cloned().unwrap_or_else(|| Arc::new(holds.clone()))
     }
 
     /// The state that follows, and why; for jobs that may start, what the last pass said stands.

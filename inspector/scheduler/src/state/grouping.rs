@@ -3,6 +3,8 @@
 //! The order in which groups are looked for is fixed: native PodGroup, scheduling.x-k8s.io PodGroup, marks
 //! of existing schedulers, our own marks, the owner, the Pod alone.
 
+use std::sync::LazyLock;
+
 use crate::job::{GroupKey, ReasonClass};
 use crate::marks;
 use crate::model::{ControllerRef, GroupApi, GroupSpec, ObjectRef, OwnerDetail, OwnerSpec, PodSpec, Text};
@@ -10,6 +12,9 @@ use crate::state::State;
 use crate::state::membership::{
     Membership, OWNERS_DEEP, Size, group_membership, kind_name, owner_key, watched,
 };
+
+/// What every Pod is called alike, kept once.
+static POD: LazyLock<[Text; 3]> = LazyLock::new(|| ["pod", "Pod", "v1"].map(Text::from));
 
 impl State {
     /// Which job the Pod belongs to.
@@ -216,7 +221,7 @@ fn alone(pod: &PodSpec) -> Membership {
     Membership {
         key: GroupKey {
             namespace: pod.namespace.clone(),
-            kind: "pod".into(),
+            kind: POD[0].clone(),
             name: pod.name.clone(),
             anchor: Some(pod.uid.clone()),
         },
@@ -261,8 +266,8 @@ impl PodSpec {
     pub fn object(&self) -> ObjectRef {
         ObjectRef {
             namespace: self.namespace.clone(),
-            kind: "Pod".into(),
-            api_version: "v1".into(),
+            kind: POD[1].clone(),
+            api_version: POD[2].clone(),
             name: self.name.clone(),
             uid: self.uid.clone(),
         }

@@ -97,7 +97,9 @@ impl State {
         let mut pods = job.pods.iter().filter_map(|uid| self.pods.get(uid));
         let mut shared = pods.next()?.labels.clone();
         for pod in pods {
-            shared.retain(|key, value| pod.labels.get(key) == Some(value));
+            if shared.iter().any(|(key, value)| pod.labels.get(key) != Some(value)) {
+                shared.retain(|key, value| pod.labels.get(key) == Some(value));
+            }
         }
         Some(shared)
     }

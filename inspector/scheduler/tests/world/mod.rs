@@ -162,7 +162,7 @@ impl World {
         let mut spec = NodeSpec {
             name: name.into(),
             uid: format!("node-{name}").into(),
-            labels: Marks::new(),
+            labels: BTreeMap::new(),
             taints: Vec::new(),
             unschedulable: false,
             ready: true,

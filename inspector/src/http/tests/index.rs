@@ -3,7 +3,7 @@
 use fluxion_scheduler::event::BindOutcome;
 use fluxion_scheduler::model::{ControllerRef, OwnerDetail, OwnerSpec};
 
-use super::super::index::{Indexed, Served};
+use super::super::index::{Index, Indexed, Served};
 use super::super::resource::Resource;
 use super::super::table::Table;
 use super::*;
@@ -47,7 +47,7 @@ impl World {
     fn new() -> Self {
         let mut state = State::new(Settings { keep_ended: 60, ..Settings::default() });
         state.step(START, vec![node("n1", 4), node("n2", 4), Event::Synced]);
-        let served = Served::first(publish(&state, 1));
+        let served = Served::first(publish(&state, 1), 0);
         Self { state, served, now: START, sequence: 1, changed: 0 }
     }
 
@@ -186,4 +186,23 @@ fn who_is_called_otherwise_changes_where_it_is_named() {
     world.now += 61;
     world.step(vec![Event::Tick]);
     world.look("forgotten");
+}
+
+#[tokio::test]
+async fn what_nobody_asks_for_is_forgotten_and_versions_go_on() {
+    let mut state = State::new(Settings::default());
+    state.step(START, vec![node("n1", 4), Event::Synced]);
+    let published = publish(&state, 1);
+    let index = Index::default();
+    let first = index.at(Arc::clone(&published)).await.unwrap();
+    index.forget_unused().await;
+    assert!(Arc::ptr_eq(&first, &index.at(Arc::clone(&published)).await.unwrap()), "somebody had asked");
+    index.forget_unused().await;
+    index.forget_unused().await;
+    let (version, kept) = (first.version, Arc::downgrade(&first));
+    drop(first);
+    assert!(kept.upgrade().is_none());
+    // Whatever was in between, a watch that goes on from the first has to list again.
+    let again = index.at(published).await.unwrap();
+    assert!(again.version > version && again.jobs.floor > version);
 }

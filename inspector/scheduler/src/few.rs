@@ -1,0 +1,96 @@
+//! A set for places where mostly there is one: a tree takes several hundred bytes for its first element.
+
+use imbl::OrdSet;
+
+/// A set in order, cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Few<T: Ord + Clone> {
+    /// The only element.
+    one: Option<T>,
+    /// All of them, when there are several.
+    several: OrdSet<T>,
+}
+
+impl<T: Ord + Clone> Default for Few<T> {
+    fn default() -> Self {
+        Self { one: None, several: OrdSet::new() }
+    }
+}
+
+impl<T: Ord + Clone> Few<T> {
+    /// Adds one; whether it is new.
+    pub fn insert(&mut self, element: T) -> bool {
+        if self.is_empty() {
+            self.one = Some(element);
+            return true;
+        }
+        if self.one.as_ref() == Some(&element) {
+            return false;
+        }
+        self.several.extend(self.one.take());
+        self.several.insert(element).is_none()
+    }
+
+    /// Takes one out; whether it was there.
+    pub fn remove(&mut self, element: &T) -> bool {
+        if self.one.as_ref() == Some(element) {
+            self.one = None;
+            return true;
+        }
+        let was_there = self.several.remove(element).is_some();
+        if was_there && self.several.len() == 1 {
+            self.one = std::mem::take(&mut self.several).into_iter().next();
+        }
+        was_there
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.one.is_none() && self.several.is_empty()
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.into_iter()
+    }
+
+    /// The last in order.
+    pub fn last(&self) -> Option<&T> {
+        self.one.as_ref().or_else(|| self.several.get_max())
+    }
+}
+
+impl<'a, T: Ord + Clone> IntoIterator for &'a Few<T> {
+    type Item = &'a T;
+    type IntoIter = std::iter::Chain<std::option::Iter<'a, T>, <&'a OrdSet<T> as IntoIterator>::IntoIter>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.one.iter().chain(&self.several)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_set(changes in prop::collection::vec((any::<bool>(), 0_u8..5), 0..40)) {
+            let (mut few, mut model) = (Few::default(), BTreeSet::new());
+            for (add, element) in changes {
+                if add {
+                    prop_assert_eq!(few.insert(element), model.insert(element));
+                } else {
+                    prop_assert_eq!(few.remove(&element), model.remove(&element));
+                }
+                prop_assert!(few.iter().eq(&model));
+                prop_assert_eq!((few.is_empty(), few.last()), (model.is_empty(), model.last()));
+                prop_assert!(few.several.len() != 1, "one is not kept in a tree");
+            }
+        }
+    }
+}
