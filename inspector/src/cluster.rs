@@ -26,7 +26,7 @@ use crate::state_dir::StateDir;
 use crate::supervise::{Failure, Liveness, Tasks, Watchdog};
 
 /// How long giving the Lease back may take at the end.
-const LAST_WORD: Duration = Duration::from_secs(3);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Runs until it is told to end (SIGTERM, Ctrl-C), or until a part of it fails.
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
@@ -104,7 +104,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     give_back(&lease).await;
     stopping.cancel();
     if !serving.is_finished() {
-        match tokio::time::timeout(LAST_WORD, serving).await {
+        match tokio::time::timeout(SHUTDOWN_TIMEOUT, serving).await {
             Ok(Ok(Ok(()))) | Err(_) => {}
             Ok(Ok(Err(error))) => tracing::warn!(%error, "the HTTP API ended with an error"),
             Ok(Err(error)) => tracing::warn!(%error, "the HTTP API ended with an error"),
@@ -112,14 +112,14 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     }
     engine.stop();
     // It uses the runtime, which ends next; one that hangs is not waited for.
-    let _ = tokio::time::timeout(LAST_WORD, engine.ended()).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, engine.ended()).await;
     // The engine's end closes the channel; a disk that hangs is not waited for.
-    let _ = tokio::time::timeout(LAST_WORD, recorder.finish()).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, recorder.finish()).await;
     failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 async fn give_back(lease: &Lease) {
-    match tokio::time::timeout(LAST_WORD, lease.release()).await {
+    match tokio::time::timeout(SHUTDOWN_TIMEOUT, lease.release()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             let error = kube_error(&error);

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::journal::{Batch, Journal, JournalError};
-use crate::logs::Seldom;
+use crate::logs::RateLimit;
 use crate::state_dir::StateDirError;
 
 /// Batches of entries that may wait for the disk; more are lost rather than waited for.
@@ -136,7 +136,7 @@ fn split(batch: Vec<Effect>) -> (Vec<JournalEntry>, Vec<Effect>) {
 }
 
 async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntry>>, health: HistoryHealth) {
-    let complaints = Seldom::new(Duration::from_mins(1));
+    let complaints = RateLimit::new(Duration::from_mins(1));
     while let Some(first) = waiting.recv().await {
         let mut batch = Batch { history: first, ..Batch::default() };
         while batch.history.len() < ENTRIES_MAX

@@ -79,12 +79,12 @@ impl<W: Write> Write for Lines<W> {
 
 /// Lets something be said once in a while, and counts what was left out.
 #[derive(Debug)]
-pub struct Seldom {
+pub struct RateLimit {
     every: Duration,
     last: Mutex<(Option<Instant>, u64)>,
 }
 
-impl Seldom {
+impl RateLimit {
     /// Once in `every`.
     pub const fn new(every: Duration) -> Self {
         Self { every, last: Mutex::new((None, 0)) }
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_is_said_too_often_is_counted() {
-        let seldom = Seldom::new(Duration::from_millis(30));
+        let seldom = RateLimit::new(Duration::from_millis(30));
         assert_eq!(seldom.now(), Some(0));
         assert_eq!((seldom.now(), seldom.now()), (None, None));
         std::thread::sleep(Duration::from_millis(40));

@@ -45,7 +45,7 @@ use server::{Server, Taken};
 /// Where the API listens unless told otherwise: a free port, which `server.json` tells.
 const LISTEN: SocketAddr = SocketAddr::new(DEFAULT_LISTEN.ip(), 0);
 /// How long the rest may take to end when the engine has failed.
-const LAST_WORD: Duration = Duration::from_secs(3);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Runs in the foreground until it is told to end.
 pub async fn run(options: StandaloneOptions) -> anyhow::Result<()> {
@@ -124,10 +124,10 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
     let limit = Duration::from_secs(common.step_limit.into());
     let liveness = Liveness::new(vec![engine.pulse().clone()], limit);
     let settings = HttpSettings { token: reached.token.clone(), cancels: true, liveness: liveness.clone() };
-    let (submit, wishes) = server::wishes();
+    let (submit, requests) = server::requests();
     let app = App::new(engine.clone(), settings, metrics, stopping.clone()).with_submit(submit);
     let serving = tokio::spawn(http::serve(listener, app));
-    let keeping = tokio::spawn(server.run(engine.clone(), effects, wishes, stopping.clone()));
+    let keeping = tokio::spawn(server.run(engine.clone(), effects, requests, stopping.clone()));
     let watchdog = Watchdog::start(liveness.times(2))?;
     let loops = tokio::spawn(supervise(engine.clone(), watchdog, keeping, serving, stopping.clone()));
     tracing::info!(url = reached.url, state_dir = %state_dir.path().display(), new, "listening");
@@ -161,13 +161,13 @@ async fn supervise(
     if let Some(failure) = failure {
         // What is known is written down; but what hangs is not waited for.
         let rest = async { (keeping_end(kept, keeping).await, serving.await) };
-        let _ = tokio::time::timeout(LAST_WORD, rest).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, rest).await;
         return Err(failure.into());
     }
     serving.await?.context("the HTTP API")?;
     engine.stop();
     // It uses the runtime, which may end next.
-    let _ = tokio::time::timeout(LAST_WORD, engine.ended()).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, engine.ended()).await;
     keeping_end(kept, keeping).await?.context("the server ends, because its state can't be written")
 }
 

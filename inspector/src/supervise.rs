@@ -15,7 +15,7 @@ pub use pulse::{Liveness, Pulse};
 pub use watchdog::Watchdog;
 
 /// How long tasks may take to end.
-const LAST_WORD: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Tasks that run for as long as the inspector does.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl Tasks {
 
     /// Ends all of them, and waits until they are gone; not long for one that blocks.
     pub async fn shutdown(&mut self) {
-        let _ = tokio::time::timeout(LAST_WORD, self.set.shutdown()).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.set.shutdown()).await;
     }
 }
 

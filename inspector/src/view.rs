@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 use fluxion_scheduler::state::{JobId, State};
 
 use crate::engine::Published;
@@ -27,7 +27,7 @@ pub const LIVE: &str = "live";
 
 /// What the one who asks may see. Nodes and queues are everyone's; what runs in a namespace is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Viewer(Option<BTreeSet<Text>>);
+pub struct Viewer(Option<BTreeSet<SharedStr>>);
 
 impl Viewer {
     /// The administrator.
@@ -36,7 +36,7 @@ impl Viewer {
     }
 
     /// Who may see these namespaces and learns nothing about others.
-    pub fn namespaces(namespaces: impl IntoIterator<Item = Text>) -> Self {
+    pub fn namespaces(namespaces: impl IntoIterator<Item = SharedStr>) -> Self {
         Self(Some(namespaces.into_iter().collect()))
     }
 
@@ -50,7 +50,7 @@ impl Viewer {
 }
 
 /// A state as one viewer sees it; what is needed for many objects is computed once.
-pub struct Lens<'a> {
+pub struct Visible<'a> {
     pub state: &'a State,
     pub viewer: &'a Viewer,
     /// How long the last pass over the queues took.
@@ -58,7 +58,7 @@ pub struct Lens<'a> {
     positions: OnceCell<BTreeMap<JobId, u32>>,
 }
 
-impl<'a> Lens<'a> {
+impl<'a> Visible<'a> {
     /// A published snapshot as this viewer sees it.
     pub fn of(published: &'a Published, viewer: &'a Viewer) -> Self {
         Self { pass_seconds: published.pass_seconds, ..Self::new(&published.state, viewer) }

@@ -1,11 +1,11 @@
 //! Finding and booking resources for a request, by Fluxion's rules.
 //!
-//! [`Engine`] holds a graph and its books. What it finds it tells to a [`sink::Sink`]; how that is
+//! [`Engine`] holds a graph and its allocations. What it finds it tells to a [`sink::Sink`]; how that is
 //! written down is not its business, nor are job tables and command lines.
 
 mod account;
+pub mod allocations;
 mod book;
-pub mod books;
 mod cancel;
 mod change;
 mod check;
@@ -38,7 +38,7 @@ pub mod why;
 
 pub use crate::quirks::Quirks;
 pub use engine::{Engine, EngineError, Options};
-pub use job::{Hold, JobId};
+pub use job::{AllocationKind, JobId};
 pub use operation::{Failure, Found, LIFETIME, Operation, effective_duration};
 pub use policy::Policy;
 pub use why::WhyNot;

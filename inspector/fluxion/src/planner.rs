@@ -282,7 +282,7 @@ impl Planner {
         }
     }
 
-    /// Books an amount for `duration` seconds from `start` on. An amount of 0 is booked as well: it
+    /// Allocations an amount for `duration` seconds from `start` on. An amount of 0 is booked as well: it
     /// marks the times at which things change.
     ///
     /// Errors: `Einval` when it is not free throughout, or the times make no sense.

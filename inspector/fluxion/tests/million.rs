@@ -387,7 +387,7 @@ impl Life {
             _ => {}
         }
         match found {
-            Ok(found) if operation.books() => self.jobs.push((job, found.at == 0)),
+            Ok(found) if operation.allocates() => self.jobs.push((job, found.at == 0)),
             _ => {}
         }
     }

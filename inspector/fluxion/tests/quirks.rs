@@ -208,7 +208,7 @@ fn pooled_rank_removal() {
     let mut engine = self::engine(PAIR, Quirks { pooled_rank_removal: true, ..NONE() });
     allocate(&mut engine, CORE, 1).unwrap();
     assert!(engine.remove_ranks(&[0, 7]).is_err());
-    assert!(!engine.books().is_tagged(VertexId(1), 1), "rank 0 is forgotten before rank 7 is missed");
+    assert!(!engine.allocations().is_tagged(VertexId(1), 1), "rank 0 is forgotten before rank 7 is missed");
     let (mut engine, ended) = run(NONE());
     assert_eq!(ended, Ok(vec![2]), "job 1 goes on on the other node");
     sound(&engine);
@@ -221,7 +221,7 @@ fn lagging_sums() {
     let has_sums = |quirks| {
         let mut engine = engine(PAIR, quirks);
         engine.remove_ranks(&[0, 1]).unwrap();
-        engine.books().aggregates(VertexId(0)).is_some()
+        engine.allocations().aggregates(VertexId(0)).is_some()
     };
     assert!(has_sums(Quirks { lagging_time_index: true, ..NONE() }));
     assert!(!has_sums(NONE()), "there is nothing below the root");
@@ -313,7 +313,7 @@ fn leaked_reservation() {
     allocate(&mut engine, NODE, 1).unwrap();
     let (found, _) = ask(&mut engine, Operation::AllocateOrElseReserve, NODE, 1);
     assert_eq!(found.unwrap().at, 100);
-    let node = |engine: &Engine| engine.books().get(VertexId(1)).unwrap().clone();
+    let node = |engine: &Engine| engine.allocations().get(VertexId(1)).unwrap().clone();
     assert!(node(&engine).is_allocated() && node(&engine).is_reserved());
     engine.cancel(1).unwrap();
     assert!(!node(&engine).is_allocated() && node(&engine).is_reserved(), "the allocation goes");
@@ -385,7 +385,7 @@ fn half_partial_cancels() {
         allocate(&mut engine, &two, 1).unwrap();
         let cancelled = engine.partial_cancel(1, &part);
         assert_eq!(cancelled.unwrap_err().message, "cancel_vtx: can't find allocation of job 1 in node0.\n");
-        let tagged = engine.books().is_tagged(VertexId(1), 1);
+        let tagged = engine.allocations().is_tagged(VertexId(1), 1);
         (engine, tagged)
     };
     let (mut engine, tagged) = run(Quirks { half_updates: true, ..NONE() });

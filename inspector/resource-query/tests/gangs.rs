@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fluxion_scheduler::constraint::{HostPort, NodeConstraint, Protocol};
-use fluxion_scheduler::inventory::{Hold, HoldKind, Inventory, NodeSpec};
+use fluxion_scheduler::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use fluxion_scheduler::placement::{NodePolicy, earliest};
 use fluxion_scheduler::request::Placement;
 use fluxion_scheduler::request::{Request, Shape};
@@ -45,13 +45,13 @@ fn cluster() -> impl Strategy<Value = Inventory> {
                 ..NodeSpec::default()
             });
             let Some((cpu, length)) = held else { continue };
-            let hold = Hold {
+            let hold = Allocation {
                 needs: Arc::new(list(&[("cpu", cpu * 500), ("pods", 1)])),
                 ports: Arc::new([]),
                 from: NOW,
                 until: length.map(|length| NOW + length),
                 end_assumed: false,
-                kind: HoldKind::Foreign,
+                kind: AllocationKind::Foreign,
                 permanent: false,
                 job: None,
             };
@@ -99,13 +99,13 @@ fn place(inventory: &mut Inventory, request: &Request, job: u32) -> Answer {
     }
     for slot in &planned.placement.slots {
         let shape = &request.shapes[slot.shape as usize];
-        let hold = Hold {
+        let hold = Allocation {
             needs: Arc::new(shape.needs.checked_mul(slot.count.into()).unwrap()),
             ports: shape.ports.clone(),
             from: NOW,
             until: planned.end,
             end_assumed: false,
-            kind: HoldKind::Bound,
+            kind: AllocationKind::Bound,
             permanent: false,
             job: Some(job),
         };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[expect(clippy::disallowed_types, reason = "the engine has no clock, its benchmark needs one")]
 use std::time::Instant;
 
-use fluxion_scheduler::inventory::{Hold, HoldKind, Inventory, NodeSpec};
+use fluxion_scheduler::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use fluxion_scheduler::placement::{NodePolicy, earliest};
 use fluxion_scheduler::queue::{Carry, PassJob, QueueConfig, QueuePolicy, pass};
 use fluxion_scheduler::request::{Request, Shape};
@@ -69,13 +69,13 @@ fn cluster(load: u64, endless: u64) -> Inventory {
             let mut needs = list(4_000, 16, 0);
             needs.set("pods", 1);
             let until = (dice.roll(endless) > 0).then(|| i64::try_from(1_000 + dice.roll(100_000)).unwrap());
-            let hold = Hold {
+            let hold = Allocation {
                 needs: Arc::new(needs),
                 ports: Arc::default(),
                 from: 0,
                 until,
                 end_assumed: false,
-                kind: HoldKind::Bound,
+                kind: AllocationKind::Bound,
                 permanent: false,
                 job: None,
             };

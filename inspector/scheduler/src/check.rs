@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::inventory::{Hold, HoldKind, Inventory, NodeView};
+use crate::inventory::{Allocation, AllocationKind, Inventory, NodeView};
 
 /// Everything that is wrong; empty when the books are right.
 pub fn check(inventory: &Inventory) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut by_node: BTreeMap<Arc<str>, Vec<(Arc<str>, Hold)>> = BTreeMap::new();
+    let mut by_node: BTreeMap<Arc<str>, Vec<(Arc<str>, Allocation)>> = BTreeMap::new();
     for (holder, node, hold) in inventory.holdings() {
         by_node.entry(node.clone()).or_default().push((holder.clone(), hold.clone()));
     }
@@ -36,9 +36,9 @@ pub fn check(inventory: &Inventory) -> Vec<String> {
     wrong
 }
 
-fn check_node(view: &NodeView, holds: &[(Arc<str>, Hold)]) -> Vec<String> {
+fn check_node(view: &NodeView, holds: &[(Arc<str>, Allocation)]) -> Vec<String> {
     let mut wrong = Vec::new();
-    let sum = |resource: &str, counts: &dyn Fn(&Hold) -> bool| -> u128 {
+    let sum = |resource: &str, counts: &dyn Fn(&Allocation) -> bool| -> u128 {
         holds
             .iter()
             .filter(|(_, hold)| counts(hold))
@@ -57,11 +57,15 @@ fn check_node(view: &NodeView, holds: &[(Arc<str>, Hold)]) -> Vec<String> {
             (
                 "allocated",
                 view.allocated.get(&resource),
-                sum(&resource, &|h| !matches!(h.kind, HoldKind::Nominated | HoldKind::Kept)),
+                sum(&resource, &|h| !matches!(h.kind, AllocationKind::Nominated | AllocationKind::Kept)),
             ),
-            ("foreign", view.foreign.get(&resource), sum(&resource, &|h| h.kind == HoldKind::Foreign)),
-            ("kept", view.kept.get(&resource), sum(&resource, &|h| h.kind == HoldKind::Kept)),
-            ("nominated", view.nominated.get(&resource), sum(&resource, &|h| h.kind == HoldKind::Nominated)),
+            ("foreign", view.foreign.get(&resource), sum(&resource, &|h| h.kind == AllocationKind::Foreign)),
+            ("kept", view.kept.get(&resource), sum(&resource, &|h| h.kind == AllocationKind::Kept)),
+            (
+                "nominated",
+                view.nominated.get(&resource),
+                sum(&resource, &|h| h.kind == AllocationKind::Nominated),
+            ),
             ("free", view.free.get(&resource), offered.saturating_sub(held)),
             ("deficit", view.deficit.get(&resource), held.saturating_sub(offered)),
         ] {
@@ -85,7 +89,7 @@ pub fn overbooked(inventory: &Inventory, shrunk: impl Fn(&str) -> bool) -> Vec<S
             let ours: u128 = view
                 .holders
                 .iter()
-                .filter(|(_, hold)| matches!(hold.kind, HoldKind::Bound | HoldKind::Assumed))
+                .filter(|(_, hold)| matches!(hold.kind, AllocationKind::Bound | AllocationKind::Assumed))
                 .map(|(_, hold)| u128::from(hold.needs.get(resource)))
                 .sum();
             if ours > u128::from(view.spec.allocatable.get(resource)) {

@@ -1,7 +1,7 @@
 //! What goes into a step of the engine and what comes out of it.
 
 use crate::inventory::NodeSpec;
-use crate::model::{AllocationRecord, GroupSpec, ObjectRef, OwnerSpec, PodSpec, Text};
+use crate::model::{AllocationRecord, GroupSpec, ObjectRef, OwnerSpec, PodSpec, SharedStr};
 use crate::record::{JournalEntry, Remembered};
 
 /// Something that happened outside. Events about one object are coalesced before they get here: the latest
@@ -10,14 +10,14 @@ use crate::record::{JournalEntry, Remembered};
 pub enum Event {
     Node(Box<NodeSpec>),
     /// By name.
-    NodeGone(Text),
+    NodeGone(SharedStr),
     Pod(Box<PodSpec>),
     /// By uid.
-    PodGone(Text),
+    PodGone(SharedStr),
     Group(Box<GroupSpec>),
-    GroupGone(Text),
+    GroupGone(SharedStr),
     Owner(Box<OwnerSpec>),
-    OwnerGone(Text),
+    OwnerGone(SharedStr),
     /// Every watch has delivered what there was: decisions may be made from now on. Said again after a loss
     /// of leadership and its return.
     Synced,
@@ -25,13 +25,13 @@ pub enum Event {
     Paused,
     /// What came of [`Effect::Bind`].
     Bound {
-        pod: Text,
+        pod: SharedStr,
         outcome: BindOutcome,
     },
     /// A user cancelled the job that this uid names ([`crate::state::JobKey::uid`]).
     Cancelled {
-        job: Text,
-        by: Text,
+        job: SharedStr,
+        by: SharedStr,
     },
     /// What a journal kept; it comes before the first `Synced` or `Paused`.
     Remembered(Box<Remembered>),
@@ -47,13 +47,13 @@ pub const LET_GO: &str = "FluxionGangReleased";
 pub enum BindOutcome {
     Done,
     /// The Pod is gone, being deleted, or another one of its name: it will never be bound.
-    Gone(Text),
+    Gone(SharedStr),
     /// It is bound already, to this node.
-    Elsewhere(Text),
+    Elsewhere(SharedStr),
     /// Try again later: the server was away, slow, or throttled us.
-    Transient(Text),
+    Transient(SharedStr),
     /// The server refuses for good (forbidden, invalid).
-    Refused(Text),
+    Refused(SharedStr),
 }
 
 /// Something that is wanted outside. `key()` is its idempotency key: carrying it out twice does no harm.
@@ -61,7 +61,7 @@ pub enum BindOutcome {
 pub enum Effect {
     Bind {
         pod: ObjectRef,
-        node: Text,
+        node: SharedStr,
         record: AllocationRecord,
     },
     /// PodScheduled=False with this reason.

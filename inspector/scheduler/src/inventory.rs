@@ -28,13 +28,13 @@ mod window;
 
 use std::sync::Arc;
 
-pub use hold::{Hold, HoldKind, Release, assumed_end, planned_or_assumed};
+pub use hold::{Allocation, AllocationKind, Release, assumed_end, planned_or_assumed};
 
 pub use reservation::Promise;
 pub use spec::NodeSpec;
 pub use view::NodeView;
 
-pub(crate) use book::Book;
+pub(crate) use book::NodeAllocations;
 pub(crate) use domain::Domains;
 pub(crate) use eligibility::Eligibility;
 pub(crate) use hold::planned_end;
@@ -52,7 +52,7 @@ pub struct Inventory {
     ids: imbl::OrdMap<Arc<str>, NodeId>,
     /// Existing nodes in natural order of their names.
     order: Arc<Vec<NodeId>>,
-    books: CowVec<Option<Arc<Book>>>,
+    books: CowVec<Option<Arc<NodeAllocations>>>,
     unused: Arc<Vec<NodeId>>,
     columns: Columns,
     /// Node of each holder.
@@ -106,7 +106,7 @@ impl Inventory {
         &self.order
     }
 
-    pub(crate) fn book(&self, id: NodeId) -> Option<&Arc<Book>> {
+    pub(crate) fn book(&self, id: NodeId) -> Option<&Arc<NodeAllocations>> {
         self.books.get(id)?.as_ref()
     }
 
@@ -133,7 +133,7 @@ impl Inventory {
             Arc::make_mut(&mut self.unused).pop().expect("the list was just seen not to be empty")
         };
         self.ids.insert(name.clone(), id);
-        *self.books.slot(id) = Some(Arc::new(Book::new(name.clone())));
+        *self.books.slot(id) = Some(Arc::new(NodeAllocations::new(name.clone())));
         self.touch(id);
         id
     }
@@ -152,7 +152,7 @@ impl Inventory {
     }
 
     /// The book for change.
-    fn book_mut(&mut self, id: NodeId) -> Option<&mut Book> {
+    fn book_mut(&mut self, id: NodeId) -> Option<&mut NodeAllocations> {
         self.touch(id);
         if self.reserved.get(id).is_some_and(Option::is_some)
             && let Some(reserved) = self.reserved.slot(id)

@@ -12,10 +12,10 @@ mod stage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::few::Few;
-use crate::model::{ObjectRef, Text};
+use crate::model::{ObjectRef, SharedStr};
 use crate::request::Request;
 use crate::resources::ResourceList;
+use crate::small_set::SmallSet;
 
 pub use asked::Asked;
 pub use exit::ExitCause;
@@ -42,7 +42,7 @@ pub struct Job {
     pub object: Option<ObjectRef>,
     pub created: i64,
     pub priority: i32,
-    pub queue: Text,
+    pub queue: SharedStr,
     /// Seconds that it is planned to run; nothing ends it then unless `limit` does. `None`: nobody knows.
     pub duration: Option<i64>,
     /// Seconds after which Kubernetes ends it: activeDeadlineSeconds of its Pods, or of its Job, whose own counts from
@@ -54,7 +54,7 @@ pub struct Job {
     pub degraded: bool,
     pub members: Members,
     /// Uids of the Pods, ended ones included while their objects are there.
-    pub pods: Few<Text>,
+    pub pods: SmallSet<SharedStr>,
     /// What those members ask for that have not ended.
     pub holds: Arc<ResourceList>,
     /// What is asked of the matcher; `None` while the size or a member's need is unknown.
@@ -68,9 +68,9 @@ pub struct Job {
     /// What its members ask for; of an ended job, what those of its last attempt did.
     pub asked: Arc<[Asked]>,
     /// The topology key whose one domain all members must share.
-    pub level: Option<Text>,
+    pub level: Option<SharedStr>,
     /// Nodes and names of the Pods of the last attempt, once the job has ended.
-    pub ran_on: Arc<BTreeMap<Text, Vec<Text>>>,
+    pub ran_on: Arc<BTreeMap<SharedStr, Vec<SharedStr>>>,
     /// The member that failed first, once the job has ended.
     pub exit: Option<ExitCause>,
     /// Members of the attempt whose Pods are gone.
@@ -86,7 +86,7 @@ pub struct Job {
     /// When the time limit of its Kubernetes Job, which runs while it waits, will end it.
     pub killed_at: Option<i64>,
     /// Who asked for its end.
-    pub cancelled_by: Option<Text>,
+    pub cancelled_by: Option<SharedStr>,
     /// Members that it lost after its start and for which a place is kept; of those alike the oldest first.
     pub lost: Vec<LostMember>,
     /// Of the members that are missing, those whose places were kept too long and given up.
@@ -109,7 +109,7 @@ pub struct Job {
 
 impl Job {
     /// The disruption that took members since it was last whole (reason of their DisruptionTarget condition).
-    pub fn disruption(&self) -> Option<&Text> {
+    pub fn disruption(&self) -> Option<&SharedStr> {
         self.losses.disrupted.as_ref().map(|(_, reason)| reason)
     }
 
@@ -129,7 +129,7 @@ impl Job {
             state_since: 0,
             degraded: false,
             members: Members::default(),
-            pods: Few::default(),
+            pods: SmallSet::default(),
             holds: Arc::new(ResourceList::default()),
             request: None,
             reason: None,

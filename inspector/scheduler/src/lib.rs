@@ -13,7 +13,6 @@ pub mod duration;
 pub mod event;
 pub mod explain;
 pub mod extension;
-pub mod few;
 pub mod inventory;
 pub mod job;
 pub mod marks;
@@ -24,6 +23,7 @@ pub mod record;
 pub mod request;
 pub mod resources;
 pub mod sim;
+pub mod small_set;
 pub mod state;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::model::{Marks, PodSpec, Text};
+use crate::model::{Marks, PodSpec, SharedStr};
 
 /// On a Pod, its Job or its PodGroup: how long it may run.
 pub const DURATION: &str = "fluxion.flux-framework.org/duration";
@@ -17,9 +17,10 @@ pub const SUBMIT_AT: &str = "fluxion.flux-framework.org/submit-at";
 /// On a Pod, as JSON: what was allocated to it.
 pub const ALLOCATION: &str = "fluxion.flux-framework.org/allocation";
 /// The name of the scheduling.x-k8s.io PodGroup a Pod belongs to.
-pub const SIGS_GROUP: [&str; 2] = ["scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/name"];
+pub const SCHEDULER_PLUGINS_GROUP: [&str; 2] =
+    ["scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/name"];
 /// Its size where there is no PodGroup object.
-pub const SIGS_SIZE: [&str; 2] =
+pub const SCHEDULER_PLUGINS_SIZE: [&str; 2] =
     ["scheduling.x-k8s.io/min-available", "pod-group.scheduling.sigs.k8s.io/min-available"];
 
 /// A family of marks: where the group's name and its size stand.
@@ -53,7 +54,7 @@ pub const PREFIXES: [&str; 4] = ["fluence.", "fluxion.flux-framework.org/", "flu
 const ANNOTATIONS: [&str; 6] = [ALLOCATION, DURATION, GANG, QUEUE, RUN_TIME, SUBMIT_AT];
 
 /// The keys in `marks` that begin as ours do and mean nothing, in order.
-pub fn unknown(marks: &Marks, labels: bool) -> impl Iterator<Item = &Text> {
+pub fn unknown(marks: &Marks, labels: bool) -> impl Iterator<Item = &SharedStr> {
     let ours = PREFIXES.iter().flat_map(|prefix| {
         marks
             .range::<str, _>((Bound::Included(*prefix), Bound::Unbounded))
@@ -94,7 +95,7 @@ pub fn advice(key: &str) -> String {
 }
 
 /// The first of `keys` that is a label or an annotation, with its value.
-pub fn find<'a>(pod: &'a PodSpec, keys: &[&'static str]) -> Option<(&'static str, &'a Text)> {
+pub fn find<'a>(pod: &'a PodSpec, keys: &[&'static str]) -> Option<(&'static str, &'a SharedStr)> {
     keys.iter()
         .find_map(|key| pod.labels.get(*key).or_else(|| pod.annotations.get(*key)).map(|value| (*key, value)))
 }

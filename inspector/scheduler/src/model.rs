@@ -13,12 +13,12 @@ use crate::constraint::{HostPort, NodeConstraint};
 use crate::resources::{InvalidRequest, ResourceList};
 
 /// A short shared string: names, uids, label keys and values.
-pub type Text = Arc<str>;
+pub type SharedStr = Arc<str>;
 
 /// Labels or annotations; clones share them until one is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Marks(Arc<BTreeMap<Text, Text>>);
+pub struct Marks(Arc<BTreeMap<SharedStr, SharedStr>>);
 
 impl Marks {
     /// None.
@@ -33,7 +33,7 @@ impl Marks {
 }
 
 impl Deref for Marks {
-    type Target = BTreeMap<Text, Text>;
+    type Target = BTreeMap<SharedStr, SharedStr>;
 
     fn deref(&self) -> &Self::Target {
         &self.0
@@ -46,8 +46,8 @@ impl DerefMut for Marks {
     }
 }
 
-impl FromIterator<(Text, Text)> for Marks {
-    fn from_iter<I: IntoIterator<Item = (Text, Text)>>(items: I) -> Self {
+impl FromIterator<(SharedStr, SharedStr)> for Marks {
+    fn from_iter<I: IntoIterator<Item = (SharedStr, SharedStr)>>(items: I) -> Self {
         Self(Arc::new(items.into_iter().collect()))
     }
 }
@@ -56,22 +56,22 @@ impl FromIterator<(Text, Text)> for Marks {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectRef {
     /// Empty for cluster-scoped objects.
-    pub namespace: Text,
+    pub namespace: SharedStr,
     /// As it stands in `kind`: `Pod`, `Job`, `PodGroup`.
-    pub kind: Text,
+    pub kind: SharedStr,
     /// `v1`, `batch/v1`.
-    pub api_version: Text,
-    pub name: Text,
-    pub uid: Text,
+    pub api_version: SharedStr,
+    pub name: SharedStr,
+    pub uid: SharedStr,
 }
 
 /// The controller that owns an object, from `ownerReferences` (`controller: true`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerRef {
-    pub api_version: Text,
-    pub kind: Text,
-    pub name: Text,
-    pub uid: Text,
+    pub api_version: SharedStr,
+    pub kind: SharedStr,
+    pub name: SharedStr,
+    pub uid: SharedStr,
 }
 
 /// `status.phase`.
@@ -96,14 +96,14 @@ impl Phase {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unsupported {
     /// A claim that waits for its first consumer, or whose volume is not known yet.
-    UnboundVolume(Text),
+    UnboundVolume(SharedStr),
     /// A claim that does not exist.
-    MissingClaim(Text),
+    MissingClaim(SharedStr),
     /// A bound claim, and its volume that does not exist.
-    MissingVolume(Text, Text),
+    MissingVolume(SharedStr, SharedStr),
     /// A claim whose volume can be reached from too many kinds of nodes to be met with what the Pod says itself.
-    WideVolume(Text),
-    ResourceClaim(Text),
+    WideVolume(SharedStr),
+    ResourceClaim(SharedStr),
     PodAffinity,
     PodAntiAffinity,
     /// `topologySpreadConstraints` with `whenUnsatisfiable: DoNotSchedule`.
@@ -115,7 +115,7 @@ pub enum Unsupported {
 #[serde(rename_all = "camelCase")]
 pub struct AllocationRecord {
     /// `KIND.NAME` of the job.
-    pub job: Text,
+    pub job: SharedStr,
     /// When the gang started that the member belongs to; one that was made later joined it.
     pub start: i64,
     /// When it is planned to end; absent without a time limit.
@@ -128,10 +128,10 @@ pub struct AllocationRecord {
 /// The container that made a Pod fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerExit {
-    pub name: Text,
+    pub name: SharedStr,
     pub code: i32,
     /// E.g. `Error`, `OOMKilled`.
-    pub reason: Option<Text>,
+    pub reason: Option<SharedStr>,
 }
 
 /// How a Pod ended.
@@ -142,16 +142,16 @@ pub struct PodEnd {
     /// The first container that failed.
     pub container: Option<ContainerExit>,
     /// `status.message`, e.g. what its node was short of.
-    pub message: Option<Text>,
+    pub message: Option<SharedStr>,
 }
 
 /// A Pod, ours or another scheduler's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodSpec {
-    pub uid: Text,
-    pub namespace: Text,
-    pub name: Text,
-    pub scheduler_name: Text,
+    pub uid: SharedStr,
+    pub namespace: SharedStr,
+    pub name: SharedStr,
+    pub scheduler_name: SharedStr,
     pub created: i64,
     /// Has a deletionTimestamp.
     pub deleting: bool,
@@ -159,11 +159,11 @@ pub struct PodSpec {
     pub deletes_at: Option<i64>,
     pub phase: Phase,
     /// `spec.nodeName`.
-    pub node: Option<Text>,
+    pub node: Option<SharedStr>,
     /// `status.nominatedNodeName`.
-    pub nominated: Option<Text>,
+    pub nominated: Option<SharedStr>,
     /// `spec.schedulingGates`, by name.
-    pub gates: Vec<Text>,
+    pub gates: Vec<SharedStr>,
     /// What it holds, or why that can't be said.
     pub needs: Result<Arc<ResourceList>, InvalidRequest>,
     pub constraint: Arc<NodeConstraint>,
@@ -174,7 +174,7 @@ pub struct PodSpec {
     /// Only those the engine may read (group, size, duration, queue, run-time, mirror).
     pub annotations: Marks,
     /// `spec.schedulingGroup.podGroupName`.
-    pub scheduling_group: Option<Text>,
+    pub scheduling_group: Option<SharedStr>,
     pub controller: Option<ControllerRef>,
     /// `spec.activeDeadlineSeconds`.
     pub active_deadline: Option<i64>,
@@ -182,13 +182,13 @@ pub struct PodSpec {
     pub scheduled_at: Option<i64>,
     pub record: Option<AllocationRecord>,
     /// (reason, message) of PodScheduled=False as it stands in the API server.
-    pub unscheduled: Option<(Text, Text)>,
+    pub unscheduled: Option<(SharedStr, SharedStr)>,
     /// Reason of a DisruptionTarget condition, e.g. `PreemptionByScheduler`, `DeletionByTaintManager`.
-    pub disruption: Option<Text>,
+    pub disruption: Option<SharedStr>,
     /// `status.reason`, e.g. `OutOfcpu`, `Evicted`, `DeadlineExceeded`.
-    pub status_reason: Option<Text>,
+    pub status_reason: Option<SharedStr>,
     /// What of it could not be understood, and what that is taken for.
-    pub problems: Vec<Text>,
+    pub problems: Vec<SharedStr>,
     /// How it ended, once it has.
     pub end: Option<Arc<PodEnd>>,
 }
@@ -199,23 +199,23 @@ pub enum GroupApi {
     /// scheduling.k8s.io.
     Native,
     /// scheduling.x-k8s.io (scheduler-plugins' CRD).
-    Sigs,
+    SchedulerPlugins,
 }
 
 /// A PodGroup object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupSpec {
     pub api: GroupApi,
-    pub uid: Text,
-    pub namespace: Text,
-    pub name: Text,
-    pub api_version: Text,
+    pub uid: SharedStr,
+    pub namespace: SharedStr,
+    pub name: SharedStr,
+    pub api_version: SharedStr,
     pub created: i64,
     pub deleting: bool,
     /// `gang.minCount`, or `spec.minMember`; `None` with policy `basic`.
     pub min_count: Option<i64>,
     /// Key of `schedulingConstraints.topology`.
-    pub topology: Option<Text>,
+    pub topology: Option<SharedStr>,
     pub priority: Option<i32>,
     pub labels: Marks,
     pub annotations: Marks,
@@ -243,7 +243,7 @@ pub enum OwnerDetail {
         /// Condition Complete.
         complete: bool,
         /// Condition Failed, with its reason.
-        failed: Option<Text>,
+        failed: Option<SharedStr>,
         /// When it completed or failed.
         ended_at: Option<i64>,
         suspended: bool,
@@ -265,11 +265,11 @@ pub enum OwnerDetail {
 /// An object that makes Pods, or makes what makes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerSpec {
-    pub uid: Text,
-    pub namespace: Text,
-    pub api_version: Text,
-    pub kind: Text,
-    pub name: Text,
+    pub uid: SharedStr,
+    pub namespace: SharedStr,
+    pub api_version: SharedStr,
+    pub kind: SharedStr,
+    pub name: SharedStr,
     pub created: i64,
     pub deleting: bool,
     pub labels: Marks,

@@ -7,25 +7,25 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Asked, ExitCause, HistoryEntry, JobKey, JobState, Members, Reason};
-use crate::model::{Marks, ObjectRef, Text};
+use crate::model::{Marks, ObjectRef, SharedStr};
 
 /// Something to be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JournalEntry {
     /// A transition of a job, which `uid` names. One of the same number takes its place.
     Transition {
-        uid: Text,
+        uid: SharedStr,
         /// `NAMESPACE/KIND.NAME`.
         job: String,
         number: u32,
         entry: HistoryEntry,
     },
     /// Somebody asked for the end of a job.
-    Cancelled { uid: Text, job: String, by: Text },
+    Cancelled { uid: SharedStr, job: String, by: SharedStr },
     /// A job has ended: this takes the place of all that was kept of it.
     Ended(Box<EndedJob>),
     /// Nothing needs to be kept any more of the job that ended at this time; `None`: of what had not ended.
-    Forgotten { uid: Text, ended_at: Option<i64> },
+    Forgotten { uid: SharedStr, ended_at: Option<i64> },
 }
 
 impl JournalEntry {
@@ -48,16 +48,16 @@ impl JournalEntry {
 pub struct EndedJob {
     pub key: JobKey,
     /// The uid that is part of what makes its Pods one job.
-    pub anchor: Option<Text>,
+    pub anchor: Option<SharedStr>,
     pub object: Option<ObjectRef>,
     pub created: i64,
     pub priority: i32,
-    pub queue: Text,
+    pub queue: SharedStr,
     pub duration: Option<i64>,
     /// The time limit that was enforced.
     #[serde(default)]
     pub limit: Option<i64>,
-    pub level: Option<Text>,
+    pub level: Option<SharedStr>,
     pub state: JobState,
     pub members: Members,
     pub asked: Vec<Asked>,
@@ -65,8 +65,8 @@ pub struct EndedJob {
     pub exit: Option<ExitCause>,
     pub started_at: Option<i64>,
     pub ended_at: i64,
-    pub cancelled_by: Option<Text>,
-    pub ran_on: BTreeMap<Text, Vec<Text>>,
+    pub cancelled_by: Option<SharedStr>,
+    pub ran_on: BTreeMap<SharedStr, Vec<SharedStr>>,
     pub labels: Marks,
     pub history: Vec<HistoryEntry>,
 }
@@ -82,19 +82,19 @@ pub enum Remembered {
 /// What was kept of a job that had not ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveJob {
-    pub uid: Text,
+    pub uid: SharedStr,
     /// `NAMESPACE/KIND.NAME`.
     pub job: String,
     /// Number of the next transition.
     pub next: u32,
     /// Oldest first; the first one and the latest.
     pub history: Vec<HistoryEntry>,
-    pub cancelled_by: Option<Text>,
+    pub cancelled_by: Option<SharedStr>,
 }
 
 impl Remembered {
     /// Tells it apart from all others.
-    pub fn id(&self) -> (Text, Option<i64>) {
+    pub fn id(&self) -> (SharedStr, Option<i64>) {
         match self {
             Self::Live(live) => (live.uid.clone(), None),
             Self::Ended(ended) => (ended.key.uid.clone(), Some(ended.ended_at)),

@@ -9,7 +9,7 @@ mod trace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
+use crate::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use crate::queue::{Carry, KnownFailures, PassJob, QueueConfig, pass};
 use crate::request::{Placement, Request, Shape};
 use crate::resources::ResourceList;
@@ -267,13 +267,13 @@ impl<'a> Simulation<'a> {
             let cores = request.shapes[slot.shape as usize].needs.get("cpu") * u64::from(slot.count);
             let mut needs = ResourceList::new();
             needs.set("cpu", cores);
-            let hold = Hold {
+            let hold = Allocation {
                 needs: Arc::new(needs),
                 ports: Arc::default(),
                 from: now,
                 until: request.end(now),
                 end_assumed: false,
-                kind: HoldKind::Bound,
+                kind: AllocationKind::Bound,
                 permanent: false,
                 job: Some(index),
             };

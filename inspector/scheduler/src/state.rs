@@ -9,10 +9,10 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::event::{Effect, Event, GroupStatus};
-use crate::few::Few;
 use crate::inventory::Inventory;
-use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, Text};
+use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, SharedStr};
 use crate::queue::{OnPartialBind, QueueConfig};
+use crate::small_set::SmallSet;
 
 mod answers;
 mod apply;
@@ -38,8 +38,8 @@ mod refusals;
 mod refused;
 mod release;
 mod remembered;
-mod roster;
 mod schedule;
+mod summary;
 mod tell;
 mod tell_group;
 mod told;
@@ -70,12 +70,12 @@ pub struct Settings {
     /// In the order in which they get nodes. The first one is the default.
     pub queues: Vec<QueueConfig>,
     /// `spec.schedulerName` of the Pods that are ours.
-    pub scheduler_names: Vec<Text>,
+    pub scheduler_names: Vec<SharedStr>,
     /// Topology keys that are always levels of the graph.
-    pub topology_keys: Vec<Text>,
+    pub topology_keys: Vec<SharedStr>,
     /// Beginnings of keys of taints that controllers remove when a node has started up, besides those that are known
     /// to do so.
-    pub startup_taints: Vec<Text>,
+    pub startup_taints: Vec<SharedStr>,
     /// Seconds after which a gang that is bound only in part is given up (default 300).
     pub bind_deadline: i64,
     /// Seconds that the place of a member which a started gang lost is kept (default 600); 0 keeps none.
@@ -116,27 +116,27 @@ impl Default for Settings {
 /// Place of a job in the order in which nodes are given out: total, and the same after a restart.
 ///
 /// Queue, priority (higher first), creation, namespace, name, uid, number.
-type OrderKey = (usize, Reverse<i32>, i64, Text, Text, Text, JobId);
+type OrderKey = (usize, Reverse<i32>, i64, SharedStr, SharedStr, SharedStr, JobId);
 
 /// The engine's state.
 #[derive(Clone, Debug)]
 pub struct State {
     settings: Arc<Settings>,
     inventory: Inventory,
-    pods: OrdMap<Text, Arc<PodSpec>>,
-    groups: OrdMap<Text, Arc<GroupSpec>>,
-    group_names: OrdMap<(GroupApi, Text, Text), Text>,
-    owners: OrdMap<Text, Arc<OwnerSpec>>,
+    pods: OrdMap<SharedStr, Arc<PodSpec>>,
+    groups: OrdMap<SharedStr, Arc<GroupSpec>>,
+    group_names: OrdMap<(GroupApi, SharedStr, SharedStr), SharedStr>,
+    owners: OrdMap<SharedStr, Arc<OwnerSpec>>,
     /// Uid of a controller to the Pods it owns directly.
-    pods_of_owner: OrdMap<Text, Few<Text>>,
+    pods_of_owner: OrdMap<SharedStr, SmallSet<SharedStr>>,
     /// Uid of a controller to the owners it owns directly.
-    owners_of_owner: OrdMap<Text, Few<Text>>,
+    owners_of_owner: OrdMap<SharedStr, SmallSet<SharedStr>>,
     /// Name of a PodGroup, there or not, to the Pods that name it.
-    pods_of_group: OrdMap<(GroupApi, Text, Text), Few<Text>>,
-    memberships: OrdMap<Text, Arc<Membership>>,
-    job_of_pod: OrdMap<Text, JobId>,
+    pods_of_group: OrdMap<(GroupApi, SharedStr, SharedStr), SmallSet<SharedStr>>,
+    memberships: OrdMap<SharedStr, Arc<Membership>>,
+    job_of_pod: OrdMap<SharedStr, JobId>,
     /// Other schedulers' Pods that belong to no job of ours, by what would make them members.
-    strays: OrdSet<(GroupKey, Text)>,
+    unassigned: OrdSet<(GroupKey, SharedStr)>,
     /// The job of each group that has not ended.
     active: OrdMap<GroupKey, JobId>,
     jobs: OrdMap<JobId, Arc<Job>>,
@@ -144,7 +144,7 @@ pub struct State {
     revisions: OrdMap<JobId, u64>,
     revision: u64,
     /// Namespace and `KIND.NAME` to the jobs of that name, oldest first.
-    names: OrdMap<(Text, String), Few<JobId>>,
+    names: OrdMap<(SharedStr, String), SmallSet<JobId>>,
     memory: Memory,
     /// When it ended, to forget it in time.
     ended: OrdSet<(i64, JobId)>,
@@ -155,21 +155,21 @@ pub struct State {
     /// Started jobs that lost members for which a place is kept.
     owed: OrdSet<JobId>,
     /// Pods that were sent to a node and were not seen there yet.
-    assumed: OrdMap<Text, Assumed>,
+    assumed: OrdMap<SharedStr, Assumed>,
     /// Pods that the API server says can't be bound any more; until the watch says the same.
-    unbindable: OrdSet<Text>,
+    unbindable: OrdSet<SharedStr>,
     /// Nodes to which bindings were refused.
     refusals: Refusals,
     /// Bound Pods that were let go.
-    let_go: OrdMap<Text, LetGo>,
+    let_go: OrdMap<SharedStr, LetGo>,
     /// What a Pod's condition was last made to say.
-    told: OrdMap<Text, Told>,
+    told: OrdMap<SharedStr, Told>,
     /// What a job's Pods are to be told.
     saying: OrdMap<JobId, Saying>,
     /// What a PodGroup's condition was last made to say.
-    told_groups: OrdMap<Text, (bool, &'static str)>,
+    told_groups: OrdMap<SharedStr, (bool, &'static str)>,
     /// What a scheduling.x-k8s.io PodGroup's status was last made to say.
-    told_status: OrdMap<Text, GroupStatus>,
+    told_status: OrdMap<SharedStr, GroupStatus>,
     /// When a job has to be looked at again.
     timers: OrdSet<(i64, JobId)>,
     pass: PassState,
@@ -181,7 +181,7 @@ pub struct State {
     whole: bool,
     now: i64,
     /// Work of the running step; empty between steps.
-    regroup: BTreeSet<Text>,
+    regroup: BTreeSet<SharedStr>,
     dirty: BTreeSet<JobId>,
     /// Jobs that are looked at for the first time, and whether something is remembered of them.
     new_jobs: BTreeMap<JobId, bool>,
@@ -208,7 +208,7 @@ impl State {
             pods_of_group: OrdMap::new(),
             memberships: OrdMap::new(),
             job_of_pod: OrdMap::new(),
-            strays: OrdSet::new(),
+            unassigned: OrdSet::new(),
             active: OrdMap::new(),
             jobs: OrdMap::new(),
             revisions: OrdMap::new(),
@@ -277,7 +277,7 @@ impl State {
         self.settings.scheduler_names.contains(&pod.scheduler_name)
     }
 
-    fn group_named(&self, api: GroupApi, namespace: &Text, name: &Text) -> Option<&Arc<GroupSpec>> {
+    fn group_named(&self, api: GroupApi, namespace: &SharedStr, name: &SharedStr) -> Option<&Arc<GroupSpec>> {
         self.groups.get(self.group_names.get(&(api, namespace.clone(), name.clone()))?)
     }
 

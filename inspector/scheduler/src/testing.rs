@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::check::check;
 use crate::constraint::{HostPort, NodeConstraint, Protocol};
 use crate::explain::{Nameless, WhyNot, render};
-use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
+use crate::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use crate::request::{Placement, Request, Shape};
 use crate::resources::ResourceList;
 
@@ -60,14 +60,14 @@ pub(crate) fn pod(text: &str) -> Arc<ResourceList> {
     Arc::new(needs)
 }
 
-pub(crate) fn hold(text: &str, until: impl Into<Option<i64>>) -> Hold {
-    Hold {
+pub(crate) fn hold(text: &str, until: impl Into<Option<i64>>) -> Allocation {
+    Allocation {
         needs: pod(text),
         ports: Arc::default(),
         from: 0,
         until: until.into(),
         end_assumed: false,
-        kind: HoldKind::Bound,
+        kind: AllocationKind::Bound,
         permanent: false,
         job: None,
     }

@@ -48,7 +48,7 @@ fn owner(
 fn group(world: &mut World, api: GroupApi, name: &str, min: i64, above: Option<ControllerRef>) {
     let api_version = match api {
         GroupApi::Native => "scheduling.k8s.io/v1beta1",
-        GroupApi::Sigs => "scheduling.x-k8s.io/v1alpha1",
+        GroupApi::SchedulerPlugins => "scheduling.x-k8s.io/v1alpha1",
     };
     let group = GroupSpec {
         api,
@@ -109,7 +109,7 @@ fn objects() -> World {
         owner(&mut world, &set, false, Some(deployment), OwnerDetail::Replicas { replicas: 2 });
         pods(&mut world, &set, 2, None);
     }
-    group(&mut world, GroupApi::Sigs, "train", 2, None);
+    group(&mut world, GroupApi::SchedulerPlugins, "train", 2, None);
     for index in 0..2 {
         world.make_pod(&format!("train-{index}"), "cpu=1000", |pod| {
             pod.labels.insert("scheduling.x-k8s.io/pod-group".into(), "train".into());

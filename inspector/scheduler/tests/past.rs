@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fluxion_scheduler::event::{Effect, Event};
-use fluxion_scheduler::model::{ContainerExit, OwnerDetail, Phase, PodEnd, PodSpec, Text};
+use fluxion_scheduler::model::{ContainerExit, OwnerDetail, Phase, PodEnd, PodSpec, SharedStr};
 use fluxion_scheduler::record::{JournalEntry, LiveJob, Remembered};
 use fluxion_scheduler::state::{HistoryEntry, Job, JobState, ReasonClass, State};
 use world::{World, in_group};
@@ -282,8 +282,8 @@ fn a_restart_leaves_ages_as_they_were() {
 
 /// What a journal gives back of what an engine wrote.
 fn kept(world: &World) -> Vec<Event> {
-    let mut live: BTreeMap<Text, BTreeMap<u32, (String, HistoryEntry)>> = BTreeMap::new();
-    let mut cancels: BTreeMap<Text, Text> = BTreeMap::new();
+    let mut live: BTreeMap<SharedStr, BTreeMap<u32, (String, HistoryEntry)>> = BTreeMap::new();
+    let mut cancels: BTreeMap<SharedStr, SharedStr> = BTreeMap::new();
     let mut ended = BTreeMap::new();
     for effect in &world.effects {
         let Effect::Journal(entry) = effect else { continue };

@@ -6,7 +6,7 @@
 mod world;
 
 use fluxion_scheduler::event::Event;
-use fluxion_scheduler::model::{Phase, PodSpec, Text};
+use fluxion_scheduler::model::{Phase, PodSpec, SharedStr};
 use proptest::prelude::*;
 use world::World;
 use world::controllers::{Controllers, Maker};
@@ -90,7 +90,7 @@ impl Life {
         self.world.pass(rest);
     }
 
-    fn pick(&self, pick: u16) -> Option<Text> {
+    fn pick(&self, pick: u16) -> Option<SharedStr> {
         let live: Vec<&PodSpec> = self.world.pods.values().filter(|pod| !pod.phase.ended()).collect();
         (!live.is_empty()).then(|| live[usize::from(pick) % live.len()].uid.clone())
     }
@@ -106,7 +106,7 @@ impl Life {
                 });
             }
             Act::NodeGone(name) => {
-                let name: Text = format!("n{name}").as_str().into();
+                let name: SharedStr = format!("n{name}").as_str().into();
                 if world.nodes.remove(&name).is_some() {
                     world.step(vec![Event::NodeGone(name)]);
                 }

@@ -183,7 +183,7 @@ fn phases(world: &World) -> Vec<&'static str> {
 fn sigs_group(world: &mut World, timeout: Option<i64>) {
     world.group("train", Some(2), None);
     let mut group = world.groups.values().next().expect("the group made above").clone();
-    group.api = GroupApi::Sigs;
+    group.api = GroupApi::SchedulerPlugins;
     group.api_version = "scheduling.x-k8s.io/v1alpha1".into();
     group.schedule_timeout = timeout;
     world.groups.insert(group.uid.clone(), group.clone());

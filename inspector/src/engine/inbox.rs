@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fluxion_scheduler::event::Event;
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 use tokio::sync::Notify;
 
 use super::sharing::Sharing;
@@ -15,15 +15,15 @@ use super::sharing::Sharing;
 /// What an event is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum About {
-    Node(Text),
-    Pod(Text),
-    Group(Text),
-    Owner(Text),
+    Node(SharedStr),
+    Pod(SharedStr),
+    Group(SharedStr),
+    Owner(SharedStr),
     /// The end of an object with this uid; its last state, which may say why, stays before it.
-    Gone(Text),
-    Bound(Text),
-    Cancelled(Text),
-    Past(Text, Option<i64>),
+    Gone(SharedStr),
+    Bound(SharedStr),
+    Cancelled(SharedStr),
+    Past(SharedStr, Option<i64>),
     Leadership,
     Tick,
 }

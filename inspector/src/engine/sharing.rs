@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fluxion_scheduler::constraint::{HostPort, NodeConstraint};
 use fluxion_scheduler::event::Event;
-use fluxion_scheduler::model::{ControllerRef, Marks, PodSpec, Text};
+use fluxion_scheduler::model::{ControllerRef, Marks, PodSpec, SharedStr};
 use fluxion_scheduler::resources::ResourceList;
 
 /// With fewer entries, those that nobody uses any more are not looked for.
@@ -71,7 +71,7 @@ impl<T: Shared> Known<T> {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Sharing {
-    words: Known<Text>,
+    words: Known<SharedStr>,
     marks: Known<Marks>,
     needs: Known<Arc<ResourceList>>,
     constraints: Known<Arc<NodeConstraint>>,

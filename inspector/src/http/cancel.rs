@@ -23,7 +23,7 @@ use super::refusal::Refusal;
 use super::resource::Resource;
 use super::resource::jobs::Jobs;
 use crate::engine::Published;
-use crate::view::{Lens, cancel};
+use crate::view::{Visible, cancel};
 
 /// How long it is waited for the engine to have taken a cancel before that is answered.
 const SEEN_WITHIN: Duration = Duration::from_secs(5);
@@ -36,8 +36,8 @@ pub(super) async fn post(
     query: Query,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
-    let wish = Wish::read(&body.map_err(|_| Refusal::TooLarge)?)?;
-    let also_delete = wish.also_delete || query.flag("alsoDelete")?;
+    let wanted = CancelRequest::read(&body.map_err(|_| Refusal::TooLarge)?)?;
+    let also_delete = wanted.also_delete || query.flag("alsoDelete")?;
     app.ready()?;
     if !asker.viewer.sees(&namespace) {
         return Err(Refusal::NotFound(Jobs::PLURAL, name));
@@ -50,12 +50,12 @@ pub(super) async fn post(
             let Some(job) = published.state.job_named(&namespace, &name) else {
                 return Refusal::NotFound(Jobs::PLURAL, name).into_response();
             };
-            if let Err(refusal) = wish.is_meant(job, &name) {
+            if let Err(refusal) = wanted.is_meant(job, &name) {
                 return refusal.into_response();
             }
             let plan = published.state.cancel_plan(job);
-            let lens = Lens::of(&published, &asker.viewer);
-            let answer = cancel::answer(&lens, job, &plan, outcome(job, &plan));
+            let visible = Visible::of(&published, &asker.viewer);
+            let answer = cancel::answer(&visible, job, &plan, outcome(job, &plan));
             answer::json(&answer, &moment)
         })
         .await;
@@ -64,11 +64,11 @@ pub(super) async fn post(
     let published = fresh(&app).await?;
     let job = published.state.job_named(&namespace, &name);
     let job = job.ok_or_else(|| Refusal::NotFound(Jobs::PLURAL, name.clone()))?;
-    wish.is_meant(job, &name)?;
+    wanted.is_meant(job, &name)?;
     let plan = published.state.cancel_plan(job);
     let open = outcome(job, &plan) == CancelOutcome::DryRun;
     let done = if open { CancelOutcome::Cancelled } else { outcome(job, &plan) };
-    let answer = cancel::answer(&Lens::of(&published, &asker.viewer), job, &plan, done);
+    let answer = cancel::answer(&Visible::of(&published, &asker.viewer), job, &plan, done);
     if open {
         if !answer.also_deletes.is_empty() && !also_delete {
             return Err(Refusal::Conflict(format!(
@@ -89,38 +89,39 @@ pub(super) async fn post(
 
 /// What the body asks for. Any JSON object will do, and none.
 #[derive(Debug, Default, PartialEq)]
-struct Wish {
+struct CancelRequest {
     /// To go on though Pods of other jobs go as well.
     also_delete: bool,
     /// Cancels only the job of this uid (`preconditions.uid`, as in Kubernetes' `DeleteOptions`).
     uid: Option<String>,
 }
 
-impl Wish {
+impl CancelRequest {
     fn read(body: &[u8]) -> Result<Self, Refusal> {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self::default());
         }
-        let wish: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
+        let wanted: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
             Refusal::BadRequest(format!("the body must be a JSON object, e.g. {{}}: {error}"))
         })?;
-        let also_delete = match wish.get("alsoDelete") {
+        let also_delete = match wanted.get("alsoDelete") {
             None => false,
             Some(Value::Bool(also)) => *also,
             Some(_) => return Err(Refusal::BadRequest("alsoDelete: must be true or false".to_owned())),
         };
-        let uid =
-            match wish.get("preconditions").map(|conditions| (conditions.is_object(), conditions.get("uid")))
-            {
-                None | Some((true, None | Some(Value::Null))) => None,
-                Some((true, Some(Value::String(uid)))) => Some(uid.clone()),
-                Some((true, Some(_))) => {
-                    return Err(Refusal::BadRequest("preconditions.uid: must be a string".to_owned()));
-                }
-                Some((false, _)) => {
-                    return Err(Refusal::BadRequest("preconditions: must be an object".to_owned()));
-                }
-            };
+        let uid = match wanted
+            .get("preconditions")
+            .map(|conditions| (conditions.is_object(), conditions.get("uid")))
+        {
+            None | Some((true, None | Some(Value::Null))) => None,
+            Some((true, Some(Value::String(uid)))) => Some(uid.clone()),
+            Some((true, Some(_))) => {
+                return Err(Refusal::BadRequest("preconditions.uid: must be a string".to_owned()));
+            }
+            Some((false, _)) => {
+                return Err(Refusal::BadRequest("preconditions: must be an object".to_owned()));
+            }
+        };
         Ok(Self { also_delete, uid })
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use axum::response::Response;
 use fluxion_api::API_VERSION;
 use fluxion_api::meta::List;
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 
 use super::answer::{self, Moment};
 use super::app::App;
@@ -19,13 +19,13 @@ use super::query::ListQuery;
 use super::refusal::Refusal;
 use super::resource::Key;
 use super::watch::{self, Start, WatchOptions};
-use crate::view::{Lens, Viewer};
+use crate::view::{Viewer, Visible};
 
 /// Answers a list, or a watch when that is asked for.
 pub(super) async fn list<R: Indexed>(
     app: App,
     asker: Asker,
-    namespace: Option<Text>,
+    namespace: Option<SharedStr>,
     query: ListQuery,
 ) -> Result<Response, Refusal> {
     let filter = Filter::<R>::new(namespace, &query)?;
@@ -70,7 +70,7 @@ fn page<R: Indexed>(
     query: &ListQuery,
     moment: &Moment,
 ) -> (List<R::Object>, bool) {
-    let lens = Lens::of(&served.published, viewer);
+    let visible = Visible::of(&served.published, viewer);
     let limit = match query.limit {
         0 => usize::MAX,
         limit => usize::try_from(limit).unwrap_or(usize::MAX),
@@ -86,7 +86,7 @@ fn page<R: Indexed>(
         .peekable();
     while items.len() < limit {
         let Some((key, row)) = rest.next() else { break };
-        let Some(mut object) = R::render(&lens, &row.id).filter(|object| filter.takes(object)) else {
+        let Some(mut object) = R::render(&visible, &row.id).filter(|object| filter.takes(object)) else {
             continue;
         };
         R::meta_mut(&mut object).resource_version = row.version.to_string();
@@ -107,7 +107,7 @@ fn page<R: Indexed>(
 pub(super) async fn get<R: Indexed>(
     app: App,
     asker: Asker,
-    namespace: Text,
+    namespace: SharedStr,
     name: &str,
 ) -> Result<Response, Refusal> {
     let newest = app.ready()?;
@@ -121,7 +121,7 @@ pub(super) async fn get<R: Indexed>(
 pub(super) fn find<R: Indexed>(
     served: &Served,
     viewer: &Viewer,
-    namespace: Text,
+    namespace: SharedStr,
     name: &str,
 ) -> Result<R::Object, Refusal> {
     let not_found = || Refusal::NotFound(R::PLURAL, name.to_owned());
@@ -130,8 +130,8 @@ pub(super) fn find<R: Indexed>(
     }
     let key = Key { namespace, name: name.into() };
     let row = R::table(served).rows.get(&key).ok_or_else(not_found)?;
-    let lens = Lens::of(&served.published, viewer);
-    let mut object = R::render(&lens, &row.id).ok_or_else(not_found)?;
+    let visible = Visible::of(&served.published, viewer);
+    let mut object = R::render(&visible, &row.id).ok_or_else(not_found)?;
     R::meta_mut(&mut object).resource_version = row.version.to_string();
     Ok(object)
 }

@@ -18,7 +18,7 @@ use super::path::Names;
 use super::query::Query;
 use super::refusal::Refusal;
 use crate::engine::Published;
-use crate::view::{LIVE, Lens, Viewer, audit, graph, timeline};
+use crate::view::{LIVE, Viewer, Visible, audit, graph, timeline};
 
 /// Asked for in `Accept`, the graph comes as it is, without an object around it.
 const JGF: &str = "application/vnd.flux.jgf+json";
@@ -30,8 +30,8 @@ pub(super) async fn graphs(
     query: Query,
 ) -> Result<Response, Refusal> {
     let summary_only = query.flag("summary")?;
-    list(&state, asker.0, &query, "FluxionGraph", move |lens| {
-        graph::graph(lens.state.inventory(), lens.state.now(), !summary_only)
+    list(&state, asker.0, &query, "FluxionGraph", move |visible| {
+        graph::graph(visible.state.inventory(), visible.state.now(), !summary_only)
     })
     .await
 }
@@ -84,7 +84,7 @@ pub(super) async fn timeline(
 ) -> Result<Response, Refusal> {
     let (published, moment) = live(&app, "fluxiontimelines", &name).await?;
     answer::computed(move || {
-        let mut object = timeline::timeline(&Lens::of(&published, &asker.viewer));
+        let mut object = timeline::timeline(&Visible::of(&published, &asker.viewer));
         object.metadata.resource_version = moment.version.to_string();
         answer::json(&object, &moment)
     })
@@ -98,7 +98,7 @@ pub(super) async fn audits(
     query: Query,
 ) -> Result<Response, Refusal> {
     let (health, history) = (Arc::clone(&state.health), state.history.clone());
-    let findings = move |lens: &Lens<'_>| audit::audit(lens, &health.problems(), history.problem());
+    let findings = move |visible: &Visible<'_>| audit::audit(visible, &health.problems(), history.problem());
     list(&state, asker.0, &query, "FluxionAudit", findings).await
 }
 
@@ -110,8 +110,8 @@ pub(super) async fn audit(
 ) -> Result<Response, Refusal> {
     let (published, moment) = live(&app, "fluxionaudits", &name).await?;
     answer::computed(move || {
-        let lens = Lens::of(&published, &asker.viewer);
-        let mut object = audit::audit(&lens, &app.health.problems(), app.history.problem());
+        let visible = Visible::of(&published, &asker.viewer);
+        let mut object = audit::audit(&visible, &app.health.problems(), app.history.problem());
         object.metadata.resource_version = moment.version.to_string();
         answer::json(&object, &moment)
     })
@@ -141,7 +141,7 @@ async fn list<T: Serialize + Send + 'static>(
     asker: Asker,
     query: &Query,
     kind: &'static str,
-    make: impl FnOnce(&Lens<'_>) -> T + Send + 'static,
+    make: impl FnOnce(&Visible<'_>) -> T + Send + 'static,
 ) -> Result<Response, Refusal> {
     if query.flag("watch")? {
         return Err(Refusal::MethodNotAllowed(
@@ -152,7 +152,7 @@ async fn list<T: Serialize + Send + 'static>(
     let (published, moment) = now(app).await?;
     let viewer: Viewer = asker.viewer;
     answer::computed(move || {
-        let items = vec![make(&Lens::of(&published, &viewer))];
+        let items = vec![make(&Visible::of(&published, &viewer))];
         let list = List {
             api_version: API_VERSION.to_owned(),
             kind: format!("{kind}List"),

@@ -14,7 +14,7 @@ use super::path::Names;
 use super::refusal::Refusal;
 use super::resource::Resource;
 use super::resource::jobs::Jobs;
-use crate::view::{Lens, explain};
+use crate::view::{Visible, explain};
 
 /// Explains one job.
 pub(super) async fn get(
@@ -31,8 +31,8 @@ pub(super) async fn get(
         let Some(job) = state.job_named(&namespace, &name) else {
             return axum::response::IntoResponse::into_response(Refusal::NotFound(Jobs::PLURAL, name));
         };
-        let lens = Lens::new(state, &asker.viewer);
-        let mut explanation = explain::explain(&lens, job, object);
+        let visible = Visible::new(state, &asker.viewer);
+        let mut explanation = explain::explain(&visible, job, object);
         explanation.metadata.resource_version = moment.version.to_string();
         explanation.observed_at = crate::view::text::time(moment.observed_at);
         answer::json(&explanation, &moment)

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 
 use super::query::ListQuery;
 use super::refusal::Refusal;
@@ -13,14 +13,14 @@ use crate::view::Viewer;
 /// Which objects of a resource are meant.
 #[derive(Clone, Debug)]
 pub(super) struct Filter<R: Resource> {
-    namespace: Option<Text>,
+    namespace: Option<SharedStr>,
     labels: Selector,
     fields: Selector,
     resource: PhantomData<fn() -> R>,
 }
 
 impl<R: Resource> Filter<R> {
-    pub(super) fn new(namespace: Option<Text>, query: &ListQuery) -> Result<Self, Refusal> {
+    pub(super) fn new(namespace: Option<SharedStr>, query: &ListQuery) -> Result<Self, Refusal> {
         Ok(Self {
             namespace,
             labels: Selector::labels(&query.label_selector)?,

@@ -17,7 +17,7 @@ use super::resource::nodes::Nodes;
 use super::resource::queues::Queues;
 use super::table::Table;
 use crate::engine::Published;
-use crate::view::{Lens, Viewer};
+use crate::view::{Viewer, Visible};
 
 /// A snapshot with the versions of its objects.
 #[derive(Debug)]
@@ -34,17 +34,20 @@ impl Served {
     /// Versions begin behind `after`, and where the snapshots' sequence does.
     pub(super) fn first(published: Arc<Published>, after: u64) -> Self {
         let viewer = Viewer::everything();
-        let lens = Lens::of(&published, &viewer);
+        let visible = Visible::of(&published, &viewer);
         let version = published.sequence.max(after + 1);
-        let (jobs, nodes, queues) =
-            (Table::first(&lens, version), Table::first(&lens, version), Table::first(&lens, version));
+        let (jobs, nodes, queues) = (
+            Table::first(&visible, version),
+            Table::first(&visible, version),
+            Table::first(&visible, version),
+        );
         Self { version, published, jobs, nodes, queues }
     }
 
     /// The same for a later snapshot.
     pub(super) fn next(&self, published: Arc<Published>) -> Self {
         let viewer = Viewer::everything();
-        let (before, after) = (Lens::of(&self.published, &viewer), Lens::of(&published, &viewer));
+        let (before, after) = (Visible::of(&self.published, &viewer), Visible::of(&published, &viewer));
         let mut version = self.version;
         let jobs = self.jobs.next(&before, &after, &mut version);
         let nodes = self.nodes.next(&before, &after, &mut version);

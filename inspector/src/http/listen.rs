@@ -67,7 +67,7 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
 pub async fn serve(listener: TcpListener, app: App) -> io::Result<()> {
     let stopping = app.stopping.clone();
     let free = Arc::new(Semaphore::new(CONNECTIONS));
-    let listener = Patient { listener, free, patience: STALLED, quiet: QUIET };
+    let listener = LimitedListener { listener, free, patience: STALLED, quiet: QUIET };
     let serving =
         axum::serve(listener, router(app.clone())).with_graceful_shutdown(stopping.cancelled_owned());
     tokio::select! {
@@ -76,14 +76,14 @@ pub async fn serve(listener: TcpListener, app: App) -> io::Result<()> {
     }
 }
 
-struct Patient {
+struct LimitedListener {
     listener: TcpListener,
     free: Arc<Semaphore>,
     patience: Duration,
     quiet: Duration,
 }
 
-impl Listener for Patient {
+impl Listener for LimitedListener {
     type Io = Connection;
     type Addr = SocketAddr;
 
@@ -213,7 +213,7 @@ mod tests {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut patient = Patient {
+        let mut patient = LimitedListener {
             listener,
             free: Arc::new(Semaphore::new(1)),
             patience: Duration::from_millis(50),

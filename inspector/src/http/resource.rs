@@ -8,16 +8,16 @@ pub(super) mod queues;
 use std::fmt::Debug;
 
 use fluxion_api::ObjectMeta;
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 use serde::Serialize;
 
-use crate::view::Lens;
+use crate::view::Visible;
 
 /// Names an object within its resource; lists are in this order. The namespace of cluster-scoped ones is empty.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    pub namespace: Text,
-    pub name: Text,
+    pub namespace: SharedStr,
+    pub name: SharedStr,
 }
 
 /// Revisions that tell two versions of an object apart: two states of one engine give it the same only if it is the same
@@ -25,7 +25,7 @@ pub(super) struct Key {
 pub(super) type Stamp = Option<Vec<u64>>;
 
 /// Key, uid, id and stamp of an object.
-pub(super) type Listed<Id> = (Key, Text, Id, Stamp);
+pub(super) type Listed<Id> = (Key, SharedStr, Id, Stamp);
 
 /// A resource with objects that can be listed and watched.
 pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
@@ -40,10 +40,10 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     const FIELDS: &'static [&'static str];
 
     /// Every object.
-    fn rows(lens: &Lens<'_>) -> Vec<Listed<Self::Id>>;
+    fn rows(visible: &Visible<'_>) -> Vec<Listed<Self::Id>>;
 
-    /// One object as the lens' viewer may see it, without a resource version.
-    fn render(lens: &Lens<'_>, id: &Self::Id) -> Option<Self::Object>;
+    /// One object as the visible' viewer may see it, without a resource version.
+    fn render(visible: &Visible<'_>, id: &Self::Id) -> Option<Self::Object>;
 
     /// The values of one of [`Self::FIELDS`].
     fn field<'a>(object: &'a Self::Object, field: &str) -> Vec<&'a str>;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 
 use super::resource::{Key, Resource, Stamp};
-use crate::view::Lens;
+use crate::view::Visible;
 
 /// So many changes of each resource are remembered for watches; who asks for older ones has to list again.
 const REMEMBERED: usize = 4096;
@@ -14,7 +14,7 @@ const REMEMBERED: usize = 4096;
 /// An object as the index knows it.
 #[derive(Debug)]
 pub(super) struct Row<R: Resource> {
-    pub uid: Text,
+    pub uid: SharedStr,
     /// Where to find it in the state.
     pub id: R::Id,
     /// Equal stamps in successive states mean that nothing about the object can have changed.
@@ -43,15 +43,15 @@ pub(super) struct Table<R: Resource> {
 }
 
 impl<R: Resource> Table<R> {
-    pub(super) fn first(lens: &Lens<'_>, version: u64) -> Self {
-        let rows = R::rows(lens)
+    pub(super) fn first(visible: &Visible<'_>, version: u64) -> Self {
+        let rows = R::rows(visible)
             .into_iter()
             .map(|(key, uid, id, stamp)| (key, Row { uid, id, stamp, version }))
             .collect();
         Self { rows, log: VecDeque::new(), floor: version }
     }
 
-    pub(super) fn next(&self, before: &Lens<'_>, after: &Lens<'_>, version: &mut u64) -> Self {
+    pub(super) fn next(&self, before: &Visible<'_>, after: &Visible<'_>, version: &mut u64) -> Self {
         let (mut log, mut floor) = (self.log.clone(), self.floor);
         let mut changed = |key: &Key, before: Option<R::Object>| {
             *version += 1;

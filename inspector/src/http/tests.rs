@@ -9,7 +9,7 @@ use axum::http::{Method, Request, StatusCode};
 use axum::response::Response;
 use fluxion_scheduler::event::{Effect, Event};
 use fluxion_scheduler::inventory::NodeSpec;
-use fluxion_scheduler::model::{Marks, Phase, PodSpec, Text};
+use fluxion_scheduler::model::{Marks, Phase, PodSpec, SharedStr};
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_scheduler::state::{Settings, State};
 use serde_json::Value;
@@ -119,7 +119,7 @@ async fn read(response: Response) -> (StatusCode, Value) {
 }
 
 fn resources(pairs: &[(&str, u64)]) -> ResourceList {
-    pairs.iter().map(|(name, amount)| (Text::from(*name), *amount)).collect()
+    pairs.iter().map(|(name, amount)| (SharedStr::from(*name), *amount)).collect()
 }
 
 fn node(name: &str, cpus: u64) -> Event {

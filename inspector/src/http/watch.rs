@@ -26,7 +26,7 @@ use super::index::{Indexed, Served};
 use super::refusal::Refusal;
 use super::resource::Key;
 use super::table::{RowChange, Table};
-use crate::view::{Lens, Viewer};
+use crate::view::{Viewer, Visible};
 
 /// At most so many events are written at once.
 const CHUNK: usize = 128;
@@ -178,8 +178,8 @@ impl<R: Indexed> Watch<R> {
     /// Up to [`CHUNK`] of the events that were found; `None` when none of those looked at is for this client.
     fn write_pending(&mut self) -> Option<Bytes> {
         let pending = self.pending.as_mut()?;
-        let lens = Lens::of(&pending.served.published, &self.viewer);
-        let writer = Writer { table: R::table(&pending.served), lens: &lens, filter: &self.filter };
+        let visible = Visible::of(&pending.served.published, &self.viewer);
+        let writer = Writer { table: R::table(&pending.served), visible: &visible, filter: &self.filter };
         let mut lines = Vec::new();
         let mut written = 0;
         for _ in 0..LOOK {
@@ -265,7 +265,7 @@ fn changes<R: Indexed>(
 /// Turns changes into events for one client.
 struct Writer<'a, R: Indexed> {
     table: &'a Table<R>,
-    lens: &'a Lens<'a>,
+    visible: &'a Visible<'a>,
     filter: &'a Filter<R>,
 }
 
@@ -273,7 +273,7 @@ impl<R: Indexed> Writer<'_, R> {
     /// The object as it is now, if this client's selectors take it.
     fn now(&self, key: &Key) -> Option<R::Object> {
         let row = self.table.rows.get(key)?;
-        let mut object = R::render(self.lens, &row.id)?;
+        let mut object = R::render(self.visible, &row.id)?;
         R::meta_mut(&mut object).resource_version = row.version.to_string();
         self.filter.takes(&object).then_some(object)
     }
@@ -288,7 +288,7 @@ impl<R: Indexed> Writer<'_, R> {
         if let Some(known) = known.filter(|_| !same) {
             // Gone, replaced by another of its name, or selected no more: the same to this client.
             let mut object = last.before.as_ref().unwrap_or(known).clone();
-            if !self.lens.viewer.sees_everything() {
+            if !self.visible.viewer.sees_everything() {
                 R::redact(&mut object);
             }
             R::meta_mut(&mut object).resource_version = last.version.to_string();

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 use fluxion_scheduler::record::{EndedJob, JournalEntry, LiveJob, Remembered};
 use fluxion_scheduler::state::HistoryEntry;
 use serde::Serialize;
@@ -109,7 +109,7 @@ pub(super) async fn read(connection: &mut SqliteConnection) -> sqlx::Result<Vec<
     {
         found.extend(parse::<EndedJob>(row.try_get(0)?).map(|job| Remembered::Ended(Box::new(job))));
     }
-    let mut cancels: BTreeMap<String, Text> = BTreeMap::new();
+    let mut cancels: BTreeMap<String, SharedStr> = BTreeMap::new();
     for row in sqlx::query("SELECT uid, name FROM cancels").fetch_all(&mut *connection).await? {
         cancels.insert(row.try_get(0)?, row.try_get::<&str, _>(1)?.into());
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 pub use fluxion_scheduler::marks::ALLOCATION;
 use fluxion_scheduler::marks::PREFIXES;
-use fluxion_scheduler::model::{ControllerRef, Marks, Text};
+use fluxion_scheduler::model::{ControllerRef, Marks, SharedStr};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 
 pub mod affinity;
@@ -26,9 +26,9 @@ pub struct Unreadable(pub &'static str);
 
 /// What all objects have.
 struct Meta {
-    uid: Text,
-    namespace: Text,
-    name: Text,
+    uid: SharedStr,
+    namespace: SharedStr,
+    name: SharedStr,
     created: i64,
     deleting: bool,
     deletes_at: Option<i64>,
@@ -39,7 +39,7 @@ impl Meta {
     fn read(meta: &ObjectMeta) -> Result<Self, Unreadable> {
         let there = |value: &Option<String>, what| match value.as_deref() {
             None | Some("") => Err(Unreadable(what)),
-            Some(value) => Ok(Text::from(value)),
+            Some(value) => Ok(SharedStr::from(value)),
         };
         Ok(Self {
             uid: there(&meta.uid, "uid")?,
@@ -73,7 +73,7 @@ fn seconds(time: Option<&Time>) -> Option<i64> {
     time.map(|time| time.0.as_second())
 }
 
-fn labels<M: FromIterator<(Text, Text)>>(map: Option<&BTreeMap<String, String>>) -> M {
+fn labels<M: FromIterator<(SharedStr, SharedStr)>>(map: Option<&BTreeMap<String, String>>) -> M {
     marks(map, |_| true)
 }
 
@@ -85,7 +85,7 @@ fn annotations(map: Option<&BTreeMap<String, String>>) -> Marks {
     marks(map, |key| key != ALLOCATION && read(key))
 }
 
-fn marks<M: FromIterator<(Text, Text)>>(
+fn marks<M: FromIterator<(SharedStr, SharedStr)>>(
     map: Option<&BTreeMap<String, String>>,
     keep: impl Fn(&str) -> bool,
 ) -> M {

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc, watch as signal};
 
 use crate::engine::EngineHandle;
 use crate::failpoint;
-use crate::logs::Seldom;
+use crate::logs::RateLimit;
 use crate::metrics::{Kind, Metrics, Outcome};
 use crate::supervise::{Failure, Pulse, Tasks};
 
@@ -43,7 +43,7 @@ struct Shared {
     wake: Notify,
     deciding: signal::Receiver<bool>,
     notes: Notes,
-    failures: Seldom,
+    failures: RateLimit,
 }
 
 /// The running workers.
@@ -70,7 +70,7 @@ impl Writer {
             wake: Notify::new(),
             deciding,
             notes: Notes::new(instance),
-            failures: Seldom::new(Duration::from_secs(5)),
+            failures: RateLimit::new(Duration::from_secs(5)),
         });
         let mut tasks = Tasks::default();
         tasks.spawn("the writer", take_in(Arc::clone(&shared), effects));

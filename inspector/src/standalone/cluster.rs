@@ -10,7 +10,7 @@ use std::sync::Arc;
 use fluxion_scheduler::event::{BindOutcome, GroupStatus, LET_GO};
 use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
 
-use super::controllers::{Wish, job, replicas};
+use super::controllers::{Actions, job, replicas};
 use super::kubelet::{self, Step};
 use super::metadata::Uid;
 use super::object::Object;
@@ -287,21 +287,21 @@ impl Cluster {
         if owner.meta().deletion_timestamp.is_some() {
             return;
         }
-        let wish = match owner {
+        let actions = match owner {
             Object::Job(job) => job::reconcile(job, self.store.pods_of(uid), at),
             Object::ReplicaSet(set) => replicas::replica_set(set, self.store.pods_of(uid)),
             Object::StatefulSet(set) => replicas::stateful_set(set, self.store.pods_of(uid)),
             Object::Deployment(deployment) => replicas::deployment(deployment, self.store.owned_by(uid)),
-            _ => Wish::default(),
+            _ => Actions::default(),
         };
-        for object in wish.create {
+        for object in actions.create {
             if let Err(error) = self.create(object, at) {
                 tracing::warn!(owner = %super::store::called_of(&self.store, uid), %error, "no Pod made");
                 break;
             }
         }
-        wish.delete.iter().for_each(|pod| self.store.delete(pod, at));
-        if let Some(new) = wish.owner {
+        actions.delete.iter().for_each(|pod| self.store.delete(pod, at));
+        if let Some(new) = actions.owner {
             self.store.update(uid, |object| *object = new);
         }
     }

@@ -17,7 +17,7 @@ pub const CREATE_MAX: usize = 4096;
 
 /// What a controller wants done.
 #[derive(Debug, Default, PartialEq)]
-pub struct Wish {
+pub struct Actions {
     pub create: Vec<Object>,
     pub delete: Vec<Uid>,
     /// The owner with its new status, where that differs.

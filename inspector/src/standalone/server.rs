@@ -1,4 +1,4 @@
-//! The loop of standalone mode: effects of the engine and wishes of users in, events and journal entries out.
+//! The loop of standalone mode: effects of the engine and requests of users in, events and journal entries out.
 //!
 //! Whatever changed is on disk before the engine or a user learns of it, so a kill at any moment loses nothing
 //! that was told and repeats nothing that was done.
@@ -25,7 +25,7 @@ type Answers = Vec<Result<Taken, NotTaken>>;
 
 /// When, after it was handed in, an object is taken in.
 pub use fluxion_scheduler::marks::SUBMIT_AT;
-/// Effects and wishes that one turn takes at most.
+/// Effects and requests that one turn takes at most.
 const TURN_MAX: usize = 256;
 /// The loop looks at the clock at least so often: the machine's clock may jump.
 const NAP: Duration = Duration::from_secs(1);
@@ -54,10 +54,10 @@ pub enum NotTaken {
 
 /// Hands objects in; cheap to clone.
 #[derive(Clone, Debug)]
-pub struct SubmitHandle(mpsc::Sender<Wish>);
+pub struct SubmitHandle(mpsc::Sender<SubmitRequest>);
 
 #[derive(Debug)]
-struct Wish {
+struct SubmitRequest {
     objects: Vec<Object>,
     answer: oneshot::Sender<Answers>,
 }
@@ -66,7 +66,7 @@ impl SubmitHandle {
     /// One answer for each object, in order; they are on disk by then.
     pub async fn submit(&self, objects: Vec<Object>) -> Result<Vec<Result<Taken, NotTaken>>, NotTaken> {
         let (answer, answers) = oneshot::channel();
-        self.0.send(Wish { objects, answer }).await.map_err(|_| NotTaken::Stopped)?;
+        self.0.send(SubmitRequest { objects, answer }).await.map_err(|_| NotTaken::Stopped)?;
         answers.await.map_err(|_| NotTaken::Stopped)
     }
 }
@@ -255,7 +255,7 @@ impl Server {
         mut self,
         engine: EngineHandle,
         mut effects: mpsc::Receiver<Vec<Effect>>,
-        mut wishes: Wishes,
+        mut requests: SubmitRequests,
         stopping: CancellationToken,
     ) -> Result<(), JournalError> {
         loop {
@@ -269,7 +269,7 @@ impl Server {
                     Some(batch) => self.carry_out(batch, &mut outcomes, &engine).await?,
                     None => break,
                 },
-                Some(wish) = wishes.0.recv() => answers.push(self.grant(wish)),
+                Some(request) = requests.0.recv() => answers.push(self.grant(request)),
                 () = tokio::time::sleep(nap) => {}
             }
             for _ in 0..TURN_MAX {
@@ -279,9 +279,9 @@ impl Server {
                 }
             }
             while answers.len() < TURN_MAX
-                && let Ok(wish) = wishes.0.try_recv()
+                && let Ok(request) = requests.0.try_recv()
             {
-                answers.push(self.grant(wish));
+                answers.push(self.grant(request));
             }
             self.settle(|event| engine.send(event)).await?;
             for event in outcomes {
@@ -304,9 +304,9 @@ impl Server {
         Duration::from_millis(u64::try_from(wait).unwrap_or(0)).min(NAP)
     }
 
-    fn grant(&mut self, wish: Wish) -> (oneshot::Sender<Answers>, Answers) {
-        let results = wish.objects.into_iter().map(|object| self.submit(object, false)).collect();
-        (wish.answer, results)
+    fn grant(&mut self, request: SubmitRequest) -> (oneshot::Sender<Answers>, Answers) {
+        let results = request.objects.into_iter().map(|object| self.submit(object, false)).collect();
+        (request.answer, results)
     }
 
     async fn carry_out(
@@ -359,14 +359,14 @@ impl Server {
     }
 }
 
-/// Where wishes arrive.
+/// Where requests arrive.
 #[derive(Debug)]
-pub struct Wishes(mpsc::Receiver<Wish>);
+pub struct SubmitRequests(mpsc::Receiver<SubmitRequest>);
 
 /// A way to hand objects in, and its other end.
-pub fn wishes() -> (SubmitHandle, Wishes) {
+pub fn requests() -> (SubmitHandle, SubmitRequests) {
     let (sender, receiver) = mpsc::channel(TURN_MAX);
-    (SubmitHandle(sender), Wishes(receiver))
+    (SubmitHandle(sender), SubmitRequests(receiver))
 }
 
 /// The node that a Pod holds something on.

@@ -3,14 +3,14 @@
 use fluxion_api::graph::{Finding, FluxionAudit};
 use fluxion_api::{API_VERSION, ObjectMeta};
 
-use super::Lens;
+use super::Visible;
 use crate::health::WatchProblem;
 
-/// The findings about objects that the lens' viewer may see, after those about watches, on which all else rests, and
+/// The findings about objects that the visible' viewer may see, after those about watches, on which all else rests, and
 /// what is wrong with the history.
-pub fn audit(lens: &Lens<'_>, watches: &[WatchProblem], history: Option<String>) -> FluxionAudit {
+pub fn audit(visible: &Visible<'_>, watches: &[WatchProblem], history: Option<String>) -> FluxionAudit {
     let seen = |object: &str| match object.split('/').collect::<Vec<_>>().as_slice() {
-        [namespace, _, _] => lens.viewer.sees(namespace),
+        [namespace, _, _] => visible.viewer.sees(namespace),
         _ => true,
     };
     let stale = watches.iter().map(|problem| Finding {
@@ -25,7 +25,7 @@ pub fn audit(lens: &Lens<'_>, watches: &[WatchProblem], history: Option<String>)
             "{problem}; after a restart, ended jobs and what is missing of histories are not shown"
         ),
     });
-    let findings = lens.state.audit().into_iter().filter(|finding| seen(&finding.object));
+    let findings = visible.state.audit().into_iter().filter(|finding| seen(&finding.object));
     FluxionAudit {
         api_version: API_VERSION.to_owned(),
         kind: "FluxionAudit".to_owned(),

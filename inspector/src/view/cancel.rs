@@ -4,7 +4,7 @@ use fluxion_api::{API_VERSION, CancelAnswer, CancelOutcome, CancelTarget, Object
 use fluxion_scheduler::model::ObjectRef;
 use fluxion_scheduler::state::{CancelPlan, Job, State};
 
-use super::Lens;
+use super::Visible;
 use super::name::{full_name, short_name};
 use super::text::quantities;
 use crate::plural::plural;
@@ -33,8 +33,8 @@ pub fn command(target: &CancelTarget) -> String {
 }
 
 /// The answer to a cancel with this outcome.
-pub fn answer(lens: &Lens<'_>, job: &Job, plan: &CancelPlan, outcome: CancelOutcome) -> CancelAnswer {
-    let state = lens.state;
+pub fn answer(visible: &Visible<'_>, job: &Job, plan: &CancelPlan, outcome: CancelOutcome) -> CancelAnswer {
+    let state = visible.state;
     let name = full_name(state, job);
     let message = match outcome {
         CancelOutcome::Cancelled => format!("{name} is cancelled"),
@@ -57,19 +57,23 @@ pub fn answer(lens: &Lens<'_>, job: &Job, plan: &CancelPlan, outcome: CancelOutc
         targets: if ended { Vec::new() } else { plan.targets.iter().map(target).collect() },
         also_deletes: if ended { Vec::new() } else { plan.also_deletes.clone() },
         frees: if ended { fluxion_api::Quantities::new() } else { quantities(&plan.frees) },
-        starts_next: if outcome == CancelOutcome::DryRun { starts_next(lens, job, plan) } else { Vec::new() },
+        starts_next: if outcome == CancelOutcome::DryRun {
+            starts_next(visible, job, plan)
+        } else {
+            Vec::new()
+        },
         pods: if ended { 0 } else { plan.pods },
     }
 }
 
 /// The jobs that would start if this one were gone, as far as the viewer may see them.
-fn starts_next(lens: &Lens<'_>, job: &Job, plan: &CancelPlan) -> Vec<String> {
-    let started = lens.state.starts_without(job, plan);
-    let seen = started.iter().filter_map(|id| lens.state.job(*id));
-    let seen = seen.filter(|other| lens.viewer.sees(&other.key.namespace));
+fn starts_next(visible: &Visible<'_>, job: &Job, plan: &CancelPlan) -> Vec<String> {
+    let started = visible.state.starts_without(job, plan);
+    let seen = started.iter().filter_map(|id| visible.state.job(*id));
+    let seen = seen.filter(|other| visible.viewer.sees(&other.key.namespace));
     let name = |other: &Job| {
         let name = if other.key.namespace == job.key.namespace { short_name } else { full_name };
-        name(lens.state, other)
+        name(visible.state, other)
     };
     seen.map(name).collect()
 }

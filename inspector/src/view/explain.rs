@@ -9,14 +9,14 @@ use fluxion_scheduler::inventory::Release;
 use fluxion_scheduler::state::{Job, JobId};
 use fluxion_text::quantity;
 
-use super::Lens;
+use super::Visible;
 use super::name::{full_name, short_name};
 use super::text::time;
 
 mod suggest;
 
-/// Explains a job; `object` is how the lens' viewer sees it.
-pub fn explain(lens: &Lens<'_>, job: &Job, mut object: FluxionJob) -> FluxionExplanation {
+/// Explains a job; `object` is how the visible' viewer sees it.
+pub fn explain(visible: &Visible<'_>, job: &Job, mut object: FluxionJob) -> FluxionExplanation {
     let mut explanation = FluxionExplanation {
         api_version: API_VERSION.to_owned(),
         kind: "FluxionExplanation".to_owned(),
@@ -31,19 +31,19 @@ pub fn explain(lens: &Lens<'_>, job: &Job, mut object: FluxionJob) -> FluxionExp
     explanation.jobspec = job.request.as_deref().map(|request| request.to_jobspec(Some(&job.queue)));
     if let Some(request) = job.request.as_deref().filter(|_| job.state.waiting()) {
         // What the job was promised itself does not stand in its way.
-        let mut inventory = lens.state.inventory().clone();
+        let mut inventory = visible.state.inventory().clone();
         inventory.clear_reservation(job.id.0);
-        let now = lens.state.now();
+        let now = visible.state.now();
         let why = explain::why_not(&inventory, request, now);
-        let names = Seen { lens, job };
+        let names = Seen { visible, job };
         explanation.nodes = left_out(&why, &names);
         // What is said of now is counted now, also where no cluster like this could ever take it.
         explanation.nearest = nearest(&explain::why_not_now(&inventory, request, now));
-        if let Some(trial) = lens.state.trial(job) {
+        if let Some(trial) = visible.state.trial(job) {
             explanation.suggestions = suggest::suggestions(&trial, request, why.never);
         }
         if object.status.planned_start.is_none()
-            && let Some((start, assumed)) = lens.state.estimate(job)
+            && let Some((start, assumed)) = visible.state.estimate(job)
         {
             object.status.planned_start = Some(time(start));
             object.status.planned_start_assumed = assumed;
@@ -59,28 +59,28 @@ pub fn explain(lens: &Lens<'_>, job: &Job, mut object: FluxionJob) -> FluxionExp
 
 /// Names of the jobs that the viewer may see, short in the job's own namespace.
 struct Seen<'a> {
-    lens: &'a Lens<'a>,
+    visible: &'a Visible<'a>,
     job: &'a Job,
 }
 
 impl Seen<'_> {
     fn name(&self, other: &Job) -> Option<String> {
         let name = if other.key.namespace == self.job.key.namespace { short_name } else { full_name };
-        self.lens.viewer.sees(&other.key.namespace).then(|| name(self.lens.state, other))
+        self.visible.viewer.sees(&other.key.namespace).then(|| name(self.visible.state, other))
     }
 }
 
 impl Names for Seen<'_> {
     fn job(&self, id: u32) -> Option<String> {
-        self.name(self.lens.state.job(JobId(id))?)
+        self.name(self.visible.state.job(JobId(id))?)
     }
 
     fn holder(&self, key: &str) -> Option<String> {
-        if let Some(job) = self.lens.state.job_of_pod(key) {
+        if let Some(job) = self.visible.state.job_of_pod(key) {
             return self.name(job);
         }
-        let pod = self.lens.state.pod(key)?;
-        self.lens.viewer.sees(&pod.namespace).then(|| format!("{}/pod/{}", pod.namespace, pod.name))
+        let pod = self.visible.state.pod(key)?;
+        self.visible.viewer.sees(&pod.namespace).then(|| format!("{}/pod/{}", pod.namespace, pod.name))
     }
 }
 

@@ -7,38 +7,38 @@ use fluxion_api::job::{
     Reason, Reservation, Shape, WaitsFor,
 };
 use fluxion_api::{API_VERSION, ObjectMeta};
-use fluxion_scheduler::model::{PodSpec, Text};
+use fluxion_scheduler::model::{PodSpec, SharedStr};
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_scheduler::state::{self, Job, State};
 
 use super::name::{full_name, short_name};
 use super::text::{quantities, time};
-use super::{Lens, cancel};
+use super::{Visible, cancel};
 
 /// Said instead of names that the viewer may not know.
 const ELSEWHERE: &str = "jobs in other namespaces";
 
-/// The job as the lens' viewer sees it.
-pub fn job(lens: &Lens<'_>, job: &Job) -> FluxionJob {
+/// The job as the visible' viewer sees it.
+pub fn job(visible: &Visible<'_>, job: &Job) -> FluxionJob {
     FluxionJob {
         api_version: API_VERSION.to_owned(),
         kind: "FluxionJob".to_owned(),
         metadata: ObjectMeta {
-            name: lens.state.object_name(job),
+            name: visible.state.object_name(job),
             namespace: Some(job.key.namespace.to_string()),
             uid: job.key.uid.to_string(),
             creation_timestamp: Some(time(job.created)),
             labels: job.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
             ..ObjectMeta::default()
         },
-        spec: spec(lens.state, job),
-        status: status(lens, job),
+        spec: spec(visible.state, job),
+        status: status(visible, job),
     }
 }
 
 /// The members that hold something, by node and in order of names.
-pub fn placed(state: &State, job: &Job) -> BTreeMap<Text, Vec<String>> {
-    let mut nodes: BTreeMap<Text, Vec<String>> = BTreeMap::new();
+pub fn placed(state: &State, job: &Job) -> BTreeMap<SharedStr, Vec<String>> {
+    let mut nodes: BTreeMap<SharedStr, Vec<String>> = BTreeMap::new();
     for pod in live(state, job) {
         if let Some(node) = state.node_of(pod) {
             nodes.entry(node).or_default().push(pod.name.to_string());
@@ -115,12 +115,12 @@ fn exit(cause: &state::ExitCause) -> ExitCause {
     }
 }
 
-fn status(lens: &Lens<'_>, job: &Job) -> JobStatus {
+fn status(visible: &Visible<'_>, job: &Job) -> JobStatus {
     let placed = if job.state.ended() {
-        let names = |pods: &Vec<Text>| pods.iter().map(ToString::to_string).collect();
+        let names = |pods: &Vec<SharedStr>| pods.iter().map(ToString::to_string).collect();
         job.ran_on.iter().map(|(node, pods)| (node.clone(), names(pods))).collect()
     } else {
-        placed(lens.state, job)
+        placed(visible.state, job)
     };
     let nodes = placed.into_iter().map(|(name, pods)| AllocatedNode { name: name.to_string(), pods });
     let allocation = Allocation { nodes: nodes.collect() };
@@ -132,7 +132,7 @@ fn status(lens: &Lens<'_>, job: &Job) -> JobStatus {
         members: members(&job.members),
         request: quantities(&request(job)),
         reason: job.reason.as_ref().map(reason),
-        position: lens.position(job.id),
+        position: visible.position(job.id),
         started_at: job.started_at.map(time),
         ended_at: job.ended_at.map(time),
         exit: job.exit.as_ref().map(exit),
@@ -150,8 +150,8 @@ fn status(lens: &Lens<'_>, job: &Job) -> JobStatus {
             end_assumed: reservation.end_assumed,
             nodes: reservation.nodes.iter().map(ToString::to_string).collect(),
         }),
-        waits_for: waits_for(lens, job),
-        cancel_targets: if job.state.ended() { Vec::new() } else { cancel::targets(lens.state, job) },
+        waits_for: waits_for(visible, job),
+        cancel_targets: if job.state.ended() { Vec::new() } else { cancel::targets(visible.state, job) },
         warnings: job.warnings.clone(),
         history: job
             .history
@@ -180,18 +180,18 @@ pub fn reason(reason: &state::Reason) -> Reason {
 }
 
 /// The jobs it waits for; those the viewer may not see are one entry without a name or a time.
-fn waits_for(lens: &Lens<'_>, job: &Job) -> Vec<WaitsFor> {
+fn waits_for(visible: &Visible<'_>, job: &Job) -> Vec<WaitsFor> {
     let mut waits = Vec::new();
     let mut elsewhere = false;
-    for other in job.waits_for.iter().filter_map(|id| lens.state.job(*id)) {
-        if !lens.viewer.sees(&other.key.namespace) {
+    for other in job.waits_for.iter().filter_map(|id| visible.state.job(*id)) {
+        if !visible.viewer.sees(&other.key.namespace) {
             elsewhere = true;
             continue;
         }
         let name = if other.key.namespace == job.key.namespace { short_name } else { full_name };
-        let release = lens.state.release_of(other);
+        let release = visible.state.release_of(other);
         waits.push(WaitsFor {
-            job: name(lens.state, other),
+            job: name(visible.state, other),
             until: release.map(|release| time(release.at)),
             assumed: release.is_some_and(|release| release.assumed),
         });

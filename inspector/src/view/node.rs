@@ -7,12 +7,12 @@ use fluxion_api::{API_VERSION, FluxionNode, ObjectMeta};
 use fluxion_scheduler::inventory::NodeView;
 use fluxion_scheduler::state::JobId;
 
-use super::Lens;
+use super::Visible;
 use super::name::full_name;
 use super::text::quantities;
 
-/// The node as the lens' viewer sees it.
-pub fn node(lens: &Lens<'_>, view: &NodeView) -> FluxionNode {
+/// The node as the visible' viewer sees it.
+pub fn node(visible: &Visible<'_>, view: &NodeView) -> FluxionNode {
     let owned = |text: &std::sync::Arc<str>| text.to_string();
     // What is kept for a nominated Pod is as good as taken, by others than us. Neither part exceeds what a
     // u64 holds unless the books are broken, and then the larger part alone still tells.
@@ -38,18 +38,18 @@ pub fn node(lens: &Lens<'_>, view: &NodeView) -> FluxionNode {
             reserved: quantities(&reserved),
             free: quantities(&view.free),
             deficit: quantities(&view.deficit),
-            jobs: jobs(lens, view),
+            jobs: jobs(visible, view),
         },
     }
 }
 
 /// The jobs on it that the viewer may see, as `NAMESPACE/KIND/NAME`.
-fn jobs(lens: &Lens<'_>, view: &NodeView) -> Vec<String> {
+fn jobs(visible: &Visible<'_>, view: &NodeView) -> Vec<String> {
     let ids: BTreeSet<_> = view.holders.iter().filter_map(|(_, hold)| hold.job).collect();
-    let jobs = ids.into_iter().filter_map(|id| lens.state.job(JobId(id)));
+    let jobs = ids.into_iter().filter_map(|id| visible.state.job(JobId(id)));
     let mut names: Vec<String> = jobs
-        .filter(|job| lens.viewer.sees(&job.key.namespace))
-        .map(|job| full_name(lens.state, job))
+        .filter(|job| visible.viewer.sees(&job.key.namespace))
+        .map(|job| full_name(visible.state, job))
         .collect();
     names.sort();
     names

@@ -6,22 +6,22 @@ use fluxion_api::queue::{Pass, QueueSpec, QueueStatus};
 use fluxion_api::{API_VERSION, FluxionQueue, ObjectMeta};
 use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
 
-use super::Lens;
+use super::Visible;
 use super::text::time;
 
-/// The queue as the lens' viewer sees it: jobs that may not be seen are not counted.
-pub fn queue(lens: &Lens<'_>, config: &QueueConfig) -> FluxionQueue {
+/// The queue as the visible' viewer sees it: jobs that may not be seen are not counted.
+pub fn queue(visible: &Visible<'_>, config: &QueueConfig) -> FluxionQueue {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let mut jobs: BTreeMap<String, u32> = BTreeMap::new();
     for job in
-        lens.state.jobs().filter(|job| job.queue == config.name && lens.viewer.sees(&job.key.namespace))
+        visible.state.jobs().filter(|job| job.queue == config.name && visible.viewer.sees(&job.key.namespace))
     {
         *jobs.entry(job.state.as_str().to_owned()).or_default() += 1;
     }
-    let pass = lens.state.last_pass(&config.name);
+    let pass = visible.state.last_pass(&config.name);
     // What a pass did tells of all namespaces.
-    let (seconds, tried, started) = if lens.viewer.sees_everything() {
-        (lens.pass_seconds, pass.tried, pass.started)
+    let (seconds, tried, started) = if visible.viewer.sees_everything() {
+        (visible.pass_seconds, pass.tried, pass.started)
     } else {
         (0.0, 0, 0)
     };

@@ -6,17 +6,17 @@ use fluxion::formats::jgf;
 use fluxion::graph::Graph;
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::inventory::NodeSpec;
-use fluxion_scheduler::model::{ContainerExit, Marks, Phase, PodEnd, PodSpec, Text};
+use fluxion_scheduler::model::{ContainerExit, Marks, Phase, PodEnd, PodSpec, SharedStr};
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_scheduler::state::{Settings, State};
 use serde_json::{Value, json};
 
-use super::{Lens, Viewer, audit, explain, graph, job, node, queue, timeline};
+use super::{Viewer, Visible, audit, explain, graph, job, node, queue, timeline};
 
 const NOW: i64 = 1_767_225_600;
 
 fn list(cpus: u64) -> ResourceList {
-    [(Text::from("cpu"), cpus * 1000), (Text::from("pods"), if cpus > 3 { 1 } else { 2 })]
+    [(SharedStr::from("cpu"), cpus * 1000), (SharedStr::from("pods"), if cpus > 3 { 1 } else { 2 })]
         .into_iter()
         .collect()
 }
@@ -31,7 +31,7 @@ fn pod(namespace: &str, name: &str, node: Option<&str>) -> Event {
         deleting: false,
         deletes_at: None,
         phase: if node.is_some() { Phase::Running } else { Phase::Pending },
-        node: node.map(Text::from),
+        node: node.map(SharedStr::from),
         nominated: None,
         gates: Vec::new(),
         needs: Ok(Arc::new(list(4))),
@@ -75,25 +75,25 @@ fn state() -> State {
 #[test]
 fn nothing_of_other_namespaces_is_told() {
     let state = state();
-    let viewer = Viewer::namespaces([Text::from("ours")]);
-    let lens = Lens::new(&state, &viewer);
+    let viewer = Viewer::namespaces([SharedStr::from("ours")]);
+    let visible = Visible::new(&state, &viewer);
     let ours = state.job_named("ours", "pod.gamma").unwrap();
-    let object = job::job(&lens, ours);
+    let object = job::job(&visible, ours);
     assert_eq!(object.status.position, Some(1), "relative to what may be seen");
     let told = [
         serde_json::to_string(&object).unwrap(),
-        serde_json::to_string(&explain::explain(&lens, ours, object)).unwrap(),
-        serde_json::to_string(&node::node(&lens, &state.inventory().node("n1").unwrap())).unwrap(),
-        serde_json::to_string(&queue::queue(&lens, &state.queues()[0])).unwrap(),
-        serde_json::to_string(&timeline::timeline(&lens)).unwrap(),
-        serde_json::to_string(&audit::audit(&lens, &[], None)).unwrap(),
+        serde_json::to_string(&explain::explain(&visible, ours, object)).unwrap(),
+        serde_json::to_string(&node::node(&visible, &state.inventory().node("n1").unwrap())).unwrap(),
+        serde_json::to_string(&queue::queue(&visible, &state.queues()[0])).unwrap(),
+        serde_json::to_string(&timeline::timeline(&visible)).unwrap(),
+        serde_json::to_string(&audit::audit(&visible, &[], None)).unwrap(),
     ];
     for text in told {
         for secret in ["hidden", "aleph", "bethe"] {
             assert!(!text.contains(secret), "{text}");
         }
     }
-    let counted = queue::queue(&lens, &state.queues()[0]);
+    let counted = queue::queue(&visible, &state.queues()[0]);
     assert_eq!(counted.status.jobs.values().sum::<u32>(), 1);
     assert_eq!((counted.status.last_pass.tried, counted.status.last_pass.started), (0, 0));
 }
@@ -102,13 +102,16 @@ fn nothing_of_other_namespaces_is_told() {
 fn the_administrator_is_told_everything() {
     let state = state();
     let viewer = Viewer::everything();
-    let lens = Lens::new(&state, &viewer);
+    let visible = Visible::new(&state, &viewer);
     let ours = state.job_named("ours", "pod.gamma").unwrap();
-    assert_eq!(job::job(&lens, ours).status.position, Some(2));
-    let first = job::job(&lens, state.job_named("hidden", "pod.bethe").unwrap());
+    assert_eq!(job::job(&visible, ours).status.position, Some(2));
+    let first = job::job(&visible, state.job_named("hidden", "pod.bethe").unwrap());
     assert_eq!(first.status.waits_for[0].job, "pod/aleph");
-    assert_eq!(timeline::timeline(&lens).spans[0].job, "hidden/pod/aleph");
-    assert_eq!(node::node(&lens, &state.inventory().node("n1").unwrap()).status.jobs, ["hidden/pod/aleph"]);
+    assert_eq!(timeline::timeline(&visible).spans[0].job, "hidden/pod/aleph");
+    assert_eq!(
+        node::node(&visible, &state.inventory().node("n1").unwrap()).status.jobs,
+        ["hidden/pod/aleph"]
+    );
 }
 
 #[test]
@@ -123,8 +126,8 @@ fn an_ended_job_shows_what_it_was_and_what_it_died_of() {
     state.step(NOW + 9, vec![Event::Pod(alpha)]);
     state.step(NOW + 20, vec![Event::PodGone(uid)]);
     let viewer = Viewer::everything();
-    let lens = Lens::new(&state, &viewer);
-    let object = job::job(&lens, state.job_named("hidden", "pod.aleph").unwrap());
+    let visible = Visible::new(&state, &viewer);
+    let object = job::job(&visible, state.job_named("hidden", "pod.aleph").unwrap());
     assert_eq!(
         serde_json::to_value(&object.spec).unwrap()["shapes"],
         json!([{"count": 1, "requests": {"cpu": "4", "pods": "1"}}])
@@ -171,9 +174,9 @@ fn an_explanation_names_changes_that_would_help() {
         state.step(NOW, vec![Event::Tick]);
     }
     let viewer = Viewer::everything();
-    let lens = Lens::new(&state, &viewer);
+    let visible = Visible::new(&state, &viewer);
     let gang = state.job_named("ours", "group.gang").unwrap();
-    let explanation = explain::explain(&lens, gang, job::job(&lens, gang));
+    let explanation = explain::explain(&visible, gang, job::job(&visible, gang));
     assert_eq!(explanation.suggestions, ["with 1 member instead of 2 it would start now"]);
     assert_eq!(
         explanation.nearest.as_deref().map(|text| text.starts_with("1 of the 2 members fit now")),
@@ -217,9 +220,9 @@ fn the_graph_with_its_topology_is_read_back_as_jgf() {
 #[test]
 fn a_history_that_is_not_kept_is_a_finding() {
     let state = state();
-    let viewer = Viewer::namespaces([Text::from("ours")]);
+    let viewer = Viewer::namespaces([SharedStr::from("ours")]);
     let problem = "the history has gaps: disk full".to_owned();
-    let audit = audit::audit(&Lens::new(&state, &viewer), &[], Some(problem));
+    let audit = audit::audit(&Visible::new(&state, &viewer), &[], Some(problem));
     assert_eq!((&*audit.findings[0].class, &*audit.findings[0].object), ("NoHistory", "history"));
     assert!(audit.findings[0].text.starts_with("the history has gaps: disk full; after a restart"));
 }

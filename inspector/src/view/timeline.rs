@@ -4,19 +4,21 @@ use fluxion_api::graph::{FluxionTimeline, TimelineSpan};
 use fluxion_api::{API_VERSION, ObjectMeta};
 use fluxion_scheduler::state::Job;
 
-use super::Lens;
+use super::Visible;
 use super::job::placed;
 use super::name::full_name;
 use super::text::time;
 
-/// Allocations and reservations of the jobs that the lens' viewer may see, by start.
-pub fn timeline(lens: &Lens<'_>) -> FluxionTimeline {
+/// Allocations and reservations of the jobs that the visible' viewer may see, by start.
+pub fn timeline(visible: &Visible<'_>) -> FluxionTimeline {
     let mut spans: Vec<(i64, TimelineSpan)> = Vec::new();
-    for job in lens.state.jobs().filter(|job| lens.viewer.sees(&job.key.namespace) && !job.state.ended()) {
-        spans.extend(allocation(lens, job));
+    for job in
+        visible.state.jobs().filter(|job| visible.viewer.sees(&job.key.namespace) && !job.state.ended())
+    {
+        spans.extend(allocation(visible, job));
         if let Some(planned) = &job.reservation {
             let span = TimelineSpan {
-                job: full_name(lens.state, job),
+                job: full_name(visible.state, job),
                 kind: "reservation".to_owned(),
                 start: time(planned.start),
                 end: planned.end.map(time),
@@ -34,12 +36,12 @@ pub fn timeline(lens: &Lens<'_>) -> FluxionTimeline {
     }
 }
 
-fn allocation(lens: &Lens<'_>, job: &Job) -> Option<(i64, TimelineSpan)> {
-    let nodes: Vec<String> = placed(lens.state, job).keys().map(ToString::to_string).collect();
+fn allocation(visible: &Visible<'_>, job: &Job) -> Option<(i64, TimelineSpan)> {
+    let nodes: Vec<String> = placed(visible.state, job).keys().map(ToString::to_string).collect();
     // A job that is being bound holds its nodes already.
     let start = job.started_at.unwrap_or(job.state_since);
     let span = TimelineSpan {
-        job: full_name(lens.state, job),
+        job: full_name(visible.state, job),
         kind: "allocation".to_owned(),
         start: time(start),
         end: job.planned_end.map(time),

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes that may be needed for each byte of an input.
 const PER_BYTE: usize = 64;
 
-/// Bytes that may be needed for each vertex that an input asks for, with its books.
+/// Bytes that may be needed for each vertex that an input asks for, with its allocations.
 const PER_VERTEX: usize = 2_000;
 
 /// Bytes that may be needed whatever comes: tables, buffers, texts of errors.

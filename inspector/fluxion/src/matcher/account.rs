@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::job::{Hold, JobId};
+use super::job::{AllocationKind, JobId};
 use crate::graph::VertexId;
 use crate::planner::{MultiPlanner, MultiSpan, Planner, SpanId};
 
@@ -14,7 +14,7 @@ pub struct JobEntry {
     /// Whether the job's tree of vertices goes through here.
     pub tag: bool,
     /// Its span in the plan of the vertex, for what it holds exclusively.
-    pub plan: Option<(Hold, SpanId)>,
+    pub plan: Option<(AllocationKind, SpanId)>,
     /// Its span in the aggregates.
     pub aggregate: Option<MultiSpan>,
     /// Start and end of its presence; the same for none.
@@ -92,10 +92,10 @@ impl Account {
 
     /// Notes what a job holds. Where its number has a hold of the other kind already, both stand, and it is the
     /// allocation that can be cancelled.
-    pub(super) fn hold_too(&mut self, job: JobId, plan: (Hold, SpanId)) {
+    pub(super) fn hold_too(&mut self, job: JobId, plan: (AllocationKind, SpanId)) {
         let before = self.entry_mut(job).plan.replace(plan);
         let Some(before) = before.filter(|before| before.0 != plan.0) else { return };
-        let (kept, lost) = if plan.0 == Hold::Allocation { (plan, before) } else { (before, plan) };
+        let (kept, lost) = if plan.0 == AllocationKind::Allocation { (plan, before) } else { (before, plan) };
         self.entry_mut(job).plan = Some(kept);
         self.lost_mut().plan = Some(lost);
     }
@@ -117,12 +117,12 @@ impl Account {
 
     /// Whether a job holds it now, or formally still does.
     pub fn is_allocated(&self) -> bool {
-        self.entries.iter().any(|entry| matches!(entry.plan, Some((Hold::Allocation, _))))
+        self.entries.iter().any(|entry| matches!(entry.plan, Some((AllocationKind::Allocation, _))))
     }
 
     /// Whether a job is to hold it later.
     pub fn is_reserved(&self) -> bool {
-        self.entries.iter().any(|entry| matches!(entry.plan, Some((Hold::Reservation, _))))
+        self.entries.iter().any(|entry| matches!(entry.plan, Some((AllocationKind::Reservation, _))))
     }
 
     /// First and last second for which anything is booked here; none when nothing is.
@@ -148,7 +148,7 @@ impl Account {
 
     /// Lets go of everything a job holds; answers how much of the vertex that was. A span that is not
     /// there is no error.
-    pub fn release(&mut self, job: JobId) -> Option<(Hold, u64)> {
+    pub fn release(&mut self, job: JobId) -> Option<(AllocationKind, u64)> {
         let at = self.entries.binary_search_by_key(&job, |entry| entry.job).ok()?;
         let entry = self.entries.remove(at);
         self.release_aggregate(entry.aggregate);

@@ -2,10 +2,10 @@
 
 use smallvec::SmallVec;
 
-use super::books::Books;
+use super::allocations::Allocations;
 use super::engine::Engine;
 use super::filter::{Filters, MAX_DEPTH};
-use super::job::{Hold, JobId};
+use super::job::{AllocationKind, JobId};
 use super::operation::Failure;
 use super::policy::Policy;
 use super::scratch::Scratch;
@@ -21,7 +21,7 @@ pub(super) struct Booking {
     pub start: i64,
     pub duration: i64,
     /// None to only show what would be booked.
-    pub hold: Option<Hold>,
+    pub hold: Option<AllocationKind>,
     /// Whether vertices have their spans already, from a document.
     pub spans_exist: bool,
     /// Whether parts of vertices are taken: what is held of one is what is needed, not its size.
@@ -51,10 +51,10 @@ struct Entered {
     depth: u32,
 }
 
-/// One walk that books.
+/// One walk that allocations.
 struct Walk<'a> {
     graph: &'a Graph,
-    books: &'a mut Books,
+    allocations: &'a mut Allocations,
     scratch: &'a mut Scratch,
     filters: &'a Filters,
     policy: Policy,
@@ -65,7 +65,7 @@ struct Walk<'a> {
 }
 
 impl Engine {
-    /// Books and reports what is marked in the current round. Errors: `Einval` when the root is not
+    /// Allocations and reports what is marked in the current round. Errors: `Einval` when the root is not
     /// marked, otherwise whatever number an earlier step left when nothing marked is exclusive.
     pub(super) fn book(&mut self, booking: &Booking, sink: &mut dyn Sink) -> Result<(), Failure> {
         let Some(root) = self.root().filter(|_| self.scratch.root_is_marked()) else {
@@ -82,7 +82,7 @@ impl Engine {
         };
         let mut walk = Walk {
             graph: &self.graph,
-            books: &mut self.books,
+            allocations: &mut self.allocations,
             scratch: &mut self.scratch,
             filters: &self.filters,
             policy: self.policy,
@@ -101,7 +101,7 @@ impl Engine {
 }
 
 impl Walk<'_> {
-    /// Books a vertex and what is marked below it; adds what is booked of the types that are summed up to `above`.
+    /// Allocations a vertex and what is marked below it; adds what is booked of the types that are summed up to `above`.
     /// Answers how many vertices were booked, or may have been before one of them could not.
     fn visit(&mut self, id: VertexId, entered: Entered, above: &mut Sums) -> u64 {
         let vertex = self.graph.vertex(id);
@@ -143,7 +143,7 @@ impl Walk<'_> {
         count
     }
 
-    /// Books what is marked below a vertex, which `parent` tells how to take.
+    /// Allocations what is marked below a vertex, which `parent` tells how to take.
     fn visit_children(&mut self, id: VertexId, parent: Entered, sums: &mut Sums) -> u64 {
         let graph = self.graph;
         let many = self.scratch.marked_among_many(graph, id);
@@ -177,7 +177,7 @@ impl Walk<'_> {
             self.sink.edge(graph, edge_id, parent.exclusive);
             count += below;
             if many.is_some() && self.booking.hold.is_some() {
-                self.books.note_child(self.booking.job, id, edge.target);
+                self.allocations.note_child(self.booking.job, id, edge.target);
             }
         }
         count
@@ -194,10 +194,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Writes one vertex into the books. Answers whether its spans could be added; what could stays.
+    /// Writes one vertex into the allocations. Answers whether its spans could be added; what could stays.
     fn write(&mut self, id: VertexId, needs: u64, exclusive: bool, sums: &Sums) -> bool {
         let &Booking { job, start, duration, hold, spans_exist, .. } = self.booking;
-        let account = self.books.open(self.graph, id);
+        let account = self.allocations.open(self.graph, id);
         let mut plan = None;
         if let Some(hold) = hold.filter(|_| exclusive && !spans_exist) {
             match account.plan.add(start, duration, needs) {
@@ -238,7 +238,7 @@ impl Walk<'_> {
 
     /// After something was booked below a child: how it ranks among its siblings from now on.
     fn refresh_weight(&mut self, edge: EdgeId, child: VertexId) {
-        let Some(aggregates) = self.books.aggregates(child) else { return };
+        let Some(aggregates) = self.allocations.aggregates(child) else { return };
         let left = aggregates.last().map_or(0, |planner| planner.remaining_at(0));
         if left == 0 && aggregates.span_count() == 0 {
             return;

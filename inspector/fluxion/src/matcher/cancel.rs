@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::filter::MAX_DEPTH;
-use super::job::{Hold, JobId};
+use super::job::{AllocationKind, JobId};
 use super::operation::Failure;
 use crate::errno::Errno;
 use crate::graph::VertexId;
@@ -14,7 +14,7 @@ impl Engine {
     /// though what it holds is let go of; `Enoent` when it holds nothing at all.
     pub fn cancel(&mut self, job: JobId) -> Result<(), Failure> {
         let outcome = self.let_go(job);
-        self.books.forget_children(job);
+        self.allocations.forget_children(job);
         outcome
     }
 
@@ -24,7 +24,7 @@ impl Engine {
         if let Some(extension) = &mut self.extension {
             extension.cancelled(job);
         }
-        let root = self.root().filter(|&root| self.books.is_tagged(root, job));
+        let root = self.root().filter(|&root| self.allocations.is_tagged(root, job));
         if let Some(root) = root {
             self.scratch.start_walk(&self.graph);
             self.cancel_below(root, job, 0);
@@ -36,7 +36,7 @@ impl Engine {
         }
         let mut any = false;
         for id in 0..self.graph.vertex_count() {
-            if let Some(account) = self.books.get_mut(VertexId::from_index(id))
+            if let Some(account) = self.allocations.get_mut(VertexId::from_index(id))
                 && account.entry(job).is_some()
             {
                 account.release(job);
@@ -49,20 +49,20 @@ impl Engine {
     fn cancel_below(&mut self, id: VertexId, job: JobId, depth: usize) {
         self.scratch.preorder += 1;
         self.scratch.see(id);
-        if depth > MAX_DEPTH || !self.books.is_tagged(id, job) {
+        if depth > MAX_DEPTH || !self.allocations.is_tagged(id, job) {
             return;
         }
-        if let Some(account) = self.books.get_mut(id) {
+        if let Some(account) = self.allocations.get_mut(id) {
             account.release(job);
         }
         if self.memo.is_enabled()
             && let Some(count) = self.scratch.wide(&self.graph, id).map(|wide| wide.count(self.dominant))
-            && let Some(children) = self.books.take_children(job, id)
+            && let Some(children) = self.allocations.take_children(job, id)
         {
             // Of many children only those are visited that know the job; all are counted.
             self.scratch.preorder += count;
             for child in children {
-                if self.books.is_tagged(child, job) {
+                if self.allocations.is_tagged(child, job) {
                     self.scratch.preorder -= 1;
                     self.cancel_below(child, job, depth + 1);
                 }
@@ -87,9 +87,9 @@ impl Engine {
     }
 
     /// Removes a job's span from the plan of a vertex; answers what it held.
-    pub(super) fn drop_plan(&mut self, id: VertexId, job: JobId) -> Option<(Hold, u64)> {
-        let (hold, span) = self.books.get(id)?.entry(job)?.plan?;
-        let account = self.books.get_mut(id)?;
+    pub(super) fn drop_plan(&mut self, id: VertexId, job: JobId) -> Option<(AllocationKind, u64)> {
+        let (hold, span) = self.allocations.get(id)?.entry(job)?.plan?;
+        let account = self.allocations.get_mut(id)?;
         let span = account.plan.remove(span).ok();
         account.entry_mut(job).plan = None;
         account.tidy(job);

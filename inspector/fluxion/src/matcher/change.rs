@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::engine::Engine;
-use super::job::{Hold, JobId};
+use super::job::{AllocationKind, JobId};
 use super::operation::Failure;
 use super::partial::Freed;
 use crate::errno::Errno;
@@ -134,7 +134,7 @@ impl Engine {
         for &top in tops {
             let mut per_job: BTreeMap<JobId, Freed> = BTreeMap::new();
             for id in self.subtree(top) {
-                let Some(account) = self.books.get_mut(id) else { continue };
+                let Some(account) = self.allocations.get_mut(id) else { continue };
                 let jobs: Vec<JobId> = account.entries().iter().map(|entry| entry.job).collect();
                 for job in jobs {
                     let freed = per_job.entry(job).or_default();
@@ -149,10 +149,10 @@ impl Engine {
             }
         }
         let root = self.root();
-        let gone = |job: &JobId| root.is_none_or(|root| !self.books.is_tagged(root, *job));
+        let gone = |job: &JobId| root.is_none_or(|root| !self.allocations.is_tagged(root, *job));
         let ended: Vec<JobId> = touched.into_iter().filter(gone).collect();
         for &job in &ended {
-            self.books.forget_children(job);
+            self.allocations.forget_children(job);
         }
         Ok(ended)
     }
@@ -185,17 +185,17 @@ impl Engine {
                 if top.is_none_or(|(shortest, _)| length < shortest) {
                     top = Some((length, id));
                 }
-                let Some(account) = self.books.get(id) else { continue };
+                let Some(account) = self.allocations.get(id) else { continue };
                 for entry in account.entries() {
                     if entry.tag {
                         jobs.insert(entry.job);
                     }
-                    if let Some((Hold::Allocation, span)) = entry.plan {
+                    if let Some((AllocationKind::Allocation, span)) = entry.plan {
                         let amount = account.plan.span(span).map_or(0, |span| span.amount);
                         *freed.entry(vertex.type_id).or_default() += amount;
                     }
                 }
-                self.books.close(id);
+                self.allocations.close(id);
                 // Should the removal fail, it has no sums any more, other than its like.
                 self.memo.single_out(id);
             }

@@ -1,13 +1,13 @@
-//! An independent look at the books: whether everything in them adds up.
+//! An independent look at the allocations: whether everything in them adds up.
 //!
 //! It recomputes what ought to be there from the graph and the jobs' own entries. It holds with all
 //! quirks off; with quirks on, what it finds are Fluxion's accidents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::books::{Account, Books};
+use super::allocations::{Account, Allocations};
 use super::engine::Engine;
-use super::job::{Hold, JobId};
+use super::job::{AllocationKind, JobId};
 use crate::graph::{TypeId, VertexId};
 use crate::planner::MultiPlanner;
 
@@ -19,7 +19,7 @@ impl Engine {
             self.root().map(|root| self.subtree(root)).unwrap_or_default().into_iter().collect();
         for at in 0..self.graph.vertex_count() {
             let id = VertexId::from_index(at);
-            let Some(account) = self.books.get(id) else { continue };
+            let Some(account) = self.allocations.get(id) else { continue };
             let name = self.describe(id);
             if !reachable.contains(&id) {
                 if !account.entries().is_empty() {
@@ -36,20 +36,20 @@ impl Engine {
     }
 
     fn check_extension(&self, findings: &mut Vec<String>) {
-        if let (Some(extension), Some(pending)) = (&self.extension, self.books.pending()) {
+        if let (Some(extension), Some(pending)) = (&self.extension, self.allocations.pending()) {
             findings.extend(extension.check(self.view(), pending));
         }
     }
 
     /// Whether nobody holds anything and all sums are those of an unused graph.
     pub fn is_as_new(&self) -> bool {
-        let mut books = Books::default();
+        let mut allocations = Allocations::default();
         let mut filters = self.filters.clone();
-        if filters.prime(&self.graph, &mut books, self.dominant, self.quirks).is_err() {
+        if filters.prime(&self.graph, &mut allocations, self.dominant, self.quirks).is_err() {
             return false;
         }
         (0..self.graph.vertex_count()).map(VertexId::from_index).all(|id| {
-            let Some(account) = self.books.get(id) else { return true };
+            let Some(account) = self.allocations.get(id) else { return true };
             if self.graph.vertex(id).removed {
                 return account.entries().is_empty();
             }
@@ -69,7 +69,7 @@ impl Engine {
                 && account.plan.span_count() == 0
                 && account.plan.min_during(0, i64::MAX) == Ok(self.graph.vertex(id).size)
                 && unused
-                && totals(account) == books.get(id).map(totals).unwrap_or_default()
+                && totals(account) == allocations.get(id).map(totals).unwrap_or_default()
         })
     }
 
@@ -103,7 +103,7 @@ impl Engine {
                 findings
                     .push(format!("{name}: job {} is present at other times than it holds it", entry.job));
             }
-            if (hold == Hold::Allocation) != (span.start == 0) {
+            if (hold == AllocationKind::Allocation) != (span.start == 0) {
                 findings.push(format!("{name}: job {} has the wrong kind of hold", entry.job));
             }
         }
@@ -116,12 +116,12 @@ impl Engine {
                 findings.push(format!("{name}: job {job} is here without its mark"));
             }
             let mut parents = self.graph.parents(id, self.dominant);
-            let known_above = parents.any(|(_, parent)| self.books.is_tagged(parent, job));
+            let known_above = parents.any(|(_, parent)| self.allocations.is_tagged(parent, job));
             if Some(id) != self.root() && !known_above {
                 findings.push(format!("{name}: job {job} is not known above"));
             }
             let mut children = self.graph.children(id, self.dominant);
-            if entry.plan.is_none() && !children.any(|(_, child)| self.books.is_tagged(child, job)) {
+            if entry.plan.is_none() && !children.any(|(_, child)| self.allocations.is_tagged(child, job)) {
                 findings.push(format!("{name}: job {job} holds nothing here or below"));
             }
         }
@@ -132,7 +132,7 @@ impl Engine {
         let below = self.subtree(id);
         let mut held: BTreeMap<(JobId, TypeId), u64> = BTreeMap::new();
         for &under in below.iter().skip(1) {
-            let Some(account) = self.books.get(under) else { continue };
+            let Some(account) = self.allocations.get(under) else { continue };
             for entry in account.entries() {
                 let span = entry.plan.and_then(|(_, span)| account.plan.span(span));
                 *held.entry((entry.job, self.graph.vertex(under).type_id)).or_default() +=

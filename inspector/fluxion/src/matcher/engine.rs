@@ -1,8 +1,8 @@
-//! The matcher as a whole: a graph, its books, and how to choose.
+//! The matcher as a whole: a graph, its allocations, and how to choose.
 
 use thiserror::Error;
 
-use super::books::Books;
+use super::allocations::Allocations;
 use super::extension::Extension;
 use super::filter::{FilterError, Filters};
 use super::memo::Memo;
@@ -55,7 +55,7 @@ pub enum EngineError {
 #[derive(Clone, Debug)]
 pub struct Engine {
     pub(super) graph: Graph,
-    pub(super) books: Books,
+    pub(super) allocations: Allocations,
     pub(super) filters: Filters,
     pub(super) policy: Policy,
     pub(super) flexible: bool,
@@ -96,7 +96,7 @@ impl Engine {
             .sum();
         let mut engine = Self {
             graph,
-            books: Books::default(),
+            allocations: Allocations::default(),
             filters,
             policy: options.policy,
             flexible: options.flexible,
@@ -125,12 +125,12 @@ impl Engine {
     /// Sets up the sums after the graph has changed.
     pub(super) fn prime(&mut self) -> Result<(), FilterError> {
         let known = self.filters.tracked().clone();
-        self.filters.prime(&self.graph, &mut self.books, self.dominant, self.quirks)?;
+        self.filters.prime(&self.graph, &mut self.allocations, self.dominant, self.quirks)?;
         let new: Vec<TypeId> = self.filters.tracked().difference(&known).copied().collect();
         if !new.is_empty() && !self.quirks.halfway_tracking {
             self.enter_held(&new);
         }
-        self.memo.reset(&self.graph, &mut self.books, self.dominant, self.node_type);
+        self.memo.reset(&self.graph, &mut self.allocations, self.dominant, self.node_type);
         self.scratch.make_room(&self.graph);
         self.scratch.shorts = Shorts::new(self.memo.units.by_vertex(), self.memo.units.len());
         self.forget_extension();
@@ -157,9 +157,9 @@ impl Engine {
         &self.graph
     }
 
-    /// The books.
-    pub fn books(&self) -> &Books {
-        &self.books
+    /// The allocations.
+    pub fn allocations(&self) -> &Allocations {
+        &self.allocations
     }
 
     /// The subsystem that is walked, booked and printed.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::book::Booking;
 use super::engine::Engine;
 use super::extension::{Ask, Choice, Extension, Pieces, View};
-use super::job::{Hold, JobId};
+use super::job::{AllocationKind, JobId};
 use super::operation::{Failure, Found, Operation};
 use super::scratch::Mark;
 use super::sink::Sink;
@@ -32,7 +32,7 @@ impl Engine {
         Some((extension.downcast_mut::<T>()?, view))
     }
 
-    /// Books what is taken of pools for a job, from `start` for `duration` seconds, as an allocation when it starts at
+    /// Allocations what is taken of pools for a job, from `start` for `duration` seconds, as an allocation when it starts at
     /// 0 and as a reservation otherwise.
     ///
     /// Errors: `Einval` for pieces that no way from the root leads to.
@@ -44,14 +44,14 @@ impl Engine {
         pieces: &Pieces,
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
-        let hold = if start == 0 { Hold::Allocation } else { Hold::Reservation };
+        let hold = if start == 0 { AllocationKind::Allocation } else { AllocationKind::Reservation };
         self.take(job, (start, duration), Some(hold), pieces, sink)
     }
 
     pub(super) fn view(&self) -> View<'_> {
         View {
             graph: &self.graph,
-            books: &self.books,
+            allocations: &self.allocations,
             dominant: self.dominant,
             node_type: self.node_type,
             policy: self.policy,
@@ -78,10 +78,10 @@ impl Engine {
         if operation == Operation::Satisfiability {
             return Ok(found);
         }
-        let hold = match (operation.books(), at == now) {
+        let hold = match (operation.allocates(), at == now) {
             (false, _) => None,
-            (true, true) => Some(Hold::Allocation),
-            (true, false) => Some(Hold::Reservation),
+            (true, true) => Some(AllocationKind::Allocation),
+            (true, false) => Some(AllocationKind::Reservation),
         };
         self.scratch.errno = Errno::Unset;
         self.take(job, (at, duration), hold, &pieces, sink)?;
@@ -91,7 +91,7 @@ impl Engine {
             self.cancel(job)?;
             return Err(Failure::new(errno, "the sums of the graph can't hold as much"));
         }
-        if let Some(extension) = self.extension.as_deref_mut().filter(|_| operation.books()) {
+        if let Some(extension) = self.extension.as_deref_mut().filter(|_| operation.allocates()) {
             extension.booked(job);
         }
         Ok(found)
@@ -101,7 +101,7 @@ impl Engine {
         &mut self,
         job: JobId,
         (start, duration): (i64, i64),
-        hold: Option<Hold>,
+        hold: Option<AllocationKind>,
         pieces: &Pieces,
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
@@ -118,13 +118,13 @@ impl Engine {
         self.book(&booking, sink)
     }
 
-    /// The extension, which is told what has changed in the books, and what it sees.
+    /// The extension, which is told what has changed in the allocations, and what it sees.
     fn caught_up(&mut self) -> Option<(&mut dyn Extension, View<'_>)> {
         let extension = self.extension.as_deref_mut()?;
-        let changes = self.books.changes();
+        let changes = self.allocations.changes();
         let view = View {
             graph: &self.graph,
-            books: &self.books,
+            allocations: &self.allocations,
             dominant: self.dominant,
             node_type: self.node_type,
             policy: self.policy,

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use super::books::Books;
+use super::allocations::Allocations;
 use super::job::JobId;
 use super::operation::{Failure, Operation};
 use super::policy::Policy;
@@ -23,7 +23,7 @@ pub struct View<'a> {
     /// The graph.
     pub graph: &'a Graph,
     /// What is booked on it.
-    pub books: &'a Books,
+    pub allocations: &'a Allocations,
     /// The subsystem that is walked, booked and printed.
     pub dominant: Subsystem,
     /// The type of vertices that are nodes.

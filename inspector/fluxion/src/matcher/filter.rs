@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::books::Books;
+use super::allocations::Allocations;
 use crate::graph::{Graph, Subsystem, TypeId, VertexId};
 use crate::planner::MultiPlanner;
 use crate::quirks::Quirks;
@@ -90,14 +90,14 @@ impl Filters {
         specific.chain(self.all.iter().filter(|low| **low != of)).copied().collect()
     }
 
-    /// Computes the sums of a graph from the root of a subsystem down, and sets them in the books.
+    /// Computes the sums of a graph from the root of a subsystem down, and sets them in the allocations.
     /// Spans that are booked already stay.
     ///
     /// A leaf of a type that is not summed up anywhere is from then on summed up at clusters.
     pub fn prime(
         &mut self,
         graph: &Graph,
-        books: &mut Books,
+        allocations: &mut Allocations,
         subsystem: Subsystem,
         quirks: Quirks,
     ) -> Result<(), FilterError> {
@@ -107,7 +107,7 @@ impl Filters {
             let known = self.tracked.len();
             let seen = vec![false; graph.vertex_count()];
             let lag = quirks.lagging_time_index;
-            Priming { filters: self, graph, books, subsystem, lag, seen, count: 0 }.visit(root, 0)?;
+            Priming { filters: self, graph, allocations, subsystem, lag, seen, count: 0 }.visit(root, 0)?;
             if quirks.halfway_tracking || self.tracked.len() == known {
                 return Ok(());
             }
@@ -119,7 +119,7 @@ impl Filters {
 struct Priming<'a> {
     filters: &'a mut Filters,
     graph: &'a Graph,
-    books: &'a mut Books,
+    allocations: &'a mut Allocations,
     subsystem: Subsystem,
     lag: bool,
     seen: Vec<bool>,
@@ -204,8 +204,8 @@ impl Priming<'_> {
     /// A vertex that has nothing below it any more has no sums.
     fn drop_sums(&mut self, id: VertexId) {
         if !self.lag
-            && self.books.aggregates(id).is_some()
-            && let Some(account) = self.books.get_mut(id)
+            && self.allocations.aggregates(id).is_some()
+            && let Some(account) = self.allocations.get_mut(id)
         {
             account.aggregates = None;
         }
@@ -220,12 +220,12 @@ impl Priming<'_> {
         }
         let totals: Vec<(TypeId, u64)> = types.into_iter().map(|of| (of, sums.get(of))).collect();
         if totals.is_empty() {
-            if let Some(account) = self.books.get_mut(id) {
+            if let Some(account) = self.allocations.get_mut(id) {
                 account.aggregates = None;
             }
             return Ok(());
         }
-        let account = self.books.open(self.graph, id);
+        let account = self.allocations.open(self.graph, id);
         match &mut account.aggregates {
             Some(aggregates) => aggregates.reshape(&totals, self.lag),
             None => account.aggregates = Some(Box::new(MultiPlanner::new(totals))),

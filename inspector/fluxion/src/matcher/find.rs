@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::filter::MAX_DEPTH;
-use super::job::Hold;
+use super::job::AllocationKind;
 use super::sink::{AggregateUse, Sink, VertexEvent};
 use crate::graph::{Status, VertexId};
 use crate::search::{Criterion, Expression};
@@ -58,11 +58,11 @@ impl Engine {
         if depth as usize > MAX_DEPTH {
             return false;
         }
-        let account = self.books.get(id);
+        let account = self.allocations.get(id);
         let here = Above {
             down: above.down || self.graph.vertex(id).status == Status::Down,
-            allocated: above.allocated || account.is_some_and(super::books::Account::is_allocated),
-            reserved: above.reserved || account.is_some_and(super::books::Account::is_reserved),
+            allocated: above.allocated || account.is_some_and(super::allocations::Account::is_allocated),
+            reserved: above.reserved || account.is_some_and(super::allocations::Account::is_reserved),
         };
         let mut found = expression.holds(&mut |criterion| self.holds(id, criterion, here));
         for at in 0..self.graph.vertex(id).out_edges.len() {
@@ -107,7 +107,7 @@ impl Engine {
 
     /// What of the sums of a vertex is used; none when it has no sums, or the job none in them.
     fn uses(&self, id: VertexId, shown: Shown) -> Option<Vec<AggregateUse>> {
-        let account = self.books.get(id)?;
+        let account = self.allocations.get(id)?;
         let aggregates = account.aggregates.as_deref()?;
         let span = match shown.job {
             Some(job) => Some(account.entry(job)?.aggregate?),
@@ -128,16 +128,16 @@ impl Engine {
     }
 
     fn holds(&self, id: VertexId, criterion: &Criterion, here: Above) -> bool {
-        let entry = |job: u64| self.books.get(id).and_then(|account| account.entry(job));
-        let plan = |job: u64, hold: Hold| {
+        let entry = |job: u64| self.allocations.get(id).and_then(|account| account.entry(job));
+        let plan = |job: u64, hold: AllocationKind| {
             entry(job).is_some_and(|entry| entry.plan.is_some_and(|plan| plan.0 == hold))
         };
         match criterion {
             Criterion::Down(down) => here.down == *down,
             Criterion::Allocated(allocated) => here.allocated == *allocated,
             Criterion::Reserved(reserved) => here.reserved == *reserved,
-            Criterion::AllocatedTo(job) => plan(*job, Hold::Allocation),
-            Criterion::ReservedFor(job) => plan(*job, Hold::Reservation),
+            Criterion::AllocatedTo(job) => plan(*job, AllocationKind::Allocation),
+            Criterion::ReservedFor(job) => plan(*job, AllocationKind::Reservation),
             Criterion::InAggregatesOf(job) => entry(*job).is_some_and(|entry| entry.aggregate.is_some()),
             Criterion::TouchedBy(job) => entry(*job).is_some_and(|entry| entry.tag),
             Criterion::ShowAggregates(on) => *on,

@@ -5,7 +5,7 @@ pub type JobId = u64;
 
 /// What kind of hold a job has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum AllocationKind {
     /// It runs now.
     Allocation,
     /// It is planned for later.

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use super::books::Books;
+use super::allocations::Allocations;
 use super::exact::Collector;
 use super::request::{EntryId, Request};
 use super::sums::Sum;
@@ -63,7 +63,7 @@ struct Slot {
     timed: Option<Box<Timed>>,
 }
 
-/// What a visit depends on besides the node and its books.
+/// What a visit depends on besides the node and its allocations.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
     shape: Vec<u32>,
@@ -153,27 +153,33 @@ pub(super) struct Memo {
 
 impl Memo {
     /// Forgets everything, and looks at the graph anew.
-    pub(super) fn reset(&mut self, graph: &Graph, books: &mut Books, dominant: Subsystem, node_type: TypeId) {
+    pub(super) fn reset(
+        &mut self,
+        graph: &Graph,
+        allocations: &mut Allocations,
+        dominant: Subsystem,
+        node_type: TypeId,
+    ) {
         *self = Self::default();
-        books.follow(std::sync::Arc::from([]), 0);
+        allocations.follow(std::sync::Arc::from([]), 0);
         let Some(units) = Units::new(graph, dominant, node_type) else { return };
-        books.follow(units.by_vertex(), units.len());
+        allocations.follow(units.by_vertex(), units.len());
         // Other than what the books start with, so that all of them are looked at.
         let unread = Booked { stamp: NONE, first: 0, last: 0, allocated: false };
         self.booked = vec![unread; units.len()];
         self.units = units;
         self.enabled = true;
         for unit in (0..self.units.len()).filter_map(|unit| u32::try_from(unit).ok()) {
-            self.read(books, unit);
+            self.read(allocations, unit);
         }
     }
 
     /// Notes which units' books have changed since the last call.
-    pub(super) fn catch_up(&mut self, books: &mut Books) {
-        for unit in books.take_touched() {
+    pub(super) fn catch_up(&mut self, allocations: &mut Allocations) {
+        for unit in allocations.take_touched() {
             // What is busy is read again only when somebody wants to know when.
             if !self.busy.contains(&unit) {
-                self.read(books, unit);
+                self.read(allocations, unit);
             }
             for index in self.contexts.iter_mut().filter_map(|context| context.index.as_deref_mut()) {
                 index.dirty.push(unit);
@@ -253,31 +259,31 @@ impl Memo {
     #[inline]
     pub(super) fn recall(
         &mut self,
-        books: &Books,
+        allocations: &Allocations,
         context: u32,
         node: u32,
         window: (i64, i64),
     ) -> Option<&Outcome> {
-        let idle = self.is_idle(books, context, node, window);
+        let idle = self.is_idle(allocations, context, node, window);
         let slot = &self.contexts[context as usize].slots[node as usize];
         if idle {
             return slot.idle.as_deref();
         }
         let timed = slot.timed.as_deref()?;
-        let same = timed.stamp == books.stamp(node) && (timed.at, timed.duration) == window;
+        let same = timed.stamp == allocations.stamp(node) && (timed.at, timed.duration) == window;
         same.then_some(&timed.outcome)
     }
 
     /// Remembers what a visit came to.
     pub(super) fn note(
         &mut self,
-        books: &Books,
+        allocations: &Allocations,
         context: u32,
         node: u32,
         window: (i64, i64),
         (outcome, found): (Outcome, Option<Collector>),
     ) {
-        let idle = self.is_idle(books, context, node, window);
+        let idle = self.is_idle(allocations, context, node, window);
         let context = &mut self.contexts[context as usize];
         let slot = &mut context.slots[node as usize];
         if idle {
@@ -288,7 +294,7 @@ impl Memo {
             context.kept -= u32::from(before.is_some());
             let found = found.filter(|_| context.kept < MAX_KEPT).map(Box::new);
             context.kept += u32::from(found.is_some());
-            let timed = Timed { stamp: books.stamp(node), at, duration, outcome, found };
+            let timed = Timed { stamp: allocations.stamp(node), at, duration, outcome, found };
             slot.timed = Some(Box::new(timed));
         }
     }
@@ -296,17 +302,17 @@ impl Memo {
     /// All that was found in a home, if that was kept; it is not known any more afterwards.
     pub(super) fn take_found(
         &mut self,
-        books: &Books,
+        allocations: &Allocations,
         context: u32,
         node: u32,
         window: (i64, i64),
     ) -> Option<Collector> {
-        if self.is_idle(books, context, node, window) {
+        if self.is_idle(allocations, context, node, window) {
             return None;
         }
         let context = &mut self.contexts[context as usize];
         let timed = context.slots[node as usize].timed.as_deref_mut()?;
-        let same = timed.stamp == books.stamp(node) && (timed.at, timed.duration) == window;
+        let same = timed.stamp == allocations.stamp(node) && (timed.at, timed.duration) == window;
         let found = timed.found.take_if(|_| same)?;
         context.kept -= 1;
         Some(*found)
@@ -314,9 +320,15 @@ impl Memo {
 
     /// Whether nothing is booked in a home during a stretch of time: start and duration.
     #[inline]
-    pub(super) fn is_idle(&mut self, books: &Books, context: u32, node: u32, window: (i64, i64)) -> bool {
-        if self.booked[node as usize].stamp != books.stamp(node) {
-            self.read(books, node);
+    pub(super) fn is_idle(
+        &mut self,
+        allocations: &Allocations,
+        context: u32,
+        node: u32,
+        window: (i64, i64),
+    ) -> bool {
+        if self.booked[node as usize].stamp != allocations.stamp(node) {
+            self.read(allocations, node);
         }
         let booked = self.booked[node as usize];
         let overrun = booked.allocated && self.contexts[context as usize].overrun;
@@ -324,10 +336,10 @@ impl Memo {
     }
 
     /// Reads when anything is booked in a unit.
-    fn read(&mut self, books: &Books, unit: u32) {
+    fn read(&mut self, allocations: &Allocations, unit: u32) {
         let mut booked =
-            Booked { stamp: books.stamp(unit), first: i64::MAX, last: i64::MIN, allocated: false };
-        for account in self.units.members(unit).iter().filter_map(|&id| books.get(id)) {
+            Booked { stamp: allocations.stamp(unit), first: i64::MAX, last: i64::MIN, allocated: false };
+        for account in self.units.members(unit).iter().filter_map(|&id| allocations.get(id)) {
             if let Some((first, last)) = account.hull() {
                 booked.first = booked.first.min(first);
                 booked.last = booked.last.max(last);

@@ -39,7 +39,7 @@ impl Operation {
     }
 
     /// Whether it books what it finds.
-    pub fn books(self) -> bool {
+    pub fn allocates(self) -> bool {
         !matches!(self, Self::Satisfiability | Self::WithoutAllocating | Self::WithoutAllocatingFuture)
     }
 

@@ -3,7 +3,7 @@
 use super::book::Booking;
 use super::engine::Engine;
 use super::exact::{Purpose, Selection, Walk};
-use super::job::{Hold, JobId};
+use super::job::{AllocationKind, JobId};
 use super::operation::{Failure, Found, LIFETIME, Operation, effective_duration};
 use super::request::{Request, amount_of};
 use super::sink::Sink;
@@ -79,10 +79,10 @@ impl Engine {
             return Err(Failure::new(errno, ""));
         }
         let duration = duration.min(LIFETIME - at);
-        let hold = match (operation.books(), at == now) {
+        let hold = match (operation.allocates(), at == now) {
             (false, _) => None,
-            (true, true) => Some(Hold::Allocation),
-            (true, false) => Some(Hold::Reservation),
+            (true, true) => Some(AllocationKind::Allocation),
+            (true, false) => Some(AllocationKind::Reservation),
         };
         let mut exclusive_types = request.exclusive_types.clone();
         if self.policy.node_exclusive {
@@ -99,11 +99,11 @@ impl Engine {
 
     pub(super) fn select(&mut self, asking: &Asking, at: i64, purpose: Purpose) -> Result<(), Errno> {
         if !self.exact_only && !self.policy.stop_on_first {
-            self.memo.catch_up(&mut self.books);
+            self.memo.catch_up(&mut self.allocations);
         }
         let ask = Selection {
             graph: &self.graph,
-            books: &self.books,
+            allocations: &self.allocations,
             request: asking.request,
             policy: self.policy,
             quirks: self.quirks,
@@ -165,14 +165,14 @@ impl Engine {
         let fits = |&&id: &&crate::graph::VertexId| {
             constraint.is_none_or(|constraint| constraint.matches(&self.graph, id))
                 && (with_satisfiability || self.graph.vertex(id).status == Status::Up)
-                && self.books.min_free(&self.graph, id, from, asking.duration) == Ok(1)
+                && self.allocations.min_free(&self.graph, id, from, asking.duration) == Ok(1)
         };
         let count = nodes.iter().filter(fits).take(usize::try_from(wanted).unwrap_or(usize::MAX)).count();
         if u64::try_from(count).is_ok_and(|count| count < wanted) { refuse() } else { Ok(()) }
     }
 
     fn find_time(&mut self, operation: Operation, asking: &Asking) -> Result<i64, Failure> {
-        let purpose = if operation.books() { Purpose::Allocate } else { Purpose::Without };
+        let purpose = if operation.allocates() { Purpose::Allocate } else { Purpose::Without };
         if self.select(asking, asking.now, purpose).is_ok() {
             return Ok(asking.now);
         }
@@ -187,7 +187,7 @@ impl Engine {
     }
 
     fn find_later(&mut self, operation: Operation, asking: &Asking) -> Result<i64, Failure> {
-        let purpose = if operation.books() { Purpose::Reserve } else { Purpose::Without };
+        let purpose = if operation.allocates() { Purpose::Reserve } else { Purpose::Without };
         let demand = asking.request.demand.clone();
         let mut next = self.root_times(|times| {
             times.first_time(asking.now + 1, asking.duration, |of| amount_of(&demand, of))
@@ -218,7 +218,7 @@ impl Engine {
         ask: impl FnOnce(&mut MultiPlanner) -> Result<i64, Errno>,
     ) -> Result<i64, Errno> {
         let root = self.root().ok_or(Errno::Enoent)?;
-        let aggregates = self.books.get_mut(root).and_then(|account| account.aggregates.as_deref_mut());
+        let aggregates = self.allocations.get_mut(root).and_then(|account| account.aggregates.as_deref_mut());
         aggregates.map_or(Err(Errno::Enoent), ask)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::engine::Engine;
-use super::job::{Hold, JobId};
+use super::job::{AllocationKind, JobId};
 use super::operation::Failure;
 use crate::document::{Document, GraphDocument, RankDocument};
 use crate::errno::Errno;
@@ -47,7 +47,7 @@ impl Engine {
             Document::Ranks(document) => self.release_ranks(job, document)?,
         };
         let root = self.root();
-        let tagged = |engine: &Self| root.is_some_and(|root| engine.books.is_tagged(root, job));
+        let tagged = |engine: &Self| root.is_some_and(|root| engine.allocations.is_tagged(root, job));
         if tagged(self) {
             for part in released.values() {
                 if let Some((_, top)) = part.top {
@@ -59,7 +59,7 @@ impl Engine {
         }
         let gone = !tagged(self);
         if gone {
-            self.books.forget_children(job);
+            self.allocations.forget_children(job);
         }
         Ok(gone)
     }
@@ -92,10 +92,10 @@ impl Engine {
 
     /// Lets go of a vertex that a job holds; answers how much that was.
     fn release_held(&mut self, id: VertexId, job: JobId) -> Result<u64, Failure> {
-        let entry = self.books.get(id).and_then(|account| account.entry(job).copied());
+        let entry = self.allocations.get(id).and_then(|account| account.entry(job).copied());
         let present = entry.is_some_and(|entry| entry.presence().is_some());
-        if present && entry.is_some_and(|entry| matches!(entry.plan, Some((Hold::Allocation, _)))) {
-            let freed = self.books.get_mut(id).and_then(|account| account.release(job));
+        if present && entry.is_some_and(|entry| matches!(entry.plan, Some((AllocationKind::Allocation, _)))) {
+            let freed = self.allocations.get_mut(id).and_then(|account| account.release(job));
             return Ok(freed.map_or(0, |(_, amount)| amount));
         }
         if entry.is_some() && self.quirks.half_updates {
@@ -108,7 +108,7 @@ impl Engine {
 
     /// Forgets that the tree of a job goes through a vertex, but not what it holds of it.
     fn forget_way(&mut self, id: VertexId, job: JobId) {
-        let Some(account) = self.books.get_mut(id) else { return };
+        let Some(account) = self.allocations.get_mut(id) else { return };
         let span = account.entry_mut(job).aggregate.take();
         account.release_aggregate(span);
         let entry = account.entry_mut(job);
@@ -135,10 +135,10 @@ impl Engine {
             let mut any = false;
             for id in vertices {
                 part.consider(id, self.path_length(id));
-                if !self.books.is_tagged(id, job) {
+                if !self.allocations.is_tagged(id, job) {
                     continue;
                 }
-                let freed = self.books.get_mut(id).and_then(|account| account.release(job));
+                let freed = self.allocations.get_mut(id).and_then(|account| account.release(job));
                 if let Some((_, amount)) = freed {
                     any = true;
                     *part.freed.entry(self.graph.vertex(id).type_id).or_default() += amount;
@@ -171,7 +171,7 @@ impl Engine {
 
     fn give_back_at(&mut self, job: JobId, id: VertexId, freed: &Freed) -> Result<(), Failure> {
         let quirk = self.quirks.early_unmark;
-        let Some(account) = self.books.get_mut(id) else { return Ok(()) };
+        let Some(account) = self.allocations.get_mut(id) else { return Ok(()) };
         let Some(entry) = account.entry(job).copied().filter(|entry| entry.tag) else { return Ok(()) };
         if let Some(span) = entry.aggregate
             && let Some(aggregates) = account.aggregates.as_deref_mut()
@@ -193,11 +193,13 @@ impl Engine {
             account.tidy(job);
         }
         if !quirk {
-            let below =
-                self.graph.children(id, self.dominant).any(|(_, child)| self.books.is_tagged(child, job));
+            let below = self
+                .graph
+                .children(id, self.dominant)
+                .any(|(_, child)| self.allocations.is_tagged(child, job));
             if !below
                 && entry.plan.is_none()
-                && let Some(account) = self.books.get_mut(id)
+                && let Some(account) = self.allocations.get_mut(id)
             {
                 account.release(job);
             }

@@ -16,7 +16,7 @@ impl Engine {
         let mut below: BTreeMap<VertexId, Held> = BTreeMap::new();
         for &of in types {
             for &id in self.graph.of_type(of) {
-                let Some(account) = self.books.get(id) else { continue };
+                let Some(account) = self.allocations.get(id) else { continue };
                 let above = self.above(id);
                 for entry in account.entries() {
                     let span = entry.plan.and_then(|(_, span)| account.plan.span(span));
@@ -28,14 +28,14 @@ impl Engine {
             }
         }
         for id in (0..self.graph.vertex_count()).map(VertexId::from_index) {
-            if self.books.aggregates(id).is_some() {
+            if self.allocations.aggregates(id).is_some() {
                 self.enter_held_at(id, types, below.get(&id));
             }
         }
     }
 
     fn enter_held_at(&mut self, id: VertexId, types: &[TypeId], held: Option<&Held>) {
-        let Some(account) = self.books.get_mut(id) else { return };
+        let Some(account) = self.allocations.get_mut(id) else { return };
         let jobs: Vec<JobId> = account.entries().iter().map(|entry| entry.job).collect();
         for job in jobs {
             let Some(entry) = account.entry(job).copied() else { continue };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::books::Books;
+use super::allocations::Allocations;
 use super::request::{Entry, amount_of};
 use super::units::NONE;
 use crate::graph::{Graph, TypeId, VertexId};
@@ -65,14 +65,14 @@ impl Shorts {
     #[inline]
     pub(super) fn rule_out<'a>(
         &self,
-        books: &Books,
+        allocations: &Allocations,
         id: VertexId,
         (start, end): (i64, i64),
         entries: impl Iterator<Item = &'a Entry>,
     ) -> bool {
         let Some(&unit) = self.units.get(id.index()) else { return false };
         let Some(known) = self.all.get(unit as usize) else { return false };
-        if known.vertex != id || known.stamp != books.stamp(unit) {
+        if known.vertex != id || known.stamp != allocations.stamp(unit) {
             return false;
         }
         let at = known.stretches.partition_point(|&(_, until)| until <= start);
@@ -95,7 +95,7 @@ impl Shorts {
     /// and at which other times from then on.
     pub(super) fn note(
         &mut self,
-        (graph, books): (&Graph, &Books),
+        (graph, allocations): (&Graph, &Allocations),
         id: VertexId,
         of: Option<TypeId>,
         wanted: u64,
@@ -105,7 +105,7 @@ impl Shorts {
         if let Some(known) = self.all.get_mut(unit as usize) {
             known.vertex = id;
             known.type_id = graph.vertex(id).type_id;
-            known.stamp = books.stamp(unit);
+            known.stamp = allocations.stamp(unit);
             (known.of, known.wanted) = (of, wanted);
             known.stretches.clear();
             known.stretches.extend(planner.shorts(from, wanted).take(KEPT));

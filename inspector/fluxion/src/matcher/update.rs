@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::book::Booking;
 use super::engine::Engine;
-use super::job::{Hold, JobId};
+use super::job::{AllocationKind, JobId};
 use super::operation::Failure;
 use super::scratch::Mark;
 use super::sink::Sink;
@@ -43,7 +43,7 @@ struct Progress {
 }
 
 impl Engine {
-    /// Books what a document says, for a job from `start` on. What was booked goes to the sink, unless
+    /// Allocations what a document says, for a job from `start` on. What was booked goes to the sink, unless
     /// the document does not reach the root.
     ///
     /// Errors: `Einval` when the document does not fit the graph, or something is not free. Nothing
@@ -85,7 +85,7 @@ impl Engine {
         }
         let whole = self.policy.node_exclusive && self.quirks.unbooked_wholes;
         let exclusive_types = if whole { vec![self.node_type] } else { Vec::new() };
-        let hold = Some(Hold::Allocation);
+        let hold = Some(AllocationKind::Allocation);
         let divisible = self.is_extended();
         let booking = Booking { job, start, duration, hold, spans_exist: true, divisible, exclusive_types };
         self.book(&booking, sink)
@@ -214,18 +214,18 @@ impl Engine {
     }
 
     fn is_free(&self, id: VertexId, claim: Claim) -> bool {
-        let free = self.books.min_free(&self.graph, id, claim.start, claim.duration);
+        let free = self.allocations.min_free(&self.graph, id, claim.start, claim.duration);
         free.is_ok_and(|free| free >= self.graph.vertex(id).size)
     }
 
-    /// Books all of a vertex, or the part of it that is noted.
+    /// Allocations all of a vertex, or the part of it that is noted.
     fn claim(&mut self, id: VertexId, claim: Claim, progress: &mut Progress) -> Result<(), Failure> {
         let size = progress.parts.get(&id).copied().unwrap_or(self.graph.vertex(id).size);
-        let account = self.books.open(&self.graph, id);
+        let account = self.allocations.open(&self.graph, id);
         let known = account.entry(claim.job).is_some_and(|entry| entry.plan.is_some());
         match account.plan.add(claim.start, claim.duration, size) {
             Ok(span) if !known || self.quirks.leaked_bookings => {
-                account.hold_too(claim.job, (Hold::Allocation, span));
+                account.hold_too(claim.job, (AllocationKind::Allocation, span));
                 progress.booked.push(id);
                 Ok(())
             }

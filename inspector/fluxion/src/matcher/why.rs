@@ -81,7 +81,7 @@ impl Engine {
     fn finds(&self, asking: &Asking, at: i64, purpose: Purpose, scratch: &mut Scratch) -> bool {
         let ask = Selection {
             graph: &self.graph,
-            books: &self.books,
+            allocations: &self.allocations,
             request: asking.request,
             policy: self.policy,
             quirks: self.quirks,
@@ -134,7 +134,7 @@ impl Engine {
 
     /// When a request that waits could start as things are booked.
     fn earliest(&self, asking: &Asking, scratch: &mut Scratch) -> Option<i64> {
-        let mut times = self.books.aggregates(self.root()?)?.clone();
+        let mut times = self.allocations.aggregates(self.root()?)?.clone();
         let demand = &asking.request.demand;
         let mut next = times.first_time(asking.now + 1, asking.duration, |of| amount_of(demand, of));
         while let Ok(at) = next {

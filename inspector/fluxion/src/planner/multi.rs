@@ -74,7 +74,7 @@ impl MultiPlanner {
         part.and_then(|&(_, span)| self.planner(of)?.span(span)).map_or(0, |span| span.amount)
     }
 
-    /// Books an amount of every type, which `amount` says; 0 is booked too.
+    /// Allocations an amount of every type, which `amount` says; 0 is booked too.
     pub fn add(
         &mut self,
         start: i64,
@@ -100,7 +100,7 @@ impl MultiPlanner {
         Ok(id)
     }
 
-    /// Books an amount of one more type as part of a span, where there is a planner for it and the span has
+    /// Allocations an amount of one more type as part of a span, where there is a planner for it and the span has
     /// nothing of the type yet. Errors: `Einval` for an unknown span, or when it is not free.
     pub fn extend(
         &mut self,

@@ -49,12 +49,12 @@ fn run(session: &mut Session<'_>, operation: Operation, file: &str) -> bool {
     let outcome = attempt(session, operation, id, &bytes);
     let overhead = begun.elapsed().as_secs_f64();
     if let Ok(found) = &outcome
-        && operation.books()
+        && operation.allocates()
     {
         session.register(id, found.at, file, overhead);
     }
     let consumed = outcome.as_ref().map_or_else(|missed| missed.consumed, |_| true);
-    if consumed && operation.books() {
+    if consumed && operation.allocates() {
         session.next_job += 1;
     }
     print(session, operation, id, outcome.as_ref().map_err(|missed| missed.errno), overhead);
@@ -87,7 +87,7 @@ fn attempt(session: &mut Session<'_>, operation: Operation, id: u64, bytes: &[u8
     match session.emit() {
         Ok(text) => session.output.answer(&text),
         Err(errno) => {
-            if matched.is_ok() && operation.books() && !session.engine.quirks().leaked_bookings {
+            if matched.is_ok() && operation.allocates() && !session.engine.quirks().leaked_bookings {
                 undo(session, id);
             }
             session.output.error(&format!("match_allocate: ERROR: match writer emit: {}\n", errno.text()));
@@ -122,7 +122,7 @@ fn print(
     }
     match outcome {
         Ok(found) => {
-            let state = match (operation.books(), found.at) {
+            let state = match (operation.allocates(), found.at) {
                 (false, _) => "MATCHED",
                 (true, 0) => "ALLOCATED",
                 (true, _) => "RESERVED",

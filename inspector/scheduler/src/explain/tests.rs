@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::constraint::{NodeConstraint, Taint, TaintEffect, Term};
-use crate::inventory::Hold;
+use crate::inventory::Allocation;
 use crate::testing::{cluster, gang, hold, line, node, shape, tcp};
 
 fn why(inventory: &Inventory, request: &Request) -> String {
@@ -109,7 +109,7 @@ fn levels_and_ports_are_named() {
         "4 nodes: 4 fit; needs 3 together in one rack, the best (ra) has room for 2 even when empty (cpu is short)"
     );
     assert!(why(&inventory, &gang(1, "cpu=3").within("row")).contains("one row, which no node has"));
-    let port = Hold { ports: Arc::new([tcp("", 8080)]), ..hold("cpu=0", Some(9)) };
+    let port = Allocation { ports: Arc::new([tcp("", 8080)]), ..hold("cpu=0", Some(9)) };
     for (holder, node) in [("e1", "a1"), ("e2", "a2"), ("e3", "b1"), ("e4", "x")] {
         inventory.hold(holder.into(), node, port.clone());
     }

@@ -1,8 +1,8 @@
-//! The nodes of a graph as the search for gangs reads them: an index over graph and books.
+//! The nodes of a graph as the search for gangs reads them: an index over graph and allocations.
 //!
-//! It holds nothing of its own: whatever it says of who holds what follows from the [`Books`], and is read from there
-//! again for nodes whose books have changed. What is above a node or between it and its pools counts where a job
-//! holds it whole. Host ports have no vertices; they are noted beside the books, and count while their job is on the
+//! It holds nothing of its own: whatever it says of who holds what follows from the [`Allocations`], and is read from there
+//! again for nodes whose allocations have changed. What is above a node or between it and its pools counts where a job
+//! holds it whole. Host ports have no vertices; they are noted beside the allocations, and count while their job is on the
 //! node.
 
 use std::collections::btree_map::Entry;
@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fluxion::graph::{EdgeId, Graph, Status, Subsystem, Sym, TypeId, VertexId};
-use fluxion::matcher::books::Books;
+use fluxion::matcher::allocations::Allocations;
 use fluxion::matcher::extension::View;
 use fluxion::matcher::{JobId, LIFETIME};
 
 use crate::constraint::{HostPort, NodeConstraint};
 use crate::inventory::graph::{capacity, described};
-use crate::inventory::{Hold, HoldKind, Inventory, NodeSpec};
+use crate::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use crate::request::{Placement, Request, Shape, Slot};
 use crate::resources::ResourceList;
 use fluxion_text::natural_order;
@@ -52,7 +52,7 @@ pub(super) struct Node {
 struct Around {
     /// The nodes that it counts for.
     nodes: Vec<usize>,
-    /// Who holds it whole. Every booking below it changes its books, few change this.
+    /// Who holds it whole. Every booking below it changes its allocations, few change this.
     held: Vec<Stay>,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Nodes {
     next_reservation: u32,
 }
 
-/// What the books have no place for.
+/// What the allocations have no place for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beside {
     /// Host ports by node and job.
@@ -96,10 +96,10 @@ pub(super) struct Beside {
 }
 
 impl Nodes {
-    /// The index of a graph, with what the books say. None for a graph whose nodes have so many vertices above them
+    /// The index of a graph, with what the allocations say. None for a graph whose nodes have so many vertices above them
     /// that an index would be far larger than the graph.
     pub(super) fn new(view: View<'_>, beside: &Beside) -> Option<Self> {
-        let View { graph, books, dominant, node_type, .. } = view;
+        let View { graph, allocations, dominant, node_type, .. } = view;
         let mut nodes = Self {
             inventory: Inventory::new(),
             nodes: Vec::new(),
@@ -141,22 +141,22 @@ impl Nodes {
             }
         }
         for (id, around) in &mut nodes.around {
-            around.held = stays(*id, books).map(|(stay, _)| stay).collect();
+            around.held = stays(*id, allocations).map(|(stay, _)| stay).collect();
         }
         for at in 0..nodes.nodes.len() {
-            nodes.reread(at, books, beside);
+            nodes.reread(at, allocations, beside);
         }
         Some(nodes)
     }
 
-    /// Reads anew what follows from the books of these vertices.
-    pub(super) fn follow(&mut self, changed: Vec<VertexId>, books: &Books, beside: &Beside) {
+    /// Reads anew what follows from the allocations of these vertices.
+    pub(super) fn follow(&mut self, changed: Vec<VertexId>, allocations: &Allocations, beside: &Beside) {
         let changed: BTreeSet<VertexId> = changed.into_iter().collect();
         let mut stale: BTreeSet<usize> = BTreeSet::new();
         for id in changed {
             stale.extend(self.homes.get(id.index()).copied().flatten().map(|at| at as usize));
             if let Some(around) = self.around.get_mut(&id) {
-                let held: Vec<Stay> = stays(id, books).map(|(stay, _)| stay).collect();
+                let held: Vec<Stay> = stays(id, allocations).map(|(stay, _)| stay).collect();
                 if around.held != held {
                     around.held = held;
                     stale.extend(&around.nodes);
@@ -164,7 +164,7 @@ impl Nodes {
             }
         }
         for at in stale {
-            self.reread(at, books, beside);
+            self.reread(at, allocations, beside);
         }
     }
 
@@ -261,7 +261,7 @@ impl Nodes {
     }
 
     /// Writes anew who holds what on a node.
-    fn reread(&mut self, at: usize, books: &Books, beside: &Beside) {
+    fn reread(&mut self, at: usize, allocations: &Allocations, beside: &Beside) {
         let node = &mut self.nodes[at];
         for reservation in node.reservations.drain(..) {
             self.inventory.clear_reservation(reservation);
@@ -273,7 +273,7 @@ impl Nodes {
         }
         let mut held: BTreeMap<Stay, ResourceList> = BTreeMap::new();
         for pool in &node.pools {
-            for (stay, quantity) in taken(pool, &node.above, books) {
+            for (stay, quantity) in taken(pool, &node.above, allocations) {
                 held.entry(stay).or_default().add(&pool.type_name, quantity);
             }
         }
@@ -282,13 +282,13 @@ impl Nodes {
             let needs = Arc::new(needs);
             let until = Some(end).filter(|end| *end < LIFETIME);
             if start == 0 {
-                let hold = Hold {
+                let hold = Allocation {
                     needs,
                     ports: ports.into(),
                     from: start,
                     until,
                     end_assumed: false,
-                    kind: HoldKind::Bound,
+                    kind: AllocationKind::Bound,
                     permanent: beside.permanent.contains(&job),
                     job: None,
                 };
@@ -368,8 +368,8 @@ fn pools(
 }
 
 /// Who holds a vertex when, and how much of it.
-fn stays(id: VertexId, books: &Books) -> impl Iterator<Item = (Stay, u64)> + '_ {
-    books.get(id).into_iter().flat_map(|account| {
+fn stays(id: VertexId, allocations: &Allocations) -> impl Iterator<Item = (Stay, u64)> + '_ {
+    allocations.get(id).into_iter().flat_map(|account| {
         account.entries().iter().filter_map(|entry| {
             let span = account.plan.span(entry.plan?.1)?;
             Some(((entry.job, span.start, span.end), span.amount))
@@ -378,15 +378,15 @@ fn stays(id: VertexId, books: &Books) -> impl Iterator<Item = (Stay, u64)> + '_ 
 }
 
 /// What jobs hold of a pool and when: all of it where they hold anything whole that it is part of.
-fn taken(pool: &Pool, above: &[VertexId], books: &Books) -> BTreeMap<Stay, u64> {
+fn taken(pool: &Pool, above: &[VertexId], allocations: &Allocations) -> BTreeMap<Stay, u64> {
     let mut all: BTreeMap<Stay, u64> = BTreeMap::new();
     if !pool.up {
         return all;
     }
     for id in above.iter().chain(pool.between.iter()) {
-        all.extend(stays(*id, books).map(|(stay, _)| (stay, pool.size)));
+        all.extend(stays(*id, allocations).map(|(stay, _)| (stay, pool.size)));
     }
-    for (stay, quantity) in stays(pool.vertex, books) {
+    for (stay, quantity) in stays(pool.vertex, allocations) {
         all.entry(stay).or_insert(quantity);
     }
     all

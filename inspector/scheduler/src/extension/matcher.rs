@@ -1,7 +1,7 @@
 //! Matching a gang on the graph: slots that each stay within one node, and quantities carved out of pools.
 //!
 //! Which nodes and when is the decision of [`placement`]; here its answer becomes pieces of the pools of a graph, which
-//! the engine books and tells like any other match.
+//! the engine allocations and tells like any other match.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Extension for GangMatcher {
 
     fn follow(&mut self, view: View<'_>, changed: Option<Vec<VertexId>>) {
         match (&mut self.nodes, changed) {
-            (Some(nodes), Some(changed)) => nodes.follow(changed, view.books, &self.beside),
+            (Some(nodes), Some(changed)) => nodes.follow(changed, view.allocations, &self.beside),
             (nodes, _) => *nodes = Nodes::new(view, &self.beside),
         }
     }
@@ -104,7 +104,7 @@ impl Extension for GangMatcher {
     fn check(&self, view: View<'_>, pending: &[VertexId]) -> Vec<String> {
         let mut findings = Vec::new();
         let Some(mut nodes) = self.nodes.clone() else { return findings };
-        nodes.follow(pending.to_vec(), view.books, &self.beside);
+        nodes.follow(pending.to_vec(), view.allocations, &self.beside);
         let Some(new) = Nodes::new(view, &self.beside) else { return findings };
         for (known, new) in nodes.inventory.nodes().zip(new.inventory.nodes()) {
             if known != new {
@@ -136,7 +136,7 @@ impl GangMatcher {
         self.nodes.as_ref()
     }
 
-    /// Notes what the books have no place for of a share that a job stands for.
+    /// Notes what the allocations have no place for of a share that a job stands for.
     pub(super) fn note(&mut self, node: VertexId, job: JobId, share: Share) {
         if !share.ports.is_empty() {
             self.beside.ports.insert((node, job), share.ports);
@@ -222,7 +222,7 @@ impl Search<'_> {
     fn cut(self, planned: &Planned) -> Result<Pieces, (Arc<str>, ResourceList)> {
         let Self { view, nodes, request, policy } = self;
         let duration = duration_from(request, planned.start);
-        let free = |id| view.books.min_free(view.graph, id, planned.start, duration).unwrap_or(0);
+        let free = |id| view.allocations.min_free(view.graph, id, planned.start, duration).unwrap_or(0);
         let mut pieces = Pieces::new();
         for (key, mut needs) in needs_by_node(request, &planned.placement) {
             let Some(node) = nodes.by_key(&key) else { continue };
@@ -258,7 +258,7 @@ impl Search<'_> {
         for (name, _) in missing.iter().filter(|(_, quantity)| *quantity > 0) {
             let pieces = node.pools.iter().filter(|pool| pool.up && pool.type_name == *name);
             let real = pieces.fold(0_u64, |sum, pool| {
-                let free = view.books.min_free(view.graph, pool.vertex, planned.start, duration);
+                let free = view.allocations.min_free(view.graph, pool.vertex, planned.start, duration);
                 sum.saturating_add(free.unwrap_or(0))
             });
             let promised = nodes.inventory.available(&node.key, name, planned.start, planned.end);

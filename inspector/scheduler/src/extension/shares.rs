@@ -46,11 +46,11 @@ impl Shares {
     }
 }
 
-/// Plugs the matcher of gangs into an engine of which nothing is used yet, and books the shares that its graph told of,
+/// Plugs the matcher of gangs into an engine of which nothing is used yet, and allocations the shares that its graph told of,
 /// for jobs that are numbered from the largest number down. What is held beyond what there is leaves nothing free, and
 /// is not booked.
 ///
-/// Errors: those of booking, which books that were empty do not run into.
+/// Errors: those of booking, which allocations that were empty do not run into.
 pub fn plug_in(engine: &mut Engine, shares: Shares) -> Result<(), Failure> {
     engine.plug_in(GangMatcher::default());
     let mut job = JobId::MAX;
@@ -82,7 +82,7 @@ fn pieces_of(engine: &mut Engine, id: VertexId, share: &Share, duration: i64) ->
     let node = gangs.nodes().and_then(|nodes| nodes.by_vertex(id));
     for pool in node.into_iter().flat_map(|node| &node.pools) {
         let wanted = needs.get(&pool.type_name);
-        let free = view.books.min_free(view.graph, pool.vertex, share.from, duration).unwrap_or(0);
+        let free = view.allocations.min_free(view.graph, pool.vertex, share.from, duration).unwrap_or(0);
         let taken = wanted.min(free);
         if taken > 0 {
             pieces.insert(pool.vertex, taken);

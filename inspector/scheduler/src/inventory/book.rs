@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use super::columns::Numbers;
-use super::hold::{Hold, HoldKind};
+use super::hold::{Allocation, AllocationKind};
 use super::id::{KindId, Quantities};
 use super::spec::NodeSpec;
 use super::timeline::Timeline;
@@ -15,7 +15,7 @@ use crate::constraint::{HostPort, NodeFacts};
 /// One holder's share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
-    pub(crate) hold: Hold,
+    pub(crate) hold: Allocation,
     pub(crate) needs: Quantities,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Offer {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Book {
+pub(crate) struct NodeAllocations {
     pub(crate) name: Arc<str>,
     /// The node as it was last told; none while only holders name it.
     pub(crate) spec: Option<Arc<NodeSpec>>,
@@ -71,7 +71,7 @@ fn slot<T: Default>(pairs: &mut Vec<(KindId, T)>, kind: KindId) -> &mut T {
     &mut pairs[at].1
 }
 
-impl Book {
+impl NodeAllocations {
     pub(super) fn new(name: Arc<str>) -> Self {
         Self {
             name,
@@ -170,9 +170,9 @@ impl Book {
             let sums = slot(&mut self.sums, *kind);
             let totals = [
                 (&mut sums.held, true),
-                (&mut sums.foreign, share.kind == HoldKind::Foreign),
-                (&mut sums.nominated, share.kind == HoldKind::Nominated),
-                (&mut sums.kept, share.kind == HoldKind::Kept),
+                (&mut sums.foreign, share.kind == AllocationKind::Foreign),
+                (&mut sums.nominated, share.kind == AllocationKind::Nominated),
+                (&mut sums.kept, share.kind == AllocationKind::Kept),
                 (&mut sums.endless, share.until.is_none()),
                 (&mut sums.permanent, share.permanent),
             ];
@@ -191,7 +191,7 @@ impl Book {
     }
 
     /// Whether a holder that `counts` has a port that clashes with one of these.
-    pub(crate) fn clashes(&self, ports: &[HostPort], counts: impl Fn(&Hold) -> bool) -> bool {
+    pub(crate) fn clashes(&self, ports: &[HostPort], counts: impl Fn(&Allocation) -> bool) -> bool {
         self.port_holders > 0
             && !ports.is_empty()
             && self

@@ -7,7 +7,7 @@ use crate::resources::ResourceList;
 
 /// Why something is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HoldKind {
+pub enum AllocationKind {
     /// Bound by us.
     Bound,
     /// Decided by us, not seen bound yet.
@@ -22,7 +22,7 @@ pub enum HoldKind {
 
 /// One holder's share of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub struct Allocation {
     /// How much.
     pub needs: Arc<ResourceList>,
     /// Host ports that it occupies.
@@ -35,7 +35,7 @@ pub struct Hold {
     /// again as it has been there since `from`.
     pub end_assumed: bool,
     /// Why it is held.
-    pub kind: HoldKind,
+    pub kind: AllocationKind,
     /// It never leaves the node (Pods of a `DaemonSet`, static Pods): no job can wait for its end.
     pub permanent: bool,
     /// The job that it belongs to, if one of ours.
@@ -52,7 +52,7 @@ pub struct Release {
 }
 
 /// Whether only the kind or the beginning differ.
-pub(super) fn same_share(a: &Hold, b: &Hold) -> bool {
+pub(super) fn same_share(a: &Allocation, b: &Allocation) -> bool {
     a.needs == b.needs
         && a.ports == b.ports
         && (a.until, a.end_assumed) == (b.until, b.end_assumed)

@@ -7,7 +7,7 @@ use super::book::Held;
 use super::hold::same_share;
 use super::id::{NodeId, Quantities};
 use crate::constraint::{NodeConstraint, eligible};
-use crate::inventory::{Hold, assumed_end};
+use crate::inventory::{Allocation, assumed_end};
 use crate::request::Shape;
 
 impl Inventory {
@@ -39,7 +39,7 @@ impl Inventory {
 
     /// Holds a share of a node, which need not exist (yet). The holder's former share, on whatever node, is given
     /// up; holding the same again changes nothing.
-    pub fn hold(&mut self, holder: Arc<str>, node: &str, hold: Hold) {
+    pub fn hold(&mut self, holder: Arc<str>, node: &str, hold: Allocation) {
         let id = self.open(&Arc::from(node));
         let before = self.holders.get(&holder).copied();
         if let Some(old) = before.and_then(|at| self.book(at)).and_then(|book| book.find(&holder)) {
@@ -126,13 +126,13 @@ impl Inventory {
     }
 
     /// The holder's node and share.
-    pub fn holding(&self, holder: &str) -> Option<(Arc<str>, Hold)> {
+    pub fn holding(&self, holder: &str) -> Option<(Arc<str>, Allocation)> {
         let book = self.book(*self.holders.get(holder)?)?;
         Some((book.name.clone(), book.find(holder)?.hold.clone()))
     }
 
     /// Every holder with its node and share, in order of the holders' keys.
-    pub fn holdings(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Hold)> {
+    pub fn holdings(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Allocation)> {
         self.holders.iter().filter_map(|(holder, id)| {
             let book = self.book(*id)?;
             Some((holder, &book.name, &book.find(holder)?.hold))

@@ -7,7 +7,7 @@ use crate::testing::{cluster, hold, list, node, pod, sound, tcp};
 #[test]
 fn every_pod_counts_whoever_bound_it_and_frees_its_share() {
     let mut inventory = cluster(&[("n1", "cpu=4 memory=8000 pods=10")]);
-    let foreign = |text: &str| Hold { kind: HoldKind::Foreign, ..hold(text, None) };
+    let foreign = |text: &str| Allocation { kind: AllocationKind::Foreign, ..hold(text, None) };
     inventory.hold("cni".into(), "n1", foreign("cpu=250m memory=200"));
     inventory.hold("web".into(), "n1", foreign("cpu=3250m memory=1000"));
     sound(&inventory);
@@ -66,24 +66,24 @@ fn holding_is_idempotent_and_moves() {
 fn taking_frees_nothing_and_all_else_may() {
     let mut inventory = cluster(&[("a", "cpu=4"), ("b", "cpu=4")]);
     let freed = inventory.freed_generation();
-    let assumed = Hold { kind: HoldKind::Assumed, ..hold("cpu=1", Some(9)) };
+    let assumed = Allocation { kind: AllocationKind::Assumed, ..hold("cpu=1", Some(9)) };
     inventory.hold("p".into(), "a", assumed.clone());
-    let bound = Hold { kind: HoldKind::Bound, from: 3, ..assumed };
+    let bound = Allocation { kind: AllocationKind::Bound, from: 3, ..assumed };
     inventory.hold("p".into(), "a", bound.clone());
     inventory.hold("q".into(), "a", hold("cpu=1", None));
     assert!(!inventory.release("r"));
     inventory.remove_node("c");
     inventory.set_node(node("a", "cpu=4"));
     assert_eq!(inventory.freed_generation(), freed);
-    let smaller = Hold { needs: hold("cpu=0", None).needs, ..bound.clone() };
-    let ports = Hold { ports: Arc::new([tcp("", 80)]), ..bound.clone() };
-    let changes: [(&str, Hold); 6] = [
+    let smaller = Allocation { needs: hold("cpu=0", None).needs, ..bound.clone() };
+    let ports = Allocation { ports: Arc::new([tcp("", 80)]), ..bound.clone() };
+    let changes: [(&str, Allocation); 6] = [
         ("a", smaller),
         ("a", bound.clone()),
         ("a", ports),
-        ("a", Hold { until: Some(8), ..bound.clone() }),
-        ("a", Hold { permanent: true, until: Some(8), ..bound.clone() }),
-        ("b", Hold { permanent: true, until: Some(8), ..bound }),
+        ("a", Allocation { until: Some(8), ..bound.clone() }),
+        ("a", Allocation { permanent: true, until: Some(8), ..bound.clone() }),
+        ("b", Allocation { permanent: true, until: Some(8), ..bound }),
     ];
     for (on, share) in changes {
         let before = (inventory.freed_generation(), inventory.graph_generation());
@@ -182,7 +182,7 @@ fn a_node_says_why_it_takes_nothing() {
 #[test]
 fn nominated_shares_are_kept_free_but_not_allocated() {
     let mut inventory = cluster(&[("n", "cpu=4")]);
-    inventory.hold("n1".into(), "n", Hold { kind: HoldKind::Nominated, ..hold("cpu=3", None) });
+    inventory.hold("n1".into(), "n", Allocation { kind: AllocationKind::Nominated, ..hold("cpu=3", None) });
     let view = inventory.node("n").unwrap();
     assert_eq!(view.allocated.get("cpu"), 0);
     assert_eq!(view.nominated.get("cpu"), 3000);
@@ -210,7 +210,7 @@ mod random;
 fn the_first_assumed_end_is_the_one_that_is_waited_for() {
     let mut inventory = cluster(&[("n1", "cpu=4"), ("n2", "cpu=4")]);
     assert_eq!(inventory.next_assumed_end(), None);
-    let assumed = |until| Hold { end_assumed: true, ..hold("cpu=1", Some(until)) };
+    let assumed = |until| Allocation { end_assumed: true, ..hold("cpu=1", Some(until)) };
     inventory.hold("later".into(), "n1", assumed(90));
     inventory.hold("first".into(), "n2", assumed(60));
     inventory.hold("limited".into(), "n2", hold("cpu=1", Some(30)));

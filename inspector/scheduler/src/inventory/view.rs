@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Inventory;
-use super::book::{Book, Sums};
-use super::hold::Hold;
+use super::book::{NodeAllocations, Sums};
+use super::hold::Allocation;
 use super::id::KindId;
 use super::spec::NodeSpec;
 use crate::constraint::{Exclusion, exclusions};
@@ -37,7 +37,7 @@ pub struct NodeView {
     /// Why not.
     pub reasons: Vec<Exclusion>,
     /// Who holds what, by holder.
-    pub holders: Vec<(Arc<str>, Hold)>,
+    pub holders: Vec<(Arc<str>, Allocation)>,
 }
 
 fn shown(sum: u128) -> u64 {
@@ -110,7 +110,7 @@ impl Inventory {
         Some(self.revisions.value(self.id(name)?).max(self.all_changed))
     }
 
-    fn most_reserved(&self, id: u32, book: &Book) -> ResourceList {
+    fn most_reserved(&self, id: u32, book: &NodeAllocations) -> ResourceList {
         let entries = self.reserved_on(id);
         let mut most: BTreeMap<KindId, u128> = BTreeMap::new();
         for point in entries {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Inventory;
-use super::book::Book;
+use super::book::NodeAllocations;
 use super::id::{KindId, NodeId};
 use super::timeline::Timeline;
 use crate::constraint::HostPort;
@@ -48,7 +48,7 @@ impl Inventory {
     }
 
     /// What is available when on a node that exists, later than now.
-    pub(crate) fn timeline<'a>(&'a self, id: NodeId, book: &'a Book) -> &'a Timeline {
+    pub(crate) fn timeline<'a>(&'a self, id: NodeId, book: &'a NodeAllocations) -> &'a Timeline {
         match self.reserved.get(id).and_then(Option::as_ref) {
             Some(reserved) => reserved.timeline.get_or_init(|| {
                 let mut timeline = book.timeline().clone();

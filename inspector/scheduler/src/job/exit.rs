@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::ReasonClass;
 use crate::marks;
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 
 /// The member that failed first, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitCause {
     /// Name of the Pod.
-    pub pod: Text,
+    pub pod: SharedStr,
     /// `DeadlineExceeded`, `Evicted`, `OOMKilled`, `Error`, or what else its status says; `Error` where it says
     /// nothing.
-    pub reason: Text,
+    pub reason: SharedStr,
     /// The container that failed, and its exit code.
-    pub container: Option<(Text, i32)>,
+    pub container: Option<(SharedStr, i32)>,
     /// What its kubelet says about it.
-    pub message: Option<Text>,
+    pub message: Option<SharedStr>,
     /// Epoch seconds.
     pub at: Option<i64>,
 }

@@ -1,7 +1,7 @@
 //! Members that a job lost after its start.
 
 use crate::job::JobId;
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 use crate::request::Shape;
 
 /// A member that a started gang lost, and the place that is kept for its replacement.
@@ -10,9 +10,9 @@ pub struct LostMember {
     /// What the place is for.
     pub(crate) shape: Shape,
     /// Where the member ran, as far as that is known.
-    pub(crate) ran_on: Option<Text>,
+    pub(crate) ran_on: Option<SharedStr>,
     /// Where its place is kept; none while no node has room for it.
-    pub kept_on: Option<Text>,
+    pub kept_on: Option<SharedStr>,
     /// It ended well, so a replacement comes only where its owner wants further completions.
     pub(crate) succeeded: bool,
     /// When the place is given up, epoch seconds.
@@ -25,7 +25,7 @@ pub struct LostMember {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Losses {
     /// The last disruption: when, and the reason of its DisruptionTarget condition.
-    pub disrupted: Option<(i64, Text)>,
+    pub disrupted: Option<(i64, SharedStr)>,
     /// When a member was last deleted before it had ended.
     pub deleted: Option<i64>,
     pub failed: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Losses {
 
 impl LostMember {
     /// The holder's key in the inventory.
-    pub(crate) fn holder(&self, job: JobId) -> Text {
+    pub(crate) fn holder(&self, job: JobId) -> SharedStr {
         format!("kept/{}/{}", job.0, self.number).into()
     }
 }

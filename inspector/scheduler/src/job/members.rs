@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Text;
+use crate::model::SharedStr;
 
 /// Members by how far they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,5 +29,5 @@ pub struct Reservation {
     /// The end is assumed, or follows from such a start.
     pub end_assumed: bool,
     /// In natural order.
-    pub nodes: Vec<Text>,
+    pub nodes: Vec<SharedStr>,
 }

@@ -97,7 +97,7 @@ impl<'a> Availability<'a> {
 
     /// Whether the shape's ports are taken there.
     pub(super) fn ports_taken(&self, shape: &PlannedShape<'_>, id: NodeId) -> bool {
-        let held = |counts: fn(&crate::inventory::Hold) -> bool| {
+        let held = |counts: fn(&crate::inventory::Allocation) -> bool| {
             self.inventory.book(id).is_some_and(|book| book.clashes(shape.ports, counts))
         };
         match self.moment {

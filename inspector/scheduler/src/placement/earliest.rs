@@ -11,7 +11,7 @@ use super::promised::NAMED;
 use super::search::place;
 use super::sweep::Sweep;
 use crate::constraint::HostPort;
-use crate::inventory::{HoldKind, Inventory, KindId, planned_end};
+use crate::inventory::{AllocationKind, Inventory, KindId, planned_end};
 use crate::request::{Planned, Request};
 
 /// The earliest start at which the request fits for as long as it runs, between the reservations there are. Fails
@@ -134,7 +134,7 @@ pub(crate) fn in_the_way(plan: &Plan<'_>, now: i64) -> Blocked {
                 continue;
             }
             // What starts in the same pass has no holder that anybody else knows.
-            match hold.job.filter(|_| hold.kind == HoldKind::Assumed) {
+            match hold.job.filter(|_| hold.kind == AllocationKind::Assumed) {
                 Some(job) => failure.add_job(job),
                 None if failure.no_end.len() < NAMED => failure.no_end.push(holder.clone()),
                 None => {}

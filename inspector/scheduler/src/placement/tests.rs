@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::explain::{WhyNot, why_never};
-use crate::inventory::{Hold, Inventory};
+use crate::inventory::{Allocation, Inventory};
 use crate::request::{Placement, Request, Slot};
 use crate::testing::{cluster, gang, hold, line, node, shape, shown, sound, tcp};
 
@@ -69,8 +69,10 @@ fn where_first_fit_fails_alternatives_are_tried() {
 #[test]
 fn host_ports_clash_with_holders_and_within_the_gang() {
     let mut inventory = cluster(&[("n1", "cpu=8"), ("n2", "cpu=8")]);
-    let with =
-        |ip: &str, until: Option<i64>| Hold { ports: Arc::new([tcp(ip, 8080)]), ..hold("cpu=1", until) };
+    let with = |ip: &str, until: Option<i64>| Allocation {
+        ports: Arc::new([tcp(ip, 8080)]),
+        ..hold("cpu=1", until)
+    };
     inventory.hold("edge-1".into(), "n1", with("10.1.1.1", None));
     inventory.hold("edge-2".into(), "n2", with("", Some(100)));
     let any = Request { shapes: vec![shape(1, "cpu=1").port(8080)], ..gang(0, "") };
@@ -139,7 +141,7 @@ fn who_has_no_time_limit_is_named() {
     let mut inventory = cluster(&[("n1", "cpu=8"), ("n2", "cpu=4")]);
     inventory.hold("none".into(), "n1", hold("cpu=1", None));
     inventory.hold("soon".into(), "n1", hold("cpu=1", Some(5)));
-    inventory.hold("daemon".into(), "n1", Hold { permanent: true, ..hold("cpu=0", None) });
+    inventory.hold("daemon".into(), "n1", Allocation { permanent: true, ..hold("cpu=0", None) });
     let failure = earliest(&inventory, &gang(1, "cpu=8"), 0, NodePolicy::Low).unwrap_err();
     assert_eq!(failure.no_end, ["none".into()]);
     assert_eq!(earliest(&inventory, &gang(1, "cpu=7"), 0, NodePolicy::Low).unwrap().start, 5);
@@ -198,7 +200,7 @@ fn passing_states_make_a_job_wait_and_lasting_ones_make_it_impossible() {
     assert!(satisfiable(&inventory, &gold));
     inventory.set_node(node("n1", "cpu=4 pool:silver"));
     assert!(line(&never(&inventory, &gold)).contains("node selector pool"));
-    inventory.hold("daemon".into(), "n2", Hold { permanent: true, ..hold("cpu=2", None) });
+    inventory.hold("daemon".into(), "n2", Allocation { permanent: true, ..hold("cpu=2", None) });
     let big = Request { shapes: vec![shape(2, "cpu=3")], ..gang(0, "") };
     assert!(!satisfiable(&inventory, &big), "what never leaves a node is not there for anybody");
 }
@@ -301,8 +303,11 @@ fn shapes_beyond_those_that_are_counted_may_make_up_the_minimum() {
 fn not_more_jobs_are_named_as_in_the_way_than_anybody_reads() {
     let mut inventory = cluster(&[("n1", "cpu=20")]);
     for job in 0..18 {
-        let starting =
-            Hold { kind: crate::inventory::HoldKind::Assumed, job: Some(job), ..hold("cpu=1", None) };
+        let starting = Allocation {
+            kind: crate::inventory::AllocationKind::Assumed,
+            job: Some(job),
+            ..hold("cpu=1", None)
+        };
         inventory.hold(format!("start/{job:02}").into(), "n1", starting);
     }
     let failure = earliest(&inventory, &gang(1, "cpu=20"), 0, NodePolicy::Low).unwrap_err();

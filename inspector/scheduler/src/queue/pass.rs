@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::known::KnownFailures;
 use super::{QueueConfig, QueuePolicy};
-use crate::inventory::{Hold, HoldKind, Inventory, planned_or_assumed};
+use crate::inventory::{Allocation, AllocationKind, Inventory, planned_or_assumed};
 use crate::placement::{Blocked, Plan, Work, first_start, in_the_way, try_now};
 use crate::request::{Placement, Planned, Request};
 
@@ -253,13 +253,13 @@ fn take(
             .needs
             .checked_mul(u64::from(slot.count))
             .expect("slots that were placed on one node fit into what it offers");
-        let hold = Hold {
+        let hold = Allocation {
             needs: Arc::new(needs),
             ports: shape.ports.clone(),
             from: now,
             until,
             end_assumed,
-            kind: HoldKind::Assumed,
+            kind: AllocationKind::Assumed,
             permanent: false,
             job: Some(job),
         };

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::inventory::{Hold, HoldKind, Inventory};
+use crate::inventory::{Allocation, AllocationKind, Inventory};
 use crate::request::Request;
 use crate::testing::{cluster, gang, hold, shown, sound};
 
@@ -136,9 +136,9 @@ fn slices_decide_what_one_pass_decides() {
                 for (index, slot) in placement.slots.iter().enumerate() {
                     let needs =
                         request.shapes[slot.shape as usize].needs.checked_mul(slot.count.into()).unwrap();
-                    let hold = Hold {
+                    let hold = Allocation {
                         needs: Arc::new(needs),
-                        kind: HoldKind::Assumed,
+                        kind: AllocationKind::Assumed,
                         ..hold("cpu=0", request.end(0))
                     };
                     inventory.hold(format!("{id}/{index}").into(), &slot.node, hold);

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::event::Event;
-use crate::few::Few;
-use crate::inventory::{Hold, HoldKind};
+use crate::inventory::{Allocation, AllocationKind};
 use crate::job::JobId;
 use crate::marks;
-use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, Text};
+use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, SharedStr};
+use crate::small_set::SmallSet;
 use crate::state::State;
 use crate::state::membership::owner_key;
 use crate::state::pod::needs;
@@ -79,7 +79,7 @@ impl State {
         }
     }
 
-    fn pod_gone(&mut self, uid: &Text) {
+    fn pod_gone(&mut self, uid: &SharedStr) {
         let Some(pod) = self.pods.remove(uid) else { return };
         self.unlink_pod(&pod);
         let node = self.node_of(&pod);
@@ -108,8 +108,8 @@ impl State {
         }
         let ours = self.is_ours(pod);
         let (node, kind) = match (&pod.node, &pod.nominated) {
-            (Some(node), _) => (node, if ours { HoldKind::Bound } else { HoldKind::Foreign }),
-            (None, Some(node)) if !ours => (node, HoldKind::Nominated),
+            (Some(node), _) => (node, if ours { AllocationKind::Bound } else { AllocationKind::Foreign }),
+            (None, Some(node)) if !ours => (node, AllocationKind::Nominated),
             _ => {
                 if !self.assumed.contains_key(&pod.uid) {
                     self.inventory.release(&pod.uid);
@@ -123,7 +123,7 @@ impl State {
         let from = recorded.or(pod.scheduled_at).unwrap_or(pod.created);
         let permanent = is_permanent(pod);
         let (until, end_assumed) = self.release_of_pod(pod, from, permanent);
-        let hold = Hold {
+        let hold = Allocation {
             needs: needs(pod),
             ports: pod.ports.clone(),
             from,
@@ -168,7 +168,7 @@ impl State {
         self.regroup_named(&key);
     }
 
-    fn group_gone(&mut self, uid: &Text) {
+    fn group_gone(&mut self, uid: &SharedStr) {
         let Some(group) = self.groups.remove(uid) else { return };
         self.told_groups.remove(uid);
         self.told_status.remove(uid);
@@ -179,7 +179,7 @@ impl State {
         self.regroup_named(&key);
     }
 
-    fn regroup_named(&mut self, key: &(GroupApi, Text, Text)) {
+    fn regroup_named(&mut self, key: &(GroupApi, SharedStr, SharedStr)) {
         if let Some(pods) = self.pods_of_group.get(key) {
             self.regroup.extend(pods.iter().cloned());
             self.dirty.extend(pods.iter().filter_map(|pod| self.job_of_pod.get(pod)));
@@ -203,7 +203,7 @@ impl State {
         self.regroup_owned(&uid);
     }
 
-    fn owner_gone(&mut self, uid: &Text) {
+    fn owner_gone(&mut self, uid: &SharedStr) {
         let Some(owner) = self.owners.remove(uid) else { return };
         if let Some(controller) = &owner.controller {
             unlink(&mut self.owners_of_owner, &controller.uid, uid);
@@ -213,7 +213,7 @@ impl State {
     }
 
     /// Everything below an owner: its settings reach Pods through the owners in between.
-    fn regroup_owned(&mut self, uid: &Text) {
+    fn regroup_owned(&mut self, uid: &SharedStr) {
         let mut open = vec![uid.clone()];
         let mut seen = OrdSet::new();
         while let Some(uid) = open.pop() {
@@ -234,18 +234,19 @@ fn is_permanent(pod: &PodSpec) -> bool {
     owned_by("DaemonSet") || owned_by("Node") || pod.annotations.contains_key("kubernetes.io/config.mirror")
 }
 
-fn group_references(pod: &PodSpec) -> impl Iterator<Item = (GroupApi, Text, Text)> {
+fn group_references(pod: &PodSpec) -> impl Iterator<Item = (GroupApi, SharedStr, SharedStr)> {
     let native = pod.scheduling_group.clone().map(|name| (GroupApi::Native, name));
-    let sigs = marks::find(pod, &marks::SIGS_GROUP).map(|(_, name)| (GroupApi::Sigs, name.clone()));
+    let scheduler_plugins = marks::find(pod, &marks::SCHEDULER_PLUGINS_GROUP)
+        .map(|(_, name)| (GroupApi::SchedulerPlugins, name.clone()));
     let namespace = pod.namespace.clone();
-    native.into_iter().chain(sigs).map(move |(api, name)| (api, namespace.clone(), name))
+    native.into_iter().chain(scheduler_plugins).map(move |(api, name)| (api, namespace.clone(), name))
 }
 
-fn link<K: Ord + Clone>(map: &mut OrdMap<K, Few<Text>>, key: K, uid: &Text) {
+fn link<K: Ord + Clone>(map: &mut OrdMap<K, SmallSet<SharedStr>>, key: K, uid: &SharedStr) {
     map.entry(key).or_default().insert(uid.clone());
 }
 
-fn unlink<K: Ord + Clone>(map: &mut OrdMap<K, Few<Text>>, key: &K, uid: &Text) {
+fn unlink<K: Ord + Clone>(map: &mut OrdMap<K, SmallSet<SharedStr>>, key: &K, uid: &SharedStr) {
     if let Some(set) = map.get_mut(key) {
         set.remove(uid);
         if set.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::explain::WhyNot;
 use crate::inventory::Inventory;
 use crate::job::{Job, JobId, JobState};
-use crate::model::{GroupSpec, ObjectRef, OwnerSpec, PodSpec, Text};
+use crate::model::{GroupSpec, ObjectRef, OwnerSpec, PodSpec, SharedStr};
 use crate::queue::QueueConfig;
 use crate::resources::ResourceList;
 use crate::state::answers::{CancelPlan, Finding};
@@ -51,7 +51,7 @@ impl State {
     /// The job of this name (`job.lammps`), the newest where there are several; or, with `.UID5` behind it, an
     /// older one.
     pub fn job_named(&self, namespace: &str, name: &str) -> Option<&Job> {
-        let namespace: Text = namespace.into();
+        let namespace: SharedStr = namespace.into();
         let of_name = |name: &str| self.names.get(&(namespace.clone(), name.to_owned()));
         if let Some(ids) = of_name(name) {
             return self.job(*ids.last()?);
@@ -124,13 +124,13 @@ impl State {
     }
 
     /// Where a member is, or was sent to.
-    pub fn node_of(&self, pod: &PodSpec) -> Option<Text> {
+    pub fn node_of(&self, pod: &PodSpec) -> Option<SharedStr> {
         pod.node.clone().or_else(|| self.assumed.get(&pod.uid).map(|assumed| assumed.node.clone()))
     }
 
     /// What has to be deleted for the job to end and stay ended.
     pub fn cancel_plan(&self, job: &Job) -> CancelPlan {
-        let mut targets: BTreeMap<Text, ObjectRef> = BTreeMap::new();
+        let mut targets: BTreeMap<SharedStr, ObjectRef> = BTreeMap::new();
         let mut also = BTreeSet::new();
         let mut ending = true;
         let mut pods = 0;
@@ -180,7 +180,7 @@ impl State {
         above.into_iter().take_while(|owner| &*owner.kind != "CronJob").last().or(Some(direct.as_ref()))
     }
 
-    pub(super) fn pods_below(&self, owner: &Text) -> Vec<&PodSpec> {
+    pub(super) fn pods_below(&self, owner: &SharedStr) -> Vec<&PodSpec> {
         let mut open = vec![owner.clone()];
         let mut seen = BTreeSet::new();
         let mut pods = Vec::new();

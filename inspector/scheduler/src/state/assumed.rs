@@ -1,12 +1,12 @@
 //! Pods that were sent to a node and were not seen there yet.
 
 use crate::job::JobId;
-use crate::model::{AllocationRecord, Text};
+use crate::model::{AllocationRecord, SharedStr};
 
 /// A member that was sent to a node and was not seen there yet.
 #[derive(Clone, Debug)]
 pub(super) struct Assumed {
-    pub node: Text,
+    pub node: SharedStr,
     pub job: JobId,
     /// Bindings that failed so far, to whichever node.
     pub failures: u32,

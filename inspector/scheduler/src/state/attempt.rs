@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::job::{Asked, Job, JobId, JobState};
-use crate::model::{AllocationRecord, PodSpec, Text};
+use crate::model::{AllocationRecord, PodSpec, SharedStr};
 use crate::resources::ResourceList;
 use crate::state::State;
 use crate::state::pod::needs;
@@ -17,7 +17,7 @@ use crate::state::pod::needs;
 /// A member and the node that it is or was on.
 struct Ran<'a> {
     pod: &'a PodSpec,
-    node: &'a Text,
+    node: &'a SharedStr,
     start: i64,
     planned_end: Option<i64>,
     /// It runs no more, since this time where that is known.
@@ -51,7 +51,7 @@ struct Span {
 
 /// What remains of a job's attempt when it has ended.
 pub(super) struct Past {
-    pub nodes: BTreeMap<Text, Vec<Text>>,
+    pub nodes: BTreeMap<SharedStr, Vec<SharedStr>>,
     pub count: u32,
     /// When the last of all members stopped, where that is known.
     pub end: Option<i64>,

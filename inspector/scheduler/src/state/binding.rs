@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use crate::event::{BindOutcome, Effect};
-use crate::inventory::{Hold, HoldKind};
+use crate::inventory::{Allocation, AllocationKind};
 use crate::job::{Job, JobId, JobState, Losses, Reason, ReasonClass};
-use crate::model::{AllocationRecord, PodSpec, Text};
+use crate::model::{AllocationRecord, PodSpec, SharedStr};
 use crate::placement;
 use crate::request::{Placement, Request};
 use crate::state::State;
@@ -50,8 +50,8 @@ impl State {
     /// The gang starts: every member that has a slot is held on its node and sent there.
     pub(super) fn start(&mut self, id: JobId, placement: &Placement) {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
-        let roster = self.roster(&job);
-        let Some(pods) = roster.starters() else { return };
+        let summary = self.summary(&job);
+        let Some(pods) = summary.starters() else { return };
         let now = self.now;
         self.dequeue(&job);
         if let Some(job) = self.job_mut(id) {
@@ -59,7 +59,7 @@ impl State {
             job.planned_end = job.end_when_started_at(now);
             job.waits_for.clear();
             job.losses = Losses::default();
-            job.binds.size = roster.start_size();
+            job.binds.size = summary.start_size();
         }
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         self.send(&job, pods, placement);
@@ -72,7 +72,7 @@ impl State {
     /// than there are such members, the first of them in their order get them.
     pub(super) fn send(&mut self, job: &Job, pods: &[Arc<PodSpec>], placement: &Placement) {
         let shapes = shapes(pods);
-        let mut nodes: Vec<Vec<Text>> = vec![Vec::new(); shapes.len()];
+        let mut nodes: Vec<Vec<SharedStr>> = vec![Vec::new(); shapes.len()];
         for slot in &placement.slots {
             if let Some(nodes) = nodes.get_mut(slot.shape as usize) {
                 nodes.extend(std::iter::repeat_n(slot.node.clone(), slot.count as usize));
@@ -95,13 +95,13 @@ impl State {
                 size: job.binds.size.or(job.members.wanted).unwrap_or(1),
             };
             let (until, end_assumed) = self.release_of_member(job, record.start, record.planned_end);
-            let hold = Hold {
+            let hold = Allocation {
                 needs,
                 ports: pod.ports.clone(),
                 from: record.start,
                 until,
                 end_assumed,
-                kind: HoldKind::Assumed,
+                kind: AllocationKind::Assumed,
                 permanent: false,
                 job: Some(job.id.0),
             };
@@ -121,7 +121,7 @@ impl State {
         }
     }
 
-    pub(super) fn bind_answered(&mut self, uid: &Text, outcome: BindOutcome) {
+    pub(super) fn bind_answered(&mut self, uid: &SharedStr, outcome: BindOutcome) {
         let Some(assumed) = self.assumed.get(uid).cloned() else { return };
         self.dirty.insert(assumed.job);
         let Some(pod) = self.pods.get(uid).cloned() else { return };
@@ -142,13 +142,13 @@ impl State {
                 let (start, end) = (assumed.record.start, assumed.record.planned_end);
                 let release = self.jobs.get(&assumed.job).map(|job| self.release_of_member(job, start, end));
                 let (until, end_assumed) = release.unwrap_or((end, false));
-                let hold = Hold {
+                let hold = Allocation {
                     needs: needs(&pod),
                     ports: pod.ports.clone(),
                     from: start,
                     until,
                     end_assumed,
-                    kind: HoldKind::Assumed,
+                    kind: AllocationKind::Assumed,
                     permanent: false,
                     job: Some(assumed.job.0),
                 };
@@ -170,7 +170,7 @@ impl State {
         }
     }
 
-    fn bound_to(&mut self, pod: &PodSpec, node: &Text) {
+    fn bound_to(&mut self, pod: &PodSpec, node: &SharedStr) {
         self.node_takes(&pod.namespace, node);
         self.effects.push(Effect::Note {
             regarding: pod.object(),
@@ -204,7 +204,7 @@ impl State {
 
     /// Sends again what failed to bind: what was refused to another node, where there is one.
     pub(super) fn retry_binds(&mut self, job: &Job) {
-        let due: Vec<(Text, Assumed)> = job
+        let due: Vec<(SharedStr, Assumed)> = job
             .pods
             .iter()
             .filter_map(|uid| self.assumed.get(uid).map(|assumed| (uid.clone(), assumed.clone())))
@@ -234,19 +234,19 @@ impl State {
     }
 
     /// Where a member fits whose binding was refused, apart from nodes that refuse.
-    fn another_node(&self, job: &Job, pod: &Arc<PodSpec>, refused: &Text) -> Option<Placement> {
-        let roster = self.roster(job);
+    fn another_node(&self, job: &Job, pod: &Arc<PodSpec>, refused: &SharedStr) -> Option<Placement> {
+        let summary = self.summary(job);
         let mut job = job.clone();
         job.pods.remove(&pod.uid);
         let job = &job;
-        let domain = roster.level.as_ref().and_then(|level| self.domain_of(job, level));
+        let domain = summary.level.as_ref().and_then(|level| self.domain_of(job, level));
         let queue = self.settings.queues.iter().find(|queue| queue.name == job.queue);
         let mut avoided = self.avoided(job);
         avoided.insert(refused.clone());
         let request = Request {
             shapes: avoiding(shapes(std::slice::from_ref(pod)), &avoided),
             minimum: None,
-            level: roster.level,
+            level: summary.level,
             domain,
             duration: job.planned_end.map(|end| end.saturating_sub(self.now).max(1)),
         };

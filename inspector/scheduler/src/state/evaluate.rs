@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::job::{GroupKey, Job, JobId, JobState, Losses, Reason, ReasonClass};
 use crate::marks;
-use crate::model::{OwnerDetail, PodSpec, Text};
+use crate::model::{OwnerDetail, PodSpec, SharedStr};
 use crate::resources::ResourceList;
 use crate::state::State;
 use crate::state::ending::{cancelled, disrupted};
 use crate::state::membership::{Membership, Size, watched};
-use crate::state::roster::Roster;
+use crate::state::summary::MemberSummary;
 
 impl State {
     /// Puts Pods whose marks, group or owner changed into the right job.
@@ -47,7 +47,7 @@ impl State {
                 // Another scheduler's Pods are no jobs of ours, but they may be members of one.
                 None if !ours => {
                     if membership.key.anchor.as_ref() != Some(&uid) {
-                        self.strays.insert((membership.key, uid));
+                        self.unassigned.insert((membership.key, uid));
                     }
                     continue;
                 }
@@ -72,7 +72,7 @@ impl State {
     fn outlives_its_owner(&self, pod: &PodSpec) -> bool {
         let Some(controller) = &pod.controller else { return false };
         let Some(membership) = self.memberships.get(&pod.uid) else { return false };
-        let gone = |uid: &Text| !self.owners.contains_key(uid);
+        let gone = |uid: &SharedStr| !self.owners.contains_key(uid);
         match &membership.size {
             Size::OwnerNeeds { owner } | Size::GangOfOwner { owner, .. } => {
                 gone(&controller.uid) || gone(owner)
@@ -86,11 +86,11 @@ impl State {
 
     /// Other schedulers' Pods that name the same group make it one that can't start.
     fn adopt_strays(&mut self, id: JobId, key: &GroupKey) {
-        let first = (key.clone(), Text::from(""));
-        let strays: Vec<_> =
-            self.strays.range(first..).take_while(|(group, _)| group == key).cloned().collect();
-        for stray in strays {
-            self.strays.remove(&stray);
+        let first = (key.clone(), SharedStr::from(""));
+        let unassigned: Vec<_> =
+            self.unassigned.range(first..).take_while(|(group, _)| group == key).cloned().collect();
+        for stray in unassigned {
+            self.unassigned.remove(&stray);
             if let Some(pod) = self.pods.get(&stray.1).cloned() {
                 self.join(id, &pod);
             }
@@ -98,7 +98,7 @@ impl State {
     }
 
     /// What the Pod says about its group, from now on.
-    pub(super) fn set_membership(&mut self, uid: &Text, membership: Option<Membership>) {
+    pub(super) fn set_membership(&mut self, uid: &SharedStr, membership: Option<Membership>) {
         let old = match membership {
             Some(membership) => {
                 let of_job = self.active.get(&membership.key).and_then(|id| self.jobs.get(id));
@@ -109,7 +109,7 @@ impl State {
             None => self.memberships.remove(uid),
         };
         if let Some(old) = old {
-            self.strays.remove(&(old.key.clone(), uid.clone()));
+            self.unassigned.remove(&(old.key.clone(), uid.clone()));
         }
     }
 
@@ -125,33 +125,33 @@ impl State {
 
     fn evaluate(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
-        let roster = self.roster(&job);
+        let summary = self.summary(&job);
         // A gang of which nobody is assigned any more starts again, whole or not at all.
-        let started = roster.assigned > 0 || roster.in_flight > 0 || !roster.on_lost_nodes.is_empty();
-        self.keep_places(id, &roster);
+        let started = summary.assigned > 0 || summary.in_flight > 0 || !summary.on_lost_nodes.is_empty();
+        self.keep_places(id, &summary);
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         let waits = !started && !job.binds.paused(self.now);
-        let request = if waits { self.first_request(&job, &roster).map(Arc::new) } else { None };
-        let (state, reason) = self.decide(&job, &roster, started);
+        let request = if waits { self.first_request(&job, &summary).map(Arc::new) } else { None };
+        let (state, reason) = self.decide(&job, &summary, started);
         let changed_request =
-            request != job.request || roster.queue != job.queue || roster.priority != job.priority;
+            request != job.request || summary.queue != job.queue || summary.priority != job.priority;
         let graph = self.inventory.graph_generation();
         let was_queued = self.dequeue(&job) && job.state != JobState::Unsatisfiable;
         let labels = self.shared_labels(&job);
-        let holds = self.kept_holds(&job, &roster.holds);
+        let holds = self.kept_holds(&job, &summary.holds);
         let Some(job) = self.job_mut(id) else { return };
         job.labels = labels.unwrap_or_else(|| std::mem::take(&mut job.labels));
-        job.members = roster.members;
+        job.members = summary.members;
         job.holds = holds;
-        job.priority = roster.priority;
-        job.created = roster.created;
+        job.priority = summary.priority;
+        job.created = summary.created;
         if !job.pods.is_empty() {
-            job.queue = roster.queue.clone();
-            job.duration = roster.duration;
-            job.limit = roster.limit;
-            job.level.clone_from(&roster.level);
+            job.queue = summary.queue.clone();
+            job.duration = summary.duration;
+            job.limit = summary.limit;
+            job.level.clone_from(&summary.level);
         }
-        job.killed_at = roster.killed_at;
+        job.killed_at = summary.killed_at;
         if changed_request {
             job.request = request;
             job.checked = None;
@@ -159,11 +159,11 @@ impl State {
         if started {
             job.checked = Some(graph);
         }
-        job.degraded = state == JobState::Running && started && roster.missing() > 0;
-        if started && roster.missing() == 0 && roster.owed > 0 {
+        job.degraded = state == JobState::Running && started && summary.missing() > 0;
+        if started && summary.missing() == 0 && summary.owed > 0 {
             job.losses = Losses::default();
         }
-        self.follow_attempt(id, roster.live, state);
+        self.follow_attempt(id, summary.live, state);
         self.settle(id, state, reason, changed_request);
         // One that stood before others, or was promised nodes, no longer does.
         self.pass.wanted |= was_queued && !started && !self.is_queued(id);
@@ -173,7 +173,7 @@ impl State {
             if let Some(job) = self.jobs.get(&id).cloned() {
                 self.time_members(&job);
             }
-            self.find_incomplete(id, &roster);
+            self.find_incomplete(id, &summary);
             if self.ready {
                 self.check_partial(id);
             }
@@ -190,7 +190,7 @@ impl State {
     }
 
     /// The state that follows, and why; for jobs that may start, what the last pass said stands.
-    fn decide(&self, job: &Job, roster: &Roster, started: bool) -> (JobState, Option<Reason>) {
+    fn decide(&self, job: &Job, summary: &MemberSummary, started: bool) -> (JobState, Option<Reason>) {
         let reason = |class, text: String| Some(Reason { class, text, details: Vec::new() });
         let owner = job.object.as_ref().and_then(|object| self.owners.get(&object.uid));
         let owner_ended = owner.and_then(|owner| match &owner.detail {
@@ -198,31 +198,31 @@ impl State {
             OwnerDetail::Job { failed: Some(why), .. } => Some((JobState::Failed, Some(why.clone()))),
             _ => None,
         });
-        if roster.live == 0 {
+        if summary.live == 0 {
             return match owner_ended {
                 Some((state, why)) => (state, why.map(|why| self.owner_failed(job, &why))),
-                None => self.without_members(job, roster, owner.is_some_and(|owner| !owner.deleting)),
+                None => self.without_members(job, summary, owner.is_some_and(|owner| !owner.deleting)),
             };
         }
         let owner_deleting = owner.is_some_and(|owner| owner.deleting);
-        let members_go = roster.deleting > 0 && roster.waiting.is_empty() && !started;
-        if roster.deleting == roster.live || members_go || (owner_deleting && started) {
-            let text = match &roster.disruption {
+        let members_go = summary.deleting > 0 && summary.waiting.is_empty() && !started;
+        if summary.deleting == summary.live || members_go || (owner_deleting && started) {
+            let text = match &summary.disruption {
                 Some(why) => disrupted(why).text,
-                None if roster.live == 1 => {
+                None if summary.live == 1 => {
                     "being deleted: 1 Pod holds its resources until it is gone".to_owned()
                 }
                 None => {
-                    format!("being deleted: {} Pods hold their resources until they are gone", roster.live)
+                    format!("being deleted: {} Pods hold their resources until they are gone", summary.live)
                 }
             };
             return (JobState::Releasing, reason(ReasonClass::Held, text));
         }
         if started {
-            let state = if roster.in_flight > 0 { JobState::Binding } else { JobState::Running };
-            return (state, Self::why_incomplete(job, roster));
+            let state = if summary.in_flight > 0 { JobState::Binding } else { JobState::Running };
+            return (state, Self::why_incomplete(job, summary));
         }
-        if let Some((class, text)) = &roster.problem {
+        if let Some((class, text)) = &summary.problem {
             let state = match class {
                 ReasonClass::GroupNotFound | ReasonClass::SizesDisagree => JobState::Gathering,
                 ReasonClass::InvalidRequest => JobState::Unsatisfiable,
@@ -230,18 +230,18 @@ impl State {
             };
             return (state, reason(*class, text.clone()));
         }
-        let wanted = roster.start_size().unwrap_or(u32::MAX);
-        if roster.members.seen < wanted {
-            let seen = roster.members.seen;
+        let wanted = summary.start_size().unwrap_or(u32::MAX);
+        if summary.members.seen < wanted {
+            let seen = summary.members.seen;
             return (
                 JobState::Gathering,
-                if roster.members.gated > 0 {
+                if summary.members.gated > 0 {
                     reason(
                         ReasonClass::Gated,
                         format!(
                             "{seen} of {wanted} members are there, {} wait for the scheduling gate{}",
-                            roster.members.gated,
-                            gates(&roster.gates)
+                            summary.members.gated,
+                            gates(&summary.gates)
                         ),
                     )
                 } else {
@@ -264,19 +264,25 @@ impl State {
     }
 
     /// No member is left that could run.
-    fn without_members(&self, job: &Job, roster: &Roster, owner_lives: bool) -> (JobState, Option<Reason>) {
+    fn without_members(
+        &self,
+        job: &Job,
+        summary: &MemberSummary,
+        owner_lives: bool,
+    ) -> (JobState, Option<Reason>) {
         let reason = |text: String| Some(Reason { class: ReasonClass::Held, text, details: Vec::new() });
         let alone = job.object.as_ref().is_some_and(|object| &*object.kind == "Pod");
-        let goes_on = owner_lives || (!roster.source.going && roster.creatable.is_some_and(|left| left > 0));
+        let goes_on =
+            owner_lives || (!summary.source.going && summary.creatable.is_some_and(|left| left > 0));
         if goes_on && !alone {
-            if roster.source.suspended {
+            if summary.source.suspended {
                 let text = "its Job is suspended: it holds nothing, and starts again when it is resumed";
                 return (JobState::Suspended, reason(text.to_owned()));
             }
-            let wanted = roster.start_size().unwrap_or(0);
-            let ended = roster.members.ended;
+            let wanted = summary.start_size().unwrap_or(0);
+            let ended = summary.members.ended;
             // Between the last success and what its controller makes of it nothing has gone wrong.
-            let done = ended > 0 && roster.succeeded == ended && job.state == JobState::Running;
+            let done = ended > 0 && summary.succeeded == ended && job.state == JobState::Running;
             let state = if done { JobState::Running } else { JobState::Gathering };
             let text = match ended {
                 0 => format!("0 of {wanted} members are there"),
@@ -290,10 +296,10 @@ impl State {
         }
         // What happened last decides; of a Pod that an engine never saw alive the object tells.
         let nothing_seen = job.losses == Losses::default();
-        let deleted = job.losses.deleted.or((nothing_seen && roster.deleted_ended).then_some(0));
+        let deleted = job.losses.deleted.or((nothing_seen && summary.deleted_ended).then_some(0));
         let disruption = match &job.losses.disrupted {
             Some((at, why)) => Some((*at, why)),
-            None => roster.disruption.as_ref().filter(|_| nothing_seen).map(|why| (0, why)),
+            None => summary.disruption.as_ref().filter(|_| nothing_seen).map(|why| (0, why)),
         };
         if let Some((at, why)) = disruption
             && job.cancelled_by.is_none()
@@ -301,53 +307,53 @@ impl State {
         {
             return (JobState::Failed, Some(disrupted(why)));
         }
-        if let Some(why) = &roster.rejected {
+        if let Some(why) = &summary.rejected {
             return (
                 JobState::Failed,
                 Some(Reason { class: ReasonClass::BindFailed, text: why.clone(), details: Vec::new() }),
             );
         }
-        if job.cancelled_by.is_some() || roster.members.ended == 0 || deleted.is_some() {
+        if job.cancelled_by.is_some() || summary.members.ended == 0 || deleted.is_some() {
             return (JobState::Cancelled, Some(cancelled(job)));
         }
-        if roster.failed > 0 {
-            (JobState::Failed, Some(self.pods_failed(job, roster.failed)))
+        if summary.failed > 0 {
+            (JobState::Failed, Some(self.pods_failed(job, summary.failed)))
         } else {
             (JobState::Completed, None)
         }
     }
 
     /// Why a started job has members without a node.
-    fn why_incomplete(job: &Job, roster: &Roster) -> Option<Reason> {
-        let wanted = roster.members.wanted.unwrap_or(0);
-        if roster.waiting.is_empty() {
-            if let Some(node) = roster.on_lost_nodes.first() {
-                let lost = roster.on_lost_nodes.len();
-                let more = if roster.on_lost_nodes.iter().all(|other| other == node) { "" } else { ", …" };
+    fn why_incomplete(job: &Job, summary: &MemberSummary) -> Option<Reason> {
+        let wanted = summary.members.wanted.unwrap_or(0);
+        if summary.waiting.is_empty() {
+            if let Some(node) = summary.on_lost_nodes.first() {
+                let lost = summary.on_lost_nodes.len();
+                let more = if summary.on_lost_nodes.iter().all(|other| other == node) { "" } else { ", …" };
                 let text = format!("{lost} of {wanted} members were on nodes that are gone ({node}{more})");
                 return Some(Reason { class: ReasonClass::NodesDown, text, details: Vec::new() });
             }
-            if let Some((class @ ReasonClass::GroupNotFound, _)) = roster.problem {
+            if let Some((class @ ReasonClass::GroupNotFound, _)) = summary.problem {
                 let text =
                     format!("PodGroup {} is gone: its Pods run on, and nobody joins them", job.key.name);
                 return Some(Reason { class, text, details: Vec::new() });
             }
-            if let Some((class, text)) = &roster.set_aside {
+            if let Some((class, text)) = &summary.set_aside {
                 return Some(Reason { class: *class, text: text.clone(), details: Vec::new() });
             }
-            let failing = |reason: &Reason| reason.class == ReasonClass::BindFailed && roster.in_flight > 0;
-            return job.reason.clone().filter(failing).or_else(|| why_degraded(job, roster));
+            let failing = |reason: &Reason| reason.class == ReasonClass::BindFailed && summary.in_flight > 0;
+            return job.reason.clone().filter(failing).or_else(|| why_degraded(job, summary));
         }
-        if let Some((class, text)) = &roster.problem {
+        if let Some((class, text)) = &summary.problem {
             return Some(Reason { class: *class, text: text.clone(), details: Vec::new() });
         }
-        if may_join(roster) {
+        if may_join(summary) {
             return job.reason.clone().or_else(|| {
-                let text = format!("{} more members wait for a node", roster.waiting.len());
+                let text = format!("{} more members wait for a node", summary.waiting.len());
                 Some(Reason { class: ReasonClass::Busy, text, details: Vec::new() })
             });
         }
-        if roster.assigned == 0 && roster.in_flight == 0 {
+        if summary.assigned == 0 && summary.in_flight == 0 {
             let text = "its nodes are gone: it starts again as a whole once its Pods on them are deleted";
             return Some(Reason {
                 class: ReasonClass::Gathering,
@@ -355,7 +361,7 @@ impl State {
                 details: Vec::new(),
             });
         }
-        let there = roster.assigned + u32::try_from(roster.waiting.len()).unwrap_or(u32::MAX);
+        let there = summary.assigned + u32::try_from(summary.waiting.len()).unwrap_or(u32::MAX);
         let text =
             format!("{there} of {wanted} members are there: the rest joins when the minimum can be reached");
         Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() })
@@ -397,8 +403,8 @@ impl State {
         }
     }
 
-    fn find_incomplete(&mut self, id: JobId, roster: &Roster) {
-        if !roster.waiting.is_empty() && roster.problem.is_none() && may_join(roster) {
+    fn find_incomplete(&mut self, id: JobId, summary: &MemberSummary) {
+        if !summary.waiting.is_empty() && summary.problem.is_none() && may_join(summary) {
             self.incomplete.insert(id);
             self.pass.wanted = true;
         } else {
@@ -408,7 +414,7 @@ impl State {
 }
 
 /// ` a`, `s a, b and 3 more`.
-fn gates(names: &BTreeSet<Text>) -> String {
+fn gates(names: &BTreeSet<SharedStr>) -> String {
     const SHOWN: usize = 3;
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| marks::shorten(name)).collect();
     let plural = if names.len() == 1 { "" } else { "s" };
@@ -420,22 +426,22 @@ fn gates(names: &BTreeSet<Text>) -> String {
 }
 
 /// What is missing of a started gang whose members are all assigned, and what is done about it.
-fn why_degraded(job: &Job, roster: &Roster) -> Option<Reason> {
-    let missing = roster.missing();
+fn why_degraded(job: &Job, summary: &MemberSummary) -> Option<Reason> {
+    let missing = summary.missing();
     if missing == 0 {
         return None;
     }
     let mut kept: Vec<&str> = job.lost.iter().filter_map(|lost| lost.kept_on.as_deref()).collect();
     kept.sort_unstable();
     kept.dedup();
-    let text = format!("{missing} of {} members missing", roster.owed);
+    let text = format!("{missing} of {} members missing", summary.owed);
     let text = match (kept.as_slice(), job.lost.is_empty()) {
         ([], false) => format!("{text}: no node has room for a replacement yet"),
-        ([], true) if roster.leaving_in_place > 0 => {
+        ([], true) if summary.leaving_in_place > 0 => {
             format!("{text}: waiting for the terminating Pods to be replaced")
         }
         ([], true) if job.given_up > 0 => format!("{text}: no replacement came in time, so no place is kept"),
-        ([], true) if roster.source.recreates => format!("{text}: no place is kept"),
+        ([], true) if summary.source.recreates => format!("{text}: no place is kept"),
         ([], true) => format!("{text}: nothing recreates Pods without a controller, so no place is kept"),
         ([node], _) => format!("{text}: room for the replacement is kept on {node}"),
         ([node, ..], _) => {
@@ -447,8 +453,8 @@ fn why_degraded(job: &Job, roster: &Roster) -> Option<Reason> {
 
 /// A started gang lets members in one by one as soon as those assigned and waiting reach its minimum; one whose members
 /// are all on nodes that are gone starts again as a whole.
-pub(super) fn may_join(roster: &Roster) -> bool {
-    let waiting = u32::try_from(roster.waiting.len()).unwrap_or(u32::MAX);
-    let assigned = roster.assigned.saturating_add(roster.in_flight);
-    roster.members.wanted.is_some() && assigned > 0 && assigned.saturating_add(waiting) >= roster.owed
+pub(super) fn may_join(summary: &MemberSummary) -> bool {
+    let waiting = u32::try_from(summary.waiting.len()).unwrap_or(u32::MAX);
+    let assigned = summary.assigned.saturating_add(summary.in_flight);
+    summary.members.wanted.is_some() && assigned > 0 && assigned.saturating_add(waiting) >= summary.owed
 }

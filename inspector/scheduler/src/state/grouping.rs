@@ -7,14 +7,16 @@ use std::sync::LazyLock;
 
 use crate::job::{GroupKey, ReasonClass};
 use crate::marks;
-use crate::model::{ControllerRef, GroupApi, GroupSpec, ObjectRef, OwnerDetail, OwnerSpec, PodSpec, Text};
+use crate::model::{
+    ControllerRef, GroupApi, GroupSpec, ObjectRef, OwnerDetail, OwnerSpec, PodSpec, SharedStr,
+};
 use crate::state::State;
 use crate::state::membership::{
     Membership, OWNERS_DEEP, Size, group_membership, kind_name, owner_key, watched,
 };
 
 /// What every Pod is called alike, kept once.
-static POD: LazyLock<[Text; 3]> = LazyLock::new(|| ["pod", "Pod", "v1"].map(Text::from));
+static POD: LazyLock<[SharedStr; 3]> = LazyLock::new(|| ["pod", "Pod", "v1"].map(SharedStr::from));
 
 impl State {
     /// Which job the Pod belongs to.
@@ -60,13 +62,13 @@ impl State {
     }
 
     fn by_sigs_group(&self, pod: &PodSpec) -> Option<Membership> {
-        let (_, name) = marks::find(pod, &marks::SIGS_GROUP)?;
-        if let Some(group) = self.group_named(GroupApi::Sigs, &pod.namespace, name) {
+        let (_, name) = marks::find(pod, &marks::SCHEDULER_PLUGINS_GROUP)?;
+        if let Some(group) = self.group_named(GroupApi::SchedulerPlugins, &pod.namespace, name) {
             let size = self.checked_size(group.min_count.unwrap_or(1), "minMember");
             return Some(group_membership(group, size));
         }
         let kind = kind_name("scheduling.x-k8s.io/v1alpha1", "PodGroup");
-        let Some((key, text)) = marks::find(pod, &marks::SIGS_SIZE) else {
+        let Some((key, text)) = marks::find(pod, &marks::SCHEDULER_PLUGINS_SIZE) else {
             return Some(missing_group(pod, kind, name, "scheduling.x-k8s.io PodGroup"));
         };
         let size = match marks::size(key, text, self.settings.group_size_max) {
@@ -169,7 +171,7 @@ impl State {
     }
 
     /// How many Pods this owner can have at once from now on; `Err` says why that can't be told.
-    pub(super) fn owner_needs(&self, owner: &Text) -> Result<u32, String> {
+    pub(super) fn owner_needs(&self, owner: &SharedStr) -> Result<u32, String> {
         let Some(owner) = self.owners.get(owner) else { return Err("its owner is gone".to_owned()) };
         let count = match &owner.detail {
             OwnerDetail::Job { parallelism, completions, succeeded, failed_indexes, gang, .. } => {
@@ -231,11 +233,11 @@ fn alone(pod: &PodSpec) -> Membership {
     }
 }
 
-fn named(pod: &PodSpec, kind: Text, name: &Text) -> GroupKey {
+fn named(pod: &PodSpec, kind: SharedStr, name: &SharedStr) -> GroupKey {
     GroupKey { namespace: pod.namespace.clone(), kind, name: name.clone(), anchor: None }
 }
 
-fn missing_group(pod: &PodSpec, kind: Text, name: &Text, what: &str) -> Membership {
+fn missing_group(pod: &PodSpec, kind: SharedStr, name: &SharedStr, what: &str) -> Membership {
     let text = format!("{what} {} not found", marks::shorten(name));
     Membership {
         key: named(pod, kind, name),

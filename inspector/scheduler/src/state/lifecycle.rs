@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::event::Effect;
-use crate::inventory::Hold;
+use crate::inventory::Allocation;
 use crate::job::{
     Gone, GroupKey, HISTORY_MAX, HistoryEntry, Job, JobId, JobKey, JobState, Losses, Reason, ReasonClass,
     may_follow,
 };
 use crate::marks;
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 use crate::record::JournalEntry;
 use crate::state::membership::Membership;
 use crate::state::{OrderKey, State};
@@ -78,7 +78,7 @@ impl State {
         if let Some((node, hold)) =
             self.inventory.holding(&pod.uid).filter(|(_, hold)| hold.job != Some(id.0))
         {
-            self.inventory.hold(pod.uid.clone(), &node, Hold { job: Some(id.0), ..hold });
+            self.inventory.hold(pod.uid.clone(), &node, Allocation { job: Some(id.0), ..hold });
         }
         self.dirty.insert(id);
     }
@@ -307,7 +307,7 @@ impl State {
     }
 
     /// A user asked for the end of the job with this uid.
-    pub(super) fn cancel_asked(&mut self, uid: &Text, by: &Text) {
+    pub(super) fn cancel_asked(&mut self, uid: &SharedStr, by: &SharedStr) {
         let Some(id) =
             self.active.values().copied().find(|id| self.jobs.get(id).is_some_and(|job| job.key.uid == *uid))
         else {
@@ -315,7 +315,7 @@ impl State {
         };
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         let plan = self.cancel_plan(&job);
-        let by: Text = marks::shorten(by).into();
+        let by: SharedStr = marks::shorten(by).into();
         if let Some(job) = self.job_mut(id) {
             job.cancelled_by = Some(by.clone());
         }

@@ -3,21 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fluxion_text::natural_order;
+
 use crate::job::{Job, Members, ReasonClass};
-use crate::model::{Marks, OwnerDetail, OwnerSpec, PodSpec, Text};
+use crate::model::{Marks, OwnerDetail, OwnerSpec, PodSpec, SharedStr};
 use crate::request::Request;
 use crate::resources::ResourceList;
 use crate::state::State;
 use crate::state::membership::{Membership, OWNERS_DEEP, Size, watched};
 use crate::state::pod::{avoiding, shapes};
-use crate::state::roster::{Roster, Source};
+use crate::state::summary::{MemberSummary, Source};
 use crate::{duration, marks};
-use fluxion_text::natural_order;
 
 /// Problems of one job's Pods that are listed.
 const PROBLEMS_MAX: usize = 10;
 
-impl Roster {
+impl MemberSummary {
     /// The members of whom a first start takes as many as fit; none where there are fewer than have to start together.
     pub(super) fn starters(&self) -> Option<&[Arc<PodSpec>]> {
         let size = self.start_size()? as usize;
@@ -46,12 +47,12 @@ impl Roster {
 
 impl State {
     /// Looks at all members of a job.
-    pub(super) fn roster(&self, job: &Job) -> Roster {
+    pub(super) fn summary(&self, job: &Job) -> MemberSummary {
         let mut pods: Vec<Arc<PodSpec>> =
             job.pods.iter().filter_map(|uid| self.pods.get(uid)).cloned().collect();
         pods.sort_by(|a, b| natural_order(&a.name, &b.name).then_with(|| a.uid.cmp(&b.uid)));
         let live = || pods.iter().filter(|pod| !pod.phase.ended());
-        let mut roster = Roster {
+        let mut summary = MemberSummary {
             members: Members::default(),
             holds: ResourceList::default(),
             waiting: Vec::new(),
@@ -84,12 +85,12 @@ impl State {
             rejected: None,
         };
         for pod in &pods {
-            self.count(&mut roster, pod);
+            self.count(&mut summary, pod);
         }
-        self.wanted(job, &pods, &mut roster);
-        self.continuation(job, &pods, &mut roster);
-        self.settings_of(job, &pods, &mut roster);
-        roster
+        self.wanted(job, &pods, &mut summary);
+        self.continuation(job, &pods, &mut summary);
+        self.settings_of(job, &pods, &mut summary);
+        summary
     }
 
     /// The labels that all members have alike, ended ones included; none where there are no members.
@@ -104,64 +105,64 @@ impl State {
         Some(shared)
     }
 
-    fn count(&self, roster: &mut Roster, pod: &Arc<PodSpec>) {
+    fn count(&self, summary: &mut MemberSummary, pod: &Arc<PodSpec>) {
         let let_go = self.let_go.contains_key(&pod.uid);
         if let Some(reason) = pod.disruption.as_ref().filter(|_| !let_go) {
-            roster.disruption = Some(reason.clone());
+            summary.disruption = Some(reason.clone());
         }
         if pod.phase.ended() {
-            roster.members.ended += 1;
-            roster.deleted_ended |= pod.deleting && pod.disruption.is_none();
+            summary.members.ended += 1;
+            summary.deleted_ended |= pod.deleting && pod.disruption.is_none();
             if pod.phase == crate::model::Phase::Succeeded {
-                roster.succeeded += 1;
+                summary.succeeded += 1;
             } else {
-                roster.failed += 1;
+                summary.failed += 1;
                 if let Some(reason) = pod.status_reason.as_ref().filter(|reason| reason.starts_with("OutOf"))
                 {
-                    roster.rejected = Some(format!("{} was rejected by the kubelet: {reason}", pod.name));
+                    summary.rejected = Some(format!("{} was rejected by the kubelet: {reason}", pod.name));
                 }
             }
             return;
         }
-        roster.live += 1;
-        roster.deleting += u32::from(pod.deleting || let_go);
+        summary.live += 1;
+        summary.deleting += u32::from(pod.deleting || let_go);
         if let Ok(needs) = &pod.needs
-            && let Ok(sum) = roster.holds.checked_add(needs)
+            && let Ok(sum) = summary.holds.checked_add(needs)
         {
-            roster.holds = sum;
+            summary.holds = sum;
         }
         if let_go {
             return;
         }
         if !pod.gates.is_empty() {
-            roster.members.gated += 1;
-            roster.gates.extend(pod.gates.iter().cloned());
+            summary.members.gated += 1;
+            summary.gates.extend(pod.gates.iter().cloned());
             return;
         }
-        roster.members.seen += u32::from(!pod.deleting);
+        summary.members.seen += u32::from(!pod.deleting);
         if let Some(node) = &pod.node {
-            roster.members.bound += 1;
+            summary.members.bound += 1;
             if self.ready && !self.inventory.has_node(node) {
-                roster.on_lost_nodes.push(node.clone());
-                roster.displaced.push(pod.clone());
+                summary.on_lost_nodes.push(node.clone());
+                summary.displaced.push(pod.clone());
             } else if !pod.deleting {
-                roster.assigned += 1;
-                roster.sibling.get_or_insert_with(|| pod.clone());
+                summary.assigned += 1;
+                summary.sibling.get_or_insert_with(|| pod.clone());
             } else if self.inventory.takes(node, &pod.constraint) {
-                roster.leaving_in_place += 1;
+                summary.leaving_in_place += 1;
             } else {
-                roster.displaced.push(pod.clone());
+                summary.displaced.push(pod.clone());
             }
-            roster.members.running += u32::from(pod.phase == crate::model::Phase::Running);
+            summary.members.running += u32::from(pod.phase == crate::model::Phase::Running);
         } else if self.assumed.contains_key(&pod.uid) {
-            roster.in_flight += 1;
+            summary.in_flight += 1;
         } else if !pod.deleting && !self.unbindable.contains(&pod.uid) {
-            roster.waiting.push(pod.clone());
+            summary.waiting.push(pod.clone());
         }
     }
 
     /// How many members are wanted, and what is wrong with what they say about it.
-    fn wanted(&self, job: &Job, pods: &[Arc<PodSpec>], roster: &mut Roster) {
+    fn wanted(&self, job: &Job, pods: &[Arc<PodSpec>], summary: &mut MemberSummary) {
         let open = |pod: &&Arc<PodSpec>| !pod.phase.ended() && !pod.deleting;
         let mut said: Vec<(&Arc<PodSpec>, &Membership)> = Vec::new();
         for pod in pods.iter().filter(open).chain(pods.iter().filter(|pod| !open(pod))) {
@@ -191,11 +192,11 @@ impl State {
                 Ok(size) => sizes.entry(size).or_default().push(&pod.name),
                 Err((class, text)) => {
                     let problem = || (class, format!("Pod {}: {text}", marks::shorten(&pod.name)));
-                    roster.problem.get_or_insert_with(problem);
+                    summary.problem.get_or_insert_with(problem);
                 }
             }
         }
-        if roster.problem.is_none() && sizes.len() > 1 {
+        if summary.problem.is_none() && sizes.len() > 1 {
             let parts: Vec<String> = sizes
                 .iter()
                 .map(|(size, names)| {
@@ -203,15 +204,15 @@ impl State {
                 })
                 .collect();
             let text = format!("members disagree on {what}: {}; give all of them the same", parts.join(", "));
-            roster.problem = Some((ReasonClass::SizesDisagree, text));
+            summary.problem = Some((ReasonClass::SizesDisagree, text));
         }
         // With a problem, what was wanted before still tells how far it is.
-        let wanted = sizes.keys().next().copied().filter(|_| roster.problem.is_none());
-        roster.members.wanted = wanted.or(job.members.wanted);
+        let wanted = sizes.keys().next().copied().filter(|_| summary.problem.is_none());
+        summary.members.wanted = wanted.or(job.members.wanted);
         let schedulers: BTreeSet<&str> = pods.iter().filter(open).map(|pod| &*pod.scheduler_name).collect();
-        if schedulers.len() > 1 && roster.problem.is_none() {
+        if schedulers.len() > 1 && summary.problem.is_none() {
             let names: Vec<&str> = schedulers.into_iter().collect();
-            roster.problem = Some((
+            summary.problem = Some((
                 ReasonClass::InvalidRequest,
                 format!(
                     "all Pods of one group must have the same schedulerName; these have {}",
@@ -219,15 +220,15 @@ impl State {
                 ),
             ));
         }
-        if roster.problem.is_none() {
-            set_aside(roster);
+        if summary.problem.is_none() {
+            set_aside(summary);
         }
     }
 
     /// Whether the gang goes on after members ended, and what it is owed: both follow from what the API server holds,
     /// so that a restart says the same.
-    fn continuation(&self, job: &Job, pods: &[Arc<PodSpec>], roster: &mut Roster) {
-        let mut controllers: BTreeSet<Option<&Text>> =
+    fn continuation(&self, job: &Job, pods: &[Arc<PodSpec>], summary: &mut MemberSummary) {
+        let mut controllers: BTreeSet<Option<&SharedStr>> =
             pods.iter().map(|pod| pod.controller.as_ref().map(|controller| &controller.uid)).collect();
         if pods.is_empty() {
             let owner = job.object.as_ref().filter(|object| self.owners.contains_key(&object.uid));
@@ -242,12 +243,12 @@ impl State {
             controllers.iter().flatten().filter_map(|uid| self.owners.get(*uid)).map(AsRef::as_ref).collect();
         let progressed = |owner: &&OwnerSpec| matches!(owner.detail, OwnerDetail::Job { succeeded, failed_indexes, .. } if succeeded + failed_indexes > 0);
         let alone = job.object.as_ref().is_some_and(|object| &*object.kind == "Pod");
-        roster.continuing = !alone
+        summary.continuing = !alone
             && (owners.iter().any(progressed)
                 || siblings
                     .into_iter()
                     .any(|pod| pod.phase.ended() && pod.node.is_some() && !job.binds.gave_up(pod)));
-        roster.creatable = controllers.iter().try_fold(0_u32, |sum, controller| {
+        summary.creatable = controllers.iter().try_fold(0_u32, |sum, controller| {
             let left = self.owner_needs((*controller)?).ok()?;
             Some(sum.saturating_add(left))
         });
@@ -255,25 +256,25 @@ impl State {
             .iter()
             .filter(|pod| pod.controller.is_none() && pod.phase == crate::model::Phase::Succeeded)
             .count();
-        let wanted = roster.members.wanted.unwrap_or(0);
+        let wanted = summary.members.wanted.unwrap_or(0);
         let wanted = wanted.saturating_sub(u32::try_from(bare_done).unwrap_or(u32::MAX));
-        roster.owed = roster.creatable.map_or(wanted, |left| left.min(wanted));
+        summary.owed = summary.creatable.map_or(wanted, |left| left.min(wanted));
         let group = job.pods.iter().find_map(|pod| self.memberships.get(pod)?.group.as_ref());
         let group = group.and_then(|uid| self.groups.get(uid));
-        roster.source.recreates = group.is_some() || controllers.iter().any(Option::is_some);
+        summary.source.recreates = group.is_some() || controllers.iter().any(Option::is_some);
         let orphan = |pod: &Arc<PodSpec>| {
             let watched = pod.controller.as_ref().filter(|controller| watched(controller));
             !pod.phase.ended() && watched.is_some_and(|controller| !self.owners.contains_key(&controller.uid))
         };
-        roster.source.going = group.is_some_and(|group| group.deleting)
+        summary.source.going = group.is_some_and(|group| group.deleting)
             || owners.iter().any(|owner| owner.deleting)
             || pods.iter().any(orphan);
-        roster.source.suspended =
+        summary.source.suspended =
             owners.iter().any(|owner| matches!(owner.detail, OwnerDetail::Job { suspended: true, .. }));
     }
 
     /// Queue, priority, time limits and topology, from the Pods and the objects above them.
-    fn settings_of(&self, job: &Job, pods: &[Arc<PodSpec>], roster: &mut Roster) {
+    fn settings_of(&self, job: &Job, pods: &[Arc<PodSpec>], summary: &mut MemberSummary) {
         let first = pods.iter().find(|pod| !pod.phase.ended()).or(pods.first());
         let membership = first.and_then(|pod| self.memberships.get(&pod.uid));
         let group =
@@ -291,34 +292,34 @@ impl State {
             on_group.or(on_pod).or_else(|| owners.iter().find_map(|owner| owner.annotations.get(key)))
         };
         if let Some(group) = group {
-            roster.level.clone_from(&group.topology);
-            roster.created = group.created;
-            roster.priority = group.priority.unwrap_or(roster.priority);
+            summary.level.clone_from(&group.topology);
+            summary.created = group.created;
+            summary.priority = group.priority.unwrap_or(summary.priority);
             if group.deleting {
                 let text = format!("PodGroup {} is being deleted: it starts nothing new", group.name);
-                roster.problem.get_or_insert((ReasonClass::GroupNotFound, text));
+                summary.problem.get_or_insert((ReasonClass::GroupNotFound, text));
             }
         }
         if owners.len() > OWNERS_DEEP {
             let text = format!(
                 "more than {OWNERS_DEEP} owners stand above one another, or they own each other in a circle"
             );
-            roster.problem.get_or_insert((ReasonClass::InvalidRequest, text));
+            summary.problem.get_or_insert((ReasonClass::InvalidRequest, text));
         }
         if let Some(object) = job.object.as_ref().and_then(|object| self.owners.get(&object.uid)) {
-            roster.created = object.created;
+            summary.created = object.created;
         }
         if let Some(name) = annotation(marks::QUEUE) {
             if let Some(queue) = self.settings.queues.iter().find(|queue| queue.name == *name) {
-                roster.queue = queue.name.clone();
+                summary.queue = queue.name.clone();
             } else {
                 let known: Vec<&str> = self.settings.queues.iter().map(|queue| &*queue.name).collect();
                 let text = format!("there is no queue '{}': use {}", marks::shorten(name), known.join(", "));
-                roster.problem.get_or_insert((ReasonClass::InvalidRequest, text));
+                summary.problem.get_or_insert((ReasonClass::InvalidRequest, text));
             }
         }
-        let default = self.settings.queues.iter().find(|queue| queue.name == roster.queue);
-        roster.duration = default.and_then(|queue| queue.default_duration);
+        let default = self.settings.queues.iter().find(|queue| queue.name == summary.queue);
+        summary.duration = default.and_then(|queue| queue.default_duration);
         let none_left = pods.iter().all(|pod| pod.phase.ended());
         let limits: Option<Vec<i64>> = pods
             .iter()
@@ -331,19 +332,19 @@ impl State {
             _ => None,
         });
         if let Some((limit, Some(start))) = of_job {
-            roster.killed_at = Some(start.saturating_add(limit));
+            summary.killed_at = Some(start.saturating_add(limit));
         }
-        roster.limit = [of_pods, of_job.map(|(limit, _)| limit)].into_iter().flatten().min();
+        summary.limit = [of_pods, of_job.map(|(limit, _)| limit)].into_iter().flatten().min();
         match annotation(marks::DURATION).map(|text| (text, duration::parse(text))) {
             // A plan beyond what ends the Pods would be a wrong one. What is left of a Job's limit is known at its start.
             Some((_, Ok(seconds))) => {
-                roster.duration = Some(of_pods.map_or(seconds, |limit| limit.min(seconds)));
+                summary.duration = Some(of_pods.map_or(seconds, |limit| limit.min(seconds)));
             }
             Some((text, Err(error))) => {
                 let text = format!("{} is '{}': {error}", marks::DURATION, marks::shorten(text));
-                roster.problem.get_or_insert((ReasonClass::InvalidRequest, text));
+                summary.problem.get_or_insert((ReasonClass::InvalidRequest, text));
             }
-            None => roster.duration = roster.limit.or(roster.duration),
+            None => summary.duration = summary.limit.or(summary.duration),
         }
     }
 
@@ -351,7 +352,7 @@ impl State {
     pub(super) fn not_understood(&self, job: &Job) -> Vec<String> {
         let pods = job.pods.iter().filter_map(|uid| self.pods.get(uid));
         let odd = pods.filter(|pod| !pod.problems.is_empty() && !pod.phase.ended() && self.is_ours(pod));
-        let mut found: BTreeMap<&Text, (&Text, usize)> = BTreeMap::new();
+        let mut found: BTreeMap<&SharedStr, (&SharedStr, usize)> = BTreeMap::new();
         for (pod, problem) in odd.flat_map(|pod| pod.problems.iter().map(move |problem| (pod, problem))) {
             found.entry(problem).or_insert((&pod.name, 0)).1 += 1;
         }
@@ -371,34 +372,34 @@ impl State {
     }
 
     /// What the matcher is asked for the first start: all waiting members, of whom as many as are wanted will do.
-    pub(super) fn first_request(&self, job: &Job, roster: &Roster) -> Option<Request> {
-        if roster.problem.is_some() {
+    pub(super) fn first_request(&self, job: &Job, summary: &MemberSummary) -> Option<Request> {
+        if summary.problem.is_some() {
             return None;
         }
-        let members = roster.starters()?;
-        let size = roster.start_size()?;
+        let members = summary.starters()?;
+        let size = summary.start_size()?;
         Some(Request {
             shapes: avoiding(shapes(members), &self.avoided(job)),
             minimum: (members.len() > size as usize).then_some(size),
-            level: roster.level.clone(),
+            level: summary.level.clone(),
             domain: None,
-            duration: roster.duration,
+            duration: summary.duration,
         })
     }
 }
 
 /// Members that we can't bind do not wait with the others where enough are left without them.
-fn set_aside(roster: &mut Roster) {
-    let problems: Vec<_> = roster.waiting.iter().map(|pod| pod_problem(pod)).collect();
+fn set_aside(summary: &mut MemberSummary) {
+    let problems: Vec<_> = summary.waiting.iter().map(|pod| pod_problem(pod)).collect();
     let fit = problems.iter().filter(|problem| problem.is_none()).count();
-    let there = u32::try_from(fit).unwrap_or(u32::MAX).saturating_add(roster.assigned + roster.in_flight);
-    let enough = roster.members.wanted.is_some_and(|wanted| there >= wanted);
+    let there = u32::try_from(fit).unwrap_or(u32::MAX).saturating_add(summary.assigned + summary.in_flight);
+    let enough = summary.members.wanted.is_some_and(|wanted| there >= wanted);
     if enough {
         let mut kept = problems.iter().map(Option::is_none);
-        roster.waiting.retain(|_| kept.next().unwrap_or(true));
+        summary.waiting.retain(|_| kept.next().unwrap_or(true));
     }
     let first = problems.into_iter().flatten().next();
-    *(if enough { &mut roster.set_aside } else { &mut roster.problem }) = first;
+    *(if enough { &mut summary.set_aside } else { &mut summary.problem }) = first;
 }
 
 /// Why this Pod can't be bound by us, whatever is free.

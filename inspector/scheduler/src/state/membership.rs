@@ -1,7 +1,7 @@
 //! Which job a Pod belongs to, and how many members that job wants: what its group says.
 
 use crate::job::{GroupKey, ReasonClass};
-use crate::model::{ControllerRef, GroupSpec, ObjectRef, OwnerSpec, Text};
+use crate::model::{ControllerRef, GroupSpec, ObjectRef, OwnerSpec, SharedStr};
 
 /// What one Pod says about its group.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub(super) struct Membership {
     /// The object the job is named after.
     pub object: Option<ObjectRef>,
     /// The PodGroup whose condition and settings count.
-    pub group: Option<Text>,
+    pub group: Option<SharedStr>,
 }
 
 /// How many members are wanted, or why that can't be said.
@@ -24,12 +24,12 @@ pub(super) enum Size {
     },
     /// All Pods of this owner (a uid), as many as it can still have at once.
     OwnerNeeds {
-        owner: Text,
+        owner: SharedStr,
     },
     /// A native gang made for this owner: its minCount, but no more than the owner can still have.
     GangOfOwner {
         size: u32,
-        owner: Text,
+        owner: SharedStr,
     },
     Unknown {
         class: ReasonClass,
@@ -49,7 +49,7 @@ pub(super) fn watched(controller: &ControllerRef) -> bool {
 }
 
 /// The kind in a job's name: lower case, with the API group for kinds that need it to be told apart.
-pub(super) fn kind_name(api_version: &str, kind: &str) -> Text {
+pub(super) fn kind_name(api_version: &str, kind: &str) -> SharedStr {
     let kind = kind.to_lowercase();
     match api_version.split_once('/').map(|(group, _)| group) {
         None | Some("batch" | "apps" | "scheduling.k8s.io") => kind.into(),

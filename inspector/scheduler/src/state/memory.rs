@@ -8,7 +8,7 @@ use imbl::OrdMap;
 
 use crate::event::Effect;
 use crate::job::{GroupKey, HistoryEntry, Job, JobId, Reason};
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 use crate::record::{EndedJob, JournalEntry, LiveJob, Remembered};
 use crate::state::State;
 
@@ -87,7 +87,7 @@ impl State {
             let last = live.history.last().map(|entry| entry.time);
             live.uid == job.key.uid || (by_name && last >= oldest)
         };
-        let named = self.memory.live.range((name.clone(), Text::from(""))..);
+        let named = self.memory.live.range((name.clone(), SharedStr::from(""))..);
         let known = named.take_while(|((job, _), _)| *job == name).filter(|(_, live)| fits(live));
         let latest = known.max_by_key(|(_, live)| live.history.last().map(|entry| entry.time));
         let Some((key, live)) = latest.map(|(key, live)| (key.clone(), live.clone())) else {
@@ -130,7 +130,7 @@ impl State {
     }
 
     /// The uid that names the job has changed: what was written goes along.
-    pub(super) fn note_new_uid(&mut self, job: &Job, old: &Text) {
+    pub(super) fn note_new_uid(&mut self, job: &Job, old: &SharedStr) {
         let gone = JournalEntry::Forgotten { uid: old.clone(), ended_at: None };
         self.effects.push(Effect::Journal(gone));
         let count = u32::try_from(job.history.len()).unwrap_or(u32::MAX);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::explain::utc;
 use crate::job::{HISTORY_MAX, HistoryEntry, Job, JobId, JobState, Move, Reservation};
-use crate::model::Text;
+use crate::model::SharedStr;
 use crate::state::State;
 
 /// Jobs that are named as having moved a start.
@@ -52,7 +52,7 @@ impl State {
     }
 
     fn why_later(&self, before: &Job, job: &Job, planned: &Reservation) -> String {
-        let takes_none = |node: &&Text| self.inventory.node(node).is_none_or(|node| !node.eligible);
+        let takes_none = |node: &&SharedStr| self.inventory.node(node).is_none_or(|node| !node.eligible);
         if let Some(node) = planned.nodes.iter().find(takes_none) {
             return format!("node {node} takes no work");
         }

@@ -7,18 +7,18 @@
 use std::sync::Arc;
 
 use crate::event::Effect;
-use crate::inventory::{Hold, HoldKind};
+use crate::inventory::{Allocation, AllocationKind};
 use crate::job::{Job, JobId, LostMember};
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 use crate::placement::{self, NodePolicy};
 use crate::request::{Request, Shape};
 use crate::state::State;
 use crate::state::pod::{avoiding, shapes};
-use crate::state::roster::Roster;
+use crate::state::summary::MemberSummary;
 
 impl State {
     /// A member that had not ended before has ended, or is gone; `node` is where it was, or was sent to.
-    pub(super) fn note_loss(&mut self, id: JobId, pod: &PodSpec, node: Option<Text>) {
+    pub(super) fn note_loss(&mut self, id: JobId, pod: &PodSpec, node: Option<SharedStr>) {
         let (now, deadline) = (self.now, self.settings.lost_member_deadline);
         // We let it go ourselves: that says nothing about how its gang ends.
         let let_go = self.let_go.contains_key(&pod.uid);
@@ -33,15 +33,15 @@ impl State {
     }
 
     /// Makes the places that are kept for the job as many as it is owed.
-    pub(super) fn keep_places(&mut self, id: JobId, roster: &Roster) {
-        self.give_up_places(id, roster);
+    pub(super) fn keep_places(&mut self, id: JobId, summary: &MemberSummary) {
+        self.give_up_places(id, summary);
         let now = self.now;
         let deadline = self.settings.lost_member_deadline;
         let Some(job) = self.job_mut(id) else { return };
-        let missing = roster.missing();
+        let missing = summary.missing();
         job.given_up = job.given_up.min(missing);
-        let owed = if roster.replaceable() && deadline > 0 {
-            missing.saturating_sub(roster.leaving_in_place).saturating_sub(job.given_up) as usize
+        let owed = if summary.replaceable() && deadline > 0 {
+            missing.saturating_sub(summary.leaving_in_place).saturating_sub(job.given_up) as usize
         } else {
             0
         };
@@ -53,7 +53,7 @@ impl State {
             dropped.extend(job.lost.drain(owed..).map(|lost| lost.holder(id)));
         }
         // Their Pods are still there, on nodes that take no work; or an engine that was restarted never saw them.
-        let known = roster.displaced.iter().chain(roster.sibling.iter().cycle());
+        let known = summary.displaced.iter().chain(summary.sibling.iter().cycle());
         let short = owed.saturating_sub(job.lost.len());
         for pod in known.take(short) {
             let Some(shape) = shapes(std::slice::from_ref(pod)).pop() else { continue };
@@ -104,9 +104,9 @@ impl State {
     }
 
     /// Places that nobody came for in time.
-    fn give_up_places(&mut self, id: JobId, roster: &Roster) {
+    fn give_up_places(&mut self, id: JobId, summary: &MemberSummary) {
         let (now, deadline) = (self.now, self.settings.lost_member_deadline);
-        if roster.missing() == 0 || !roster.replaceable() {
+        if summary.missing() == 0 || !summary.replaceable() {
             return;
         }
         let Some(job) = self.job_mut(id) else { return };
@@ -117,7 +117,7 @@ impl State {
             return;
         }
         job.given_up = job.given_up.saturating_add(u32::try_from(late.len()).unwrap_or(u32::MAX));
-        let regarding = job.object.clone().or_else(|| roster.sibling.as_ref().map(|pod| pod.object()));
+        let regarding = job.object.clone().or_else(|| summary.sibling.as_ref().map(|pod| pod.object()));
         for lost in &late {
             self.inventory.release(&lost.holder(id));
         }
@@ -137,19 +137,19 @@ impl State {
         }
     }
 
-    fn keep_on(&mut self, id: JobId, lost: &LostMember, node: Text) {
+    fn keep_on(&mut self, id: JobId, lost: &LostMember, node: SharedStr) {
         let now = self.now;
         let Some(job) = self.job_mut(id) else { return };
         let until = job.planned_end.map_or(lost.until, |end| end.min(lost.until));
         let Some(entry) = job.lost.iter_mut().find(|entry| entry.number == lost.number) else { return };
         entry.kept_on = Some(node.clone());
-        let hold = Hold {
+        let hold = Allocation {
             needs: lost.shape.needs.clone(),
             ports: lost.shape.ports.clone(),
             from: now,
             until: Some(until),
             end_assumed: false,
-            kind: HoldKind::Kept,
+            kind: AllocationKind::Kept,
             permanent: false,
             job: Some(id.0),
         };
@@ -198,8 +198,8 @@ impl State {
     }
 
     /// The first node on which one more slot of a started gang fits now.
-    fn room_for(&self, job: &Job, shape: &Shape) -> Option<Text> {
-        let level = self.roster(job).level;
+    fn room_for(&self, job: &Job, shape: &Shape) -> Option<SharedStr> {
+        let level = self.summary(job).level;
         let domain = level.as_ref().and_then(|level| self.domain_of(job, level));
         let duration = job.planned_end.map(|end| end.saturating_sub(self.now).max(1));
         let shapes = avoiding(vec![shape.clone()], &self.avoided(job));
@@ -216,7 +216,7 @@ impl State {
     }
 
     /// Hands a place that is kept for members of this shape over to one of them: it is free afterwards.
-    pub(super) fn take_place(&mut self, id: JobId, shape: &Shape) -> Option<Text> {
+    pub(super) fn take_place(&mut self, id: JobId, shape: &Shape) -> Option<SharedStr> {
         let job = self.job_mut(id)?;
         let at = job.lost.iter().position(|lost| lost.shape == *shape && lost.kept_on.is_some())?;
         let lost = job.lost.remove(at);
@@ -227,7 +227,7 @@ impl State {
 }
 
 impl Job {
-    fn lost_member(&mut self, shape: Shape, ran_on: Option<Text>, until: i64) -> LostMember {
+    fn lost_member(&mut self, shape: Shape, ran_on: Option<SharedStr>, until: i64) -> LostMember {
         self.places = self.places.wrapping_add(1);
         LostMember { shape, ran_on, kept_on: None, succeeded: false, until, number: self.places }
     }

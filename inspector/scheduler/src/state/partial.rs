@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::event::{Effect, LET_GO};
 use crate::job::{Binds, Job, JobId};
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 use crate::queue::OnPartialBind;
 use crate::state::State;
 use crate::state::assumed::Assumed;
@@ -84,7 +84,8 @@ impl State {
             |pod: &&Arc<PodSpec>| pod.node.is_some() && !pod.deleting && !self.let_go.contains_key(&pod.uid);
         let of_last_start = |start: i64| pods.iter().filter(move |pod| start_of(pod) == Some(start));
         let last = pods.iter().filter(there).filter(|pod| !pod.phase.ended()).filter_map(start_of).max();
-        let failing = |uid: &Text| self.assumed.get(uid).map(|assumed| (assumed.refusals(), assumed.since()));
+        let failing =
+            |uid: &SharedStr| self.assumed.get(uid).map(|assumed| (assumed.refusals(), assumed.since()));
         let Some(start) = last else {
             let in_flight: Vec<_> = job.pods.iter().filter_map(failing).collect();
             return Some(HalfBound {

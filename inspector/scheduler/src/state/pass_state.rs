@@ -5,7 +5,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use crate::job::Reason;
-use crate::model::Text;
+use crate::model::SharedStr;
 use crate::queue::Carry;
 use crate::request::Request;
 
@@ -35,9 +35,9 @@ pub(super) struct PassState {
     /// When time alone calls for the next one.
     pub(super) due: Option<i64>,
     pub(super) at: i64,
-    pub(super) reports: OrdMap<Text, PassReport>,
+    pub(super) reports: OrdMap<SharedStr, PassReport>,
     /// What the last pass of each queue knows of requests that fail.
-    pub(super) memory: OrdMap<Text, Arc<crate::queue::KnownFailures>>,
+    pub(super) memory: OrdMap<SharedStr, Arc<crate::queue::KnownFailures>>,
     /// Whether a request can ever be met, for one generation of the graph.
     pub(super) verdicts: OrdMap<Arc<Request>, Option<Arc<Reason>>>,
     pub(super) verdicts_of: u64,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::constraint::NodeConstraint;
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 use crate::request::Shape;
 use crate::resources::ResourceList;
 
@@ -17,7 +17,7 @@ pub(super) fn needs(pod: &PodSpec) -> Arc<ResourceList> {
 }
 
 /// The same shapes, but on none of these nodes.
-pub(super) fn avoiding(mut shapes: Vec<Shape>, nodes: &BTreeSet<Text>) -> Vec<Shape> {
+pub(super) fn avoiding(mut shapes: Vec<Shape>, nodes: &BTreeSet<SharedStr>) -> Vec<Shape> {
     if !nodes.is_empty() {
         for shape in &mut shapes {
             let constraint = NodeConstraint { avoided: nodes.clone(), ..(*shape.constraint).clone() };

@@ -11,7 +11,7 @@ use imbl::OrdMap;
 
 use crate::constraint::{Expression, NodeConstraint, Operator, Term};
 use crate::job::{Job, JobId};
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 use crate::placement;
 use crate::request::Request;
 use crate::state::State;
@@ -22,7 +22,7 @@ use crate::state::pod::shapes;
 const AVOIDED: i64 = 300;
 impl State {
     /// Nodes that the job leaves out.
-    pub(super) fn avoided(&self, job: &Job) -> BTreeSet<Text> {
+    pub(super) fn avoided(&self, job: &Job) -> BTreeSet<SharedStr> {
         let namespace = &job.key.namespace;
         self.refusals
             .in_namespace(namespace)
@@ -31,7 +31,7 @@ impl State {
             .collect()
     }
 
-    pub(super) fn node_refused(&mut self, namespace: &Text, node: &Text, job: JobId) {
+    pub(super) fn node_refused(&mut self, namespace: &SharedStr, node: &SharedStr, job: JobId) {
         let until = self.now.saturating_add(AVOIDED);
         let key = (namespace.clone(), node.clone());
         self.refusals.0.entry(key).or_default().insert(job, until);
@@ -48,7 +48,7 @@ impl State {
         for shape in &mut shapes {
             shape.constraint = Arc::new(elsewhere(&shape.constraint, &avoided));
         }
-        let level = self.roster(job).level;
+        let level = self.summary(job).level;
         let minimum = job.members.wanted.filter(|wanted| (*wanted as usize) < members.len());
         let request = Request { shapes, minimum, level, domain: None, duration: job.duration };
         if placement::satisfiable(&self.inventory, &request) {
@@ -66,7 +66,7 @@ impl State {
     }
 
     /// A binding to the node came through.
-    pub(super) fn node_takes(&mut self, namespace: &Text, node: &Text) {
+    pub(super) fn node_takes(&mut self, namespace: &SharedStr, node: &SharedStr) {
         if self.refusals.0.remove(&(namespace.clone(), node.clone())).is_some() {
             self.look_again_in(namespace);
         }
@@ -75,7 +75,7 @@ impl State {
     /// Refusals that are too old to count any more.
     pub(super) fn forget_refusals(&mut self) {
         let now = self.now;
-        let over: Vec<(Text, Text)> = self
+        let over: Vec<(SharedStr, SharedStr)> = self
             .refusals
             .0
             .iter()
@@ -99,7 +99,7 @@ impl State {
     }
 
     /// What the namespace's waiting jobs ask for depends on it.
-    fn look_again_in(&mut self, namespace: &Text) {
+    fn look_again_in(&mut self, namespace: &SharedStr) {
         let waiting = |id: &&JobId| {
             self.jobs.get(*id).is_some_and(|job| job.key.namespace == *namespace && job.state.waiting())
         };
@@ -123,7 +123,7 @@ impl State {
 }
 
 /// The same constraint, but never on these nodes.
-fn elsewhere(constraint: &NodeConstraint, nodes: &BTreeSet<Text>) -> NodeConstraint {
+fn elsewhere(constraint: &NodeConstraint, nodes: &BTreeSet<SharedStr>) -> NodeConstraint {
     let key = "metadata.name".into();
     let not = Expression { key, operator: Operator::NotIn, values: nodes.iter().cloned().collect() };
     let mut constraint = constraint.clone();

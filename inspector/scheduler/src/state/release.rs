@@ -2,13 +2,13 @@
 
 use crate::inventory::{Release, planned_or_assumed};
 use crate::job::Job;
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 use crate::state::State;
 use crate::state::pod::planned_release;
 
 impl State {
     /// Seconds that jobs of a queue are assumed to take that don't say it. Pods of others count as those of the first.
-    fn assumed_duration(&self, queue: Option<&Text>) -> Option<i64> {
+    fn assumed_duration(&self, queue: Option<&SharedStr>) -> Option<i64> {
         let queues = &self.settings.queues;
         let named = queue.and_then(|queue| queues.iter().find(|config| config.name == *queue));
         named.or(queues.first())?.assumed_duration

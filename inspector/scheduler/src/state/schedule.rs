@@ -3,23 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fluxion_text::natural_order;
 use imbl::OrdMap;
 
 use crate::explain::why_never;
-use crate::inventory::Hold;
+use crate::inventory::Allocation;
 use crate::job::{Job, JobId, JobState, Reason, ReasonClass, Reservation};
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 use crate::placement;
 use crate::queue::{self, Carry, PassJob, PassResult, Refusal};
 use crate::request::{Placement, Request, Slot};
 use crate::state::State;
 use crate::state::pass_state::PassReport;
 use crate::state::pod::{avoiding, shapes};
-use fluxion_text::natural_order;
 
 /// The nodes of a placement, each once, in its order.
-fn nodes_of(placement: &Placement) -> Vec<Text> {
-    let mut nodes: Vec<Text> = placement.slots.iter().map(|slot| slot.node.clone()).collect();
+fn nodes_of(placement: &Placement) -> Vec<SharedStr> {
+    let mut nodes: Vec<SharedStr> = placement.slots.iter().map(|slot| slot.node.clone()).collect();
     nodes.sort_by(|a, b| natural_order(a, b));
     nodes.dedup();
     nodes
@@ -74,21 +74,21 @@ impl State {
         self.inventory.clear_reservations();
         for id in self.incomplete.iter().copied().collect::<Vec<_>>() {
             let Some(job) = self.jobs.get(&id).cloned() else { continue };
-            let roster = self.roster(&job);
-            let domain = roster.level.as_ref().and_then(|level| self.domain_of(&job, level));
+            let summary = self.summary(&job);
+            let domain = summary.level.as_ref().and_then(|level| self.domain_of(&job, level));
             let policy = self.node_policy(&job);
             let avoided = self.avoided(&job);
             let request_for = |pods: &[Arc<PodSpec>], now: i64| Request {
                 shapes: avoiding(shapes(pods), &avoided),
                 // Whichever fits may come.
                 minimum: (pods.len() > 1).then_some(1),
-                level: roster.level.clone(),
+                level: summary.level.clone(),
                 domain: domain.clone(),
                 duration: job.planned_end.map(|end| end.saturating_sub(now).max(1)),
             };
             let mut refused = Vec::new();
             let mut failed = BTreeSet::new();
-            for pod in &roster.waiting {
+            for pod in &summary.waiting {
                 let request = request_for(std::slice::from_ref(pod), self.now);
                 let shapes = shapes(std::slice::from_ref(pod));
                 if let Some(node) = shapes.first().and_then(|shape| self.take_place(id, shape)) {
@@ -131,7 +131,7 @@ impl State {
     }
 
     /// The domain of a topology level that the job's bound members are in.
-    pub(super) fn domain_of(&self, job: &Job, level: &Text) -> Option<Text> {
+    pub(super) fn domain_of(&self, job: &Job, level: &SharedStr) -> Option<SharedStr> {
         let node = job.pods.iter().find_map(|uid| {
             let assumed = self.assumed.get(uid).map(|assumed| assumed.node.clone());
             assumed.or_else(|| {
@@ -334,8 +334,8 @@ impl State {
     }
 
     /// Jobs that hold the nodes on which this one is planned, or are planned there before it.
-    fn blockers(&self, job: &Job, nodes: &[Text], start: i64) -> Vec<JobId> {
-        let ending = |hold: &Hold| hold.until.is_some_and(|until| until <= start);
+    fn blockers(&self, job: &Job, nodes: &[SharedStr], start: i64) -> Vec<JobId> {
+        let ending = |hold: &Allocation| hold.until.is_some_and(|until| until <= start);
         let mut jobs = Vec::new();
         for node in nodes {
             let views = self.inventory.node(node);
@@ -348,7 +348,7 @@ impl State {
         named(jobs)
     }
 
-    pub(super) fn jobs_of<'a>(&self, pods: impl Iterator<Item = &'a Text>) -> Vec<JobId> {
+    pub(super) fn jobs_of<'a>(&self, pods: impl Iterator<Item = &'a SharedStr>) -> Vec<JobId> {
         named(pods.filter_map(|holder| self.job_of_holder(holder)).map(|job| job.id).collect())
     }
 }

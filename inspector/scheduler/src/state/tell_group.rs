@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::event::{Effect, GroupStatus};
 use crate::job::{Job, JobState, ReasonClass};
-use crate::model::{GroupApi, GroupSpec, ObjectRef, Phase, PodSpec, Text};
+use crate::model::{GroupApi, GroupSpec, ObjectRef, Phase, PodSpec, SharedStr};
 use crate::state::State;
 
 impl State {
     pub(super) fn tell_group(&mut self, job: &Job) {
         let Some(group) = self.group_of(job) else { return };
         match group.api {
-            GroupApi::Sigs => self.tell_status(job, group.object()),
+            GroupApi::SchedulerPlugins => self.tell_status(job, group.object()),
             GroupApi::Native if job.state.ended() || group.scheduled => {}
             GroupApi::Native => self.tell_condition(job, group.object()),
         }
@@ -70,7 +70,7 @@ impl State {
 
     /// The PodGroup object of a job.
     pub(super) fn group_of(&self, job: &Job) -> Option<Arc<GroupSpec>> {
-        let uid: &Text = job.pods.iter().find_map(|pod| self.memberships.get(pod)?.group.as_ref())?;
+        let uid: &SharedStr = job.pods.iter().find_map(|pod| self.memberships.get(pod)?.group.as_ref())?;
         self.groups.get(uid).cloned()
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::event::Event;
 use crate::inventory::Inventory;
 use crate::job::{Job, JobId, JobState};
-use crate::model::Text;
+use crate::model::SharedStr;
 use crate::placement::{NodePolicy, place_now, satisfiable};
 use crate::queue::{self, Carry, PassJob, QueueConfig, QueuePolicy};
 use crate::request::{Placement, Request};
@@ -114,7 +114,7 @@ impl State {
 
     /// Jobs that would start if this one, and what goes with it, were gone; in the order in which they are looked at.
     pub fn starts_without(&self, job: &Job, plan: &CancelPlan) -> Vec<JobId> {
-        let mut pods: BTreeSet<Text> = job.pods.iter().cloned().collect();
+        let mut pods: BTreeSet<SharedStr> = job.pods.iter().cloned().collect();
         let mut gone = Vec::new();
         for target in &plan.targets {
             match &*target.kind {

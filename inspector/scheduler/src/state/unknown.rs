@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::event::Effect;
 use crate::job::{Job, JobId};
 use crate::marks;
-use crate::model::{Marks, Text};
+use crate::model::{Marks, SharedStr};
 use crate::state::State;
 
 /// So many are named of one job.
@@ -14,7 +14,7 @@ const NAMED: usize = 10;
 impl State {
     /// What is said of the unknown keys on a job's Pods and the objects above them; the same whichever Pods there are.
     pub(super) fn unknown_marks(&self, job: &Job) -> Vec<String> {
-        let mut found: BTreeMap<(Text, &str), String> = BTreeMap::new();
+        let mut found: BTreeMap<(SharedStr, &str), String> = BTreeMap::new();
         let mut look = |labels: &Marks, annotations: &Marks, at: &dyn Fn() -> String| {
             for key in marks::unknown(annotations, false) {
                 found.entry((key.clone(), "annotation")).or_insert_with(at);

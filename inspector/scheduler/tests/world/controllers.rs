@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fluxion_scheduler::event::Event;
-use fluxion_scheduler::model::{ControllerRef, OwnerDetail, Phase, PodSpec, Text};
+use fluxion_scheduler::model::{ControllerRef, OwnerDetail, Phase, PodSpec, SharedStr};
 
 use super::World;
 
@@ -148,7 +148,7 @@ impl Controllers {
     }
 
     /// A Pod ends; its controller hears of it in the same moment.
-    pub fn end(&mut self, world: &mut World, pod: &Text, phase: Phase, for_good: bool) {
+    pub fn end(&mut self, world: &mut World, pod: &SharedStr, phase: Phase, for_good: bool) {
         let known = world.pods.get_mut(pod).unwrap();
         known.phase = phase;
         let known = known.clone();
@@ -158,7 +158,7 @@ impl Controllers {
     }
 
     /// A Pod is told to go; it still holds its share.
-    pub fn terminate(&mut self, world: &mut World, pod: &Text) {
+    pub fn terminate(&mut self, world: &mut World, pod: &SharedStr) {
         let known = world.pods.get_mut(pod).unwrap();
         known.deleting = true;
         let known = known.clone();
@@ -167,7 +167,7 @@ impl Controllers {
     }
 
     /// A Pod's object goes.
-    pub fn delete(&mut self, world: &mut World, pod: &Text) {
+    pub fn delete(&mut self, world: &mut World, pod: &SharedStr) {
         let known = world.pods.remove(pod).unwrap();
         if !known.phase.ended() && !known.deleting {
             self.delay(world.now, &known);
@@ -205,11 +205,11 @@ impl Controllers {
             world.step(vec![Event::Group(Box::new(group))]);
         }
         self.remove_members(world, name);
-        let owner: Text = format!("job-{name}").as_str().into();
+        let owner: SharedStr = format!("job-{name}").as_str().into();
         if world.owners.remove(&owner).is_some() {
             world.step(vec![Event::OwnerGone(owner)]);
         }
-        let group: Text = format!("pg-{name}").as_str().into();
+        let group: SharedStr = format!("pg-{name}").as_str().into();
         if world.groups.remove(&group).is_some() {
             world.step(vec![Event::GroupGone(group)]);
         }
@@ -222,7 +222,7 @@ impl Controllers {
         let spec = spec.clone();
         world.step(vec![Event::Node(Box::new(spec))]);
         let on_it = |pod: &&PodSpec| pod.node.as_deref() == Some(node) && !pod.phase.ended();
-        let uids: Vec<Text> = world.pods.values().filter(on_it).map(|pod| pod.uid.clone()).collect();
+        let uids: Vec<SharedStr> = world.pods.values().filter(on_it).map(|pod| pod.uid.clone()).collect();
         for uid in &uids {
             if !world.pods[uid].deleting {
                 self.terminate(world, uid);
@@ -235,7 +235,7 @@ impl Controllers {
 
     fn remove_members(&mut self, world: &mut World, name: &str) {
         let gang = &self.gangs[name];
-        let uids: Vec<Text> = world
+        let uids: Vec<SharedStr> = world
             .pods
             .values()
             .filter(|pod| gang.has(pod) && !pod.phase.ended())

@@ -13,7 +13,7 @@ use fluxion_scheduler::constraint::NodeConstraint;
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
 use fluxion_scheduler::inventory::NodeSpec;
 use fluxion_scheduler::model::{
-    ControllerRef, GroupApi, GroupSpec, Marks, ObjectRef, OwnerDetail, OwnerSpec, Phase, PodSpec, Text,
+    ControllerRef, GroupApi, GroupSpec, Marks, ObjectRef, OwnerDetail, OwnerSpec, Phase, PodSpec, SharedStr,
 };
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_scheduler::state::{Job, JobState, Settings, State};
@@ -23,14 +23,14 @@ use owed::Moment;
 pub struct World {
     pub state: State,
     pub now: i64,
-    pub pods: BTreeMap<Text, PodSpec>,
-    pub owners: BTreeMap<Text, OwnerSpec>,
-    pub groups: BTreeMap<Text, GroupSpec>,
-    pub nodes: BTreeMap<Text, NodeSpec>,
+    pub pods: BTreeMap<SharedStr, PodSpec>,
+    pub owners: BTreeMap<SharedStr, OwnerSpec>,
+    pub groups: BTreeMap<SharedStr, GroupSpec>,
+    pub nodes: BTreeMap<SharedStr, NodeSpec>,
     /// Everything the engine wanted, in order.
     pub effects: Vec<Effect>,
     /// Answers to bindings; `None` carries them out.
-    pub bind: fn(&ObjectRef, &Text) -> Option<BindOutcome>,
+    pub bind: fn(&ObjectRef, &SharedStr) -> Option<BindOutcome>,
     /// Whether bindings are carried out at all.
     pub binding: bool,
     /// Each step as the cluster was after it; `None` notes nothing.
@@ -99,7 +99,7 @@ impl World {
     }
 
     /// Keeps the cluster as it is after a step, where that is asked for.
-    fn note(&mut self, binds: Vec<(Text, Text)>) {
+    fn note(&mut self, binds: Vec<(SharedStr, SharedStr)>) {
         let restarted = std::mem::take(&mut self.restarted);
         let Some(moments) = &mut self.moments else { return };
         let running = self.state.jobs().filter(|job| job.state == JobState::Running);
@@ -387,7 +387,7 @@ pub fn resources(text: &str) -> ResourceList {
 
 /// Label group marks.
 pub fn in_group(name: &str, size: &str) -> impl FnOnce(&mut PodSpec) {
-    let (name, size): (Text, Text) = (name.into(), size.into());
+    let (name, size): (SharedStr, SharedStr) = (name.into(), size.into());
     move |pod| {
         pod.labels.insert("fluxion.flux-framework.org/group".into(), name);
         pod.labels.insert("fluxion.flux-framework.org/group-size".into(), size);

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fluxion_scheduler::inventory::NodeSpec;
-use fluxion_scheduler::model::{GroupSpec, OwnerDetail, OwnerSpec, Phase, PodSpec, Text};
+use fluxion_scheduler::model::{GroupSpec, OwnerDetail, OwnerSpec, Phase, PodSpec, SharedStr};
 
 /// After so many seconds a place need not be kept any longer (the default of `lostMemberDeadline`).
 const DEADLINE: i64 = 600;
@@ -20,13 +20,13 @@ pub struct Moment {
     pub now: i64,
     /// The engine is a new one.
     pub restarted: bool,
-    pub nodes: BTreeMap<Text, NodeSpec>,
-    pub pods: BTreeMap<Text, PodSpec>,
-    pub owners: BTreeMap<Text, OwnerSpec>,
-    pub groups: BTreeMap<Text, GroupSpec>,
-    pub binds: Vec<(Text, Text)>,
+    pub nodes: BTreeMap<SharedStr, NodeSpec>,
+    pub pods: BTreeMap<SharedStr, PodSpec>,
+    pub owners: BTreeMap<SharedStr, OwnerSpec>,
+    pub groups: BTreeMap<SharedStr, GroupSpec>,
+    pub binds: Vec<(SharedStr, SharedStr)>,
     /// The UID of the object a running job is named after, and whether it is marked as degraded.
-    pub running: Vec<(Text, bool)>,
+    pub running: Vec<(SharedStr, bool)>,
 }
 
 /// CPU in milli-units, and the number of Pods.
@@ -62,15 +62,15 @@ fn needs(pod: &PodSpec) -> Amount {
 #[derive(Clone, Debug)]
 struct Place {
     /// `None`: on any node with room for it.
-    node: Option<Text>,
+    node: Option<SharedStr>,
     since: i64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Account {
-    assigned: BTreeMap<Text, Text>,
+    assigned: BTreeMap<SharedStr, SharedStr>,
     /// Members that are told to go and still hold what a replacement will get.
-    leaving: BTreeMap<Text, Text>,
+    leaving: BTreeMap<SharedStr, SharedStr>,
     places: Vec<Place>,
     /// Places that were given up, until nobody is missing.
     expired: usize,
@@ -88,14 +88,14 @@ struct Gang {
 /// The books of all gangs.
 #[derive(Clone, Debug, Default)]
 pub struct Owed {
-    accounts: BTreeMap<Text, Account>,
+    accounts: BTreeMap<SharedStr, Account>,
 }
 
 impl Owed {
     /// Takes the next moment; what in it breaks the rule.
     pub fn see(&mut self, moment: &Moment) -> Vec<String> {
         let gangs = gangs(moment);
-        let bound: BTreeSet<&Text> = moment.binds.iter().map(|(pod, _)| pod).collect();
+        let bound: BTreeSet<&SharedStr> = moment.binds.iter().map(|(pod, _)| pod).collect();
         let mut free = free(moment);
         for (pod, node) in &moment.binds {
             if let (Some(room), Some(pod)) = (free.get_mut(node), moment.pods.get(pod)) {
@@ -144,7 +144,7 @@ impl Owed {
     }
 
     /// What came from outside may have taken a place: then it is looked for elsewhere.
-    fn make_room(&mut self, gangs: &BTreeMap<Text, Gang>, free: &BTreeMap<Text, Amount>) {
+    fn make_room(&mut self, gangs: &BTreeMap<SharedStr, Gang>, free: &BTreeMap<SharedStr, Amount>) {
         for (node, room) in free {
             while !room.holds(self.kept(gangs, node)) {
                 let mut on_it = self
@@ -159,7 +159,7 @@ impl Owed {
     }
 
     /// What is kept on the node.
-    fn kept(&self, gangs: &BTreeMap<Text, Gang>, node: &Text) -> Amount {
+    fn kept(&self, gangs: &BTreeMap<SharedStr, Gang>, node: &SharedStr) -> Amount {
         let mut sum = Amount::default();
         for (key, account) in &self.accounts {
             let here = |place: &&Place| place.node.as_ref() == Some(node);
@@ -173,12 +173,12 @@ impl Owed {
     fn binds(
         &mut self,
         moment: &Moment,
-        gangs: &BTreeMap<Text, Gang>,
-        free: &mut BTreeMap<Text, Amount>,
+        gangs: &BTreeMap<SharedStr, Gang>,
+        free: &mut BTreeMap<SharedStr, Amount>,
     ) -> Vec<String> {
         let mut wrong = Vec::new();
-        let mut starts: BTreeMap<Text, usize> = BTreeMap::new();
-        let mut starting: BTreeSet<Text> = BTreeSet::new();
+        let mut starts: BTreeMap<SharedStr, usize> = BTreeMap::new();
+        let mut starting: BTreeSet<SharedStr> = BTreeSet::new();
         for (key, account) in &self.accounts {
             if account.assigned.is_empty() {
                 starting.insert(key.clone());
@@ -228,7 +228,7 @@ impl Owed {
     }
 
     /// The places without a node, where one gang alone has such: how many of which shape.
-    fn homeless(&self, gangs: &BTreeMap<Text, Gang>) -> Option<(Amount, i64)> {
+    fn homeless(&self, gangs: &BTreeMap<SharedStr, Gang>) -> Option<(Amount, i64)> {
         let mut found = None;
         for (key, account) in &self.accounts {
             let count = account.places.iter().filter(|place| place.node.is_none()).count();
@@ -246,8 +246,8 @@ impl Owed {
     fn room(
         &self,
         moment: &Moment,
-        gangs: &BTreeMap<Text, Gang>,
-        free: &BTreeMap<Text, Amount>,
+        gangs: &BTreeMap<SharedStr, Gang>,
+        free: &BTreeMap<SharedStr, Amount>,
         shape: Amount,
     ) -> i64 {
         let open = free.iter().filter(|(node, _)| takes_work(moment, node));
@@ -257,7 +257,7 @@ impl Owed {
 
 impl Account {
     /// Who was lost since, and which places are kept now, before anything is bound.
-    fn before(&mut self, moment: &Moment, key: &Text, gang: &Gang, bound: &BTreeSet<&Text>) {
+    fn before(&mut self, moment: &Moment, key: &SharedStr, gang: &Gang, bound: &BTreeSet<&SharedStr>) {
         let before = std::mem::take(&mut self.assigned).into_iter().chain(std::mem::take(&mut self.leaving));
         let there = moment.pods.values().filter(|pod| {
             gang_of(pod).as_ref() == Some(key) && !pod.phase.ended() && !bound.contains(&pod.uid)
@@ -268,8 +268,8 @@ impl Account {
                 books.insert(pod.uid.clone(), node.clone());
             }
         }
-        let gone = |uid: &Text| !self.assigned.contains_key(uid) && !self.leaving.contains_key(uid);
-        let lost: Vec<Text> = before.filter(|(uid, _)| gone(uid)).map(|(_, node)| node).collect();
+        let gone = |uid: &SharedStr| !self.assigned.contains_key(uid) && !self.leaving.contains_key(uid);
+        let lost: Vec<SharedStr> = before.filter(|(uid, _)| gone(uid)).map(|(_, node)| node).collect();
         let nobody = gang.going || self.assigned.is_empty();
         let missing = if nobody { 0 } else { gang.wanted.saturating_sub(self.assigned.len()) };
         if missing == 0 {
@@ -300,7 +300,7 @@ impl Account {
     }
 
     /// A member came: it uses one place, its own node's first; whether there was one.
-    fn take_place(&mut self, node: &Text) -> bool {
+    fn take_place(&mut self, node: &SharedStr) -> bool {
         let own = self.places.iter().position(|place| place.node.as_ref() == Some(node));
         let any = || self.places.iter().position(|place| place.node.is_none());
         let Some(index) = own.or_else(any).or_else(|| (!self.places.is_empty()).then_some(0)) else {
@@ -312,19 +312,19 @@ impl Account {
 }
 
 /// The UID of what makes the Pod's gang, where one does.
-fn gang_of(pod: &PodSpec) -> Option<Text> {
+fn gang_of(pod: &PodSpec) -> Option<SharedStr> {
     let group = pod.scheduling_group.as_ref().map(|name| format!("pg-{name}").as_str().into());
     group.or_else(|| pod.controller.as_ref().map(|owner| owner.uid.clone()))
 }
 
-fn gangs(moment: &Moment) -> BTreeMap<Text, Gang> {
-    let mut members: BTreeMap<Text, Vec<&PodSpec>> = BTreeMap::new();
+fn gangs(moment: &Moment) -> BTreeMap<SharedStr, Gang> {
+    let mut members: BTreeMap<SharedStr, Vec<&PodSpec>> = BTreeMap::new();
     for pod in moment.pods.values() {
         if let Some(key) = gang_of(pod) {
             members.entry(key).or_default().push(pod);
         }
     }
-    let gang = |(key, pods): (Text, Vec<&PodSpec>)| {
+    let gang = |(key, pods): (SharedStr, Vec<&PodSpec>)| {
         let (wanted, going) = match (moment.owners.get(&key), moment.groups.get(&key)) {
             (Some(owner), _) => {
                 let OwnerDetail::Job {
@@ -353,8 +353,8 @@ fn gangs(moment: &Moment) -> BTreeMap<Text, Gang> {
 }
 
 /// What the Pods on each node leave of it.
-fn free(moment: &Moment) -> BTreeMap<Text, Amount> {
-    let mut free: BTreeMap<Text, Amount> = BTreeMap::new();
+fn free(moment: &Moment) -> BTreeMap<SharedStr, Amount> {
+    let mut free: BTreeMap<SharedStr, Amount> = BTreeMap::new();
     for (name, node) in &moment.nodes {
         let all = |resource| i64::try_from(node.allocatable.get(resource)).unwrap();
         free.insert(name.clone(), Amount { cpu: all("cpu"), pods: all("pods") });
@@ -367,6 +367,6 @@ fn free(moment: &Moment) -> BTreeMap<Text, Amount> {
     free
 }
 
-fn takes_work(moment: &Moment, node: &Text) -> bool {
+fn takes_work(moment: &Moment, node: &SharedStr) -> bool {
     moment.nodes.get(node).is_some_and(|node| node.ready && !node.unschedulable && !node.deleting)
 }

@@ -4,7 +4,7 @@ use fluxion_api::{FluxionJob, ObjectMeta};
 use fluxion_scheduler::state::{Job, JobId};
 
 use super::{Key, Listed, Resource};
-use crate::view::{Lens, job};
+use crate::view::{Visible, job};
 
 /// The resource.
 #[derive(Clone, Copy, Debug)]
@@ -26,21 +26,21 @@ impl Resource for Jobs {
         "node",
     ];
 
-    fn rows(lens: &Lens<'_>) -> Vec<Listed<JobId>> {
-        let rows = lens.state.jobs().map(|job| {
-            let name = lens.state.object_name(job);
+    fn rows(visible: &Visible<'_>) -> Vec<Listed<JobId>> {
+        let rows = visible.state.jobs().map(|job| {
+            let name = visible.state.object_name(job);
             (
                 Key { namespace: job.key.namespace.clone(), name: name.into() },
                 job.key.uid.clone(),
                 job.id,
-                Some(stamp(lens, job)),
+                Some(stamp(visible, job)),
             )
         });
         rows.collect()
     }
 
-    fn render(lens: &Lens<'_>, id: &JobId) -> Option<FluxionJob> {
-        lens.state.job(*id).map(|found| job::job(lens, found))
+    fn render(visible: &Visible<'_>, id: &JobId) -> Option<FluxionJob> {
+        visible.state.job(*id).map(|found| job::job(visible, found))
     }
 
     fn field<'a>(object: &'a FluxionJob, field: &str) -> Vec<&'a str> {
@@ -76,9 +76,9 @@ impl Resource for Jobs {
 }
 
 /// The job's revision, and of what it shows of others: its place in the queue, and the jobs that it waits for.
-fn stamp(lens: &Lens<'_>, job: &Job) -> Vec<u64> {
-    let position = lens.position(job.id).map_or(0, u64::from);
-    let others = job.waits_for.iter().filter_map(|id| lens.state.job(*id));
-    let others = others.flat_map(|other| [u64::from(other.id.0), lens.state.revision_of(other.id)]);
-    [lens.state.revision_of(job.id), position].into_iter().chain(others).collect()
+fn stamp(visible: &Visible<'_>, job: &Job) -> Vec<u64> {
+    let position = visible.position(job.id).map_or(0, u64::from);
+    let others = job.waits_for.iter().filter_map(|id| visible.state.job(*id));
+    let others = others.flat_map(|other| [u64::from(other.id.0), visible.state.revision_of(other.id)]);
+    [visible.state.revision_of(job.id), position].into_iter().chain(others).collect()
 }

@@ -1,10 +1,10 @@
 //! The resource `fluxionnodes`.
 
 use fluxion_api::{FluxionNode, ObjectMeta};
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 
 use super::{Key, Listed, Resource};
-use crate::view::{Lens, node};
+use crate::view::{Visible, node};
 
 /// The resource.
 #[derive(Clone, Copy, Debug)]
@@ -12,25 +12,25 @@ pub(in crate::http) struct Nodes;
 
 impl Resource for Nodes {
     type Object = FluxionNode;
-    type Id = Text;
+    type Id = SharedStr;
 
     const KIND: &'static str = "FluxionNode";
     const PLURAL: &'static str = "fluxionnodes";
     const FIELDS: &'static [&'static str] = &["metadata.name", "status.eligible"];
 
-    fn rows(lens: &Lens<'_>) -> Vec<Listed<Text>> {
-        let inventory = lens.state.inventory();
+    fn rows(visible: &Visible<'_>) -> Vec<Listed<SharedStr>> {
+        let inventory = visible.state.inventory();
         let rows = inventory.node_names().filter_map(|name| {
             let uid = inventory.node_spec(&name)?.uid.clone();
-            let key = Key { namespace: Text::from(""), name: name.clone() };
+            let key = Key { namespace: SharedStr::from(""), name: name.clone() };
             let stamp = inventory.node_revision(&name).map(|revision| vec![revision]);
             Some((key, uid, name, stamp))
         });
         rows.collect()
     }
 
-    fn render(lens: &Lens<'_>, id: &Text) -> Option<FluxionNode> {
-        lens.state.inventory().node(id).map(|view| node::node(lens, &view))
+    fn render(visible: &Visible<'_>, id: &SharedStr) -> Option<FluxionNode> {
+        visible.state.inventory().node(id).map(|view| node::node(visible, &view))
     }
 
     fn field<'a>(object: &'a FluxionNode, field: &str) -> Vec<&'a str> {

@@ -1,10 +1,10 @@
 //! The resource `fluxionqueues`.
 
 use fluxion_api::{FluxionQueue, ObjectMeta};
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 
 use super::{Key, Listed, Resource};
-use crate::view::{Lens, queue};
+use crate::view::{Visible, queue};
 
 /// The resource.
 #[derive(Clone, Copy, Debug)]
@@ -12,23 +12,23 @@ pub(in crate::http) struct Queues;
 
 impl Resource for Queues {
     type Object = FluxionQueue;
-    type Id = Text;
+    type Id = SharedStr;
 
     const KIND: &'static str = "FluxionQueue";
     const PLURAL: &'static str = "fluxionqueues";
     const FIELDS: &'static [&'static str] = &["metadata.name", "spec.policy"];
 
-    fn rows(lens: &Lens<'_>) -> Vec<Listed<Text>> {
-        let row = |name: &Text| {
-            let key = Key { namespace: Text::from(""), name: name.clone() };
-            (key, Text::from(""), name.clone(), None)
+    fn rows(visible: &Visible<'_>) -> Vec<Listed<SharedStr>> {
+        let row = |name: &SharedStr| {
+            let key = Key { namespace: SharedStr::from(""), name: name.clone() };
+            (key, SharedStr::from(""), name.clone(), None)
         };
-        lens.state.queues().iter().map(|config| row(&config.name)).collect()
+        visible.state.queues().iter().map(|config| row(&config.name)).collect()
     }
 
-    fn render(lens: &Lens<'_>, id: &Text) -> Option<FluxionQueue> {
-        let config = lens.state.queues().iter().find(|config| config.name == *id)?;
-        Some(queue::queue(lens, config))
+    fn render(visible: &Visible<'_>, id: &SharedStr) -> Option<FluxionQueue> {
+        let config = visible.state.queues().iter().find(|config| config.name == *id)?;
+        Some(queue::queue(visible, config))
     }
 
     fn field<'a>(object: &'a FluxionQueue, field: &str) -> Vec<&'a str> {

@@ -8,7 +8,7 @@ use super::super::resource::Resource;
 use super::super::table::Table;
 use super::*;
 use crate::engine::Published;
-use crate::view::{Lens, Viewer};
+use crate::view::{Viewer, Visible};
 
 fn publish(state: &State, sequence: u64) -> Arc<Published> {
     Arc::new(Published {
@@ -23,7 +23,8 @@ fn publish(state: &State, sequence: u64) -> Arc<Published> {
 /// Compares the versions with what is shown; how many objects changed.
 fn compare<R: Indexed>(before: &Served, after: &Served, what: &str) -> usize {
     let everything = Viewer::everything();
-    let (old, new) = (Lens::of(&before.published, &everything), Lens::of(&after.published, &everything));
+    let (old, new) =
+        (Visible::of(&before.published, &everything), Visible::of(&after.published, &everything));
     let (was, is): (&Table<R>, &Table<R>) = (R::table(before), R::table(after));
     let mut changed = 0;
     for (key, row) in &is.rows {
@@ -172,8 +173,8 @@ fn who_is_called_otherwise_changes_where_it_is_named() {
     // Its successor comes while it still holds its node, and fits nowhere: all that changes of the node is the name.
     let named = |world: &World| {
         let everything = Viewer::everything();
-        let lens = Lens::of(&world.served.published, &everything);
-        super::super::resource::nodes::Nodes::render(&lens, &"n1".into()).unwrap().status.jobs
+        let visible = Visible::of(&world.served.published, &everything);
+        super::super::resource::nodes::Nodes::render(&visible, &"n1".into()).unwrap().status.jobs
     };
     assert_eq!(named(&world), ["team/pod/p"]);
     let needs = Ok(Arc::new(resources(&[("cpu", 8000), ("pods", 1)])));

@@ -6,14 +6,14 @@ use fluxion_scheduler::constraint::{
     Expression, HostPort, NodeConstraint, Operator, Protocol, TaintEffect, Term, Toleration,
     TolerationOperator,
 };
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 use k8s_openapi::api::core::v1::{
     Container, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration as ApiToleration,
 };
 
 use super::short;
 
-pub(super) fn node_constraint(spec: &PodSpec, problems: &mut Vec<Text>) -> NodeConstraint {
+pub(super) fn node_constraint(spec: &PodSpec, problems: &mut Vec<SharedStr>) -> NodeConstraint {
     let required = spec
         .affinity
         .as_ref()
@@ -32,22 +32,22 @@ pub(in crate::kube) fn terms(selector: &NodeSelector) -> Vec<Term> {
     known_terms(selector, &mut Vec::new())
 }
 
-fn known_terms(selector: &NodeSelector, problems: &mut Vec<Text>) -> Vec<Term> {
+fn known_terms(selector: &NodeSelector, problems: &mut Vec<SharedStr>) -> Vec<Term> {
     selector.node_selector_terms.iter().map(|one| term(one, problems)).collect()
 }
 
-fn selector(map: Option<&BTreeMap<String, String>>) -> BTreeMap<Text, Text> {
+fn selector(map: Option<&BTreeMap<String, String>>) -> BTreeMap<SharedStr, SharedStr> {
     map.into_iter().flatten().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
-fn term(term: &NodeSelectorTerm, problems: &mut Vec<Text>) -> Term {
+fn term(term: &NodeSelectorTerm, problems: &mut Vec<SharedStr>) -> Term {
     Term {
         labels: term.match_expressions.iter().flatten().map(|one| expression(one, problems)).collect(),
         fields: term.match_fields.iter().flatten().map(|one| expression(one, problems)).collect(),
     }
 }
 
-fn expression(requirement: &NodeSelectorRequirement, problems: &mut Vec<Text>) -> Expression {
+fn expression(requirement: &NodeSelectorRequirement, problems: &mut Vec<SharedStr>) -> Expression {
     let operator = match requirement.operator.as_str() {
         "In" => Some(Operator::In),
         "NotIn" => Some(Operator::NotIn),
@@ -72,7 +72,7 @@ fn expression(requirement: &NodeSelectorRequirement, problems: &mut Vec<Text>) -
 }
 
 /// `None` for one that is not understood: it then tolerates nothing.
-fn toleration(toleration: &ApiToleration, problems: &mut Vec<Text>) -> Option<Toleration> {
+fn toleration(toleration: &ApiToleration, problems: &mut Vec<SharedStr>) -> Option<Toleration> {
     let operator = match toleration.operator.as_deref() {
         None | Some("" | "Equal") => Some(TolerationOperator::Equal),
         Some("Exists") => Some(TolerationOperator::Exists),
@@ -82,7 +82,7 @@ fn toleration(toleration: &ApiToleration, problems: &mut Vec<Text>) -> Option<To
         None | Some("") => Some(None),
         Some(effect) => taint_effect(effect).map(Some),
     };
-    let key = toleration.key.as_deref().filter(|key| !key.is_empty()).map(Text::from);
+    let key = toleration.key.as_deref().filter(|key| !key.is_empty()).map(SharedStr::from);
     let (Some(operator), Some(effect)) = (operator, effect) else {
         let of = key.as_deref().map_or_else(|| "every taint".to_owned(), short);
         let (what, value) = match operator {
@@ -109,7 +109,7 @@ pub(super) fn taint_effect(effect: &str) -> Option<TaintEffect> {
 
 /// Ports on the node's own addresses, of the containers that run side by side. With the node's network every port
 /// is one.
-pub(super) fn host_ports(spec: &PodSpec, problems: &mut Vec<Text>) -> Vec<HostPort> {
+pub(super) fn host_ports(spec: &PodSpec, problems: &mut Vec<SharedStr>) -> Vec<HostPort> {
     let on_host = spec.host_network == Some(true);
     let sidecars = spec
         .init_containers
@@ -127,7 +127,7 @@ pub(super) fn host_ports(spec: &PodSpec, problems: &mut Vec<Text>) -> Vec<HostPo
     ports
 }
 
-fn container_ports(container: &Container, on_host: bool, problems: &mut Vec<Text>) -> Vec<HostPort> {
+fn container_ports(container: &Container, on_host: bool, problems: &mut Vec<SharedStr>) -> Vec<HostPort> {
     let mut found = Vec::new();
     for port in container.ports.iter().flatten() {
         let wanted = port.host_port.filter(|port| *port != 0).or(on_host.then_some(port.container_port));

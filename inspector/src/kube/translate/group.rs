@@ -43,7 +43,7 @@ pub fn sigs(group: &DynamicObject) -> Result<GroupSpec, Unreadable> {
     let started = ["Scheduled", "Running", "Finished", "Failed"];
     let api_version = group.types.as_ref().map_or("scheduling.x-k8s.io/v1alpha1", |types| &types.api_version);
     Ok(GroupSpec {
-        api: GroupApi::Sigs,
+        api: GroupApi::SchedulerPlugins,
         uid: meta.uid,
         namespace: meta.namespace,
         name: meta.name,

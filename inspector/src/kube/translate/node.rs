@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fluxion_scheduler::constraint::Taint;
 use fluxion_scheduler::inventory::NodeSpec;
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_text::quantity::Amount;
 use k8s_openapi::api::core::v1::{self as core, Node};
@@ -42,7 +42,7 @@ pub fn translate(node: &Node) -> Result<NodeSpec, Unreadable> {
 }
 
 /// Taints whose effect is known; what another one does, nobody can say.
-fn taints(taints: &[core::Taint], problems: &mut Vec<Text>) -> Vec<Taint> {
+fn taints(taints: &[core::Taint], problems: &mut Vec<SharedStr>) -> Vec<Taint> {
     let mut known = Vec::with_capacity(taints.len());
     for taint in taints {
         match taint_effect(&taint.effect) {
@@ -65,7 +65,11 @@ fn taints(taints: &[core::Taint], problems: &mut Vec<Text>) -> Vec<Taint> {
 }
 
 /// What a node offers, rounded down. What is no quantity, negative or beyond counting is offered as nothing.
-fn offered(what: &str, list: Option<&BTreeMap<String, Quantity>>, problems: &mut Vec<Text>) -> ResourceList {
+fn offered(
+    what: &str,
+    list: Option<&BTreeMap<String, Quantity>>,
+    problems: &mut Vec<SharedStr>,
+) -> ResourceList {
     let mut whole = |(resource, quantity): (&String, &Quantity)| {
         let unit = if resource == "cpu" { NANOS_PER_MILLI } else { NANOS_PER_UNIT };
         let amount = quantity.0.parse::<Amount>().ok();

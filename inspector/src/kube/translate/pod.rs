@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fluxion_scheduler::model::{AllocationRecord, Phase, PodSpec, Text, Unsupported};
+use fluxion_scheduler::model::{AllocationRecord, Phase, PodSpec, SharedStr, Unsupported};
 use k8s_openapi::api::core::v1::{self as core, Pod, PodCondition};
 
 use super::{ALLOCATION, Meta, Unreadable, affinity, annotations, end, labels, requests, seconds};
@@ -58,7 +58,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
 }
 
 /// The names of the claims whose volumes the Pod mounts, in its namespace.
-pub fn claims(pod: &Pod) -> Vec<Text> {
+pub fn claims(pod: &Pod) -> Vec<SharedStr> {
     let volumes = pod.spec.iter().filter_map(|spec| spec.volumes.as_ref()).flatten();
     let claim = |volume: &core::Volume| {
         if let Some(claim) = &volume.persistent_volume_claim {
@@ -71,8 +71,8 @@ pub fn claims(pod: &Pod) -> Vec<Text> {
     volumes.filter_map(claim).collect()
 }
 
-fn text(value: Option<&str>) -> Option<Text> {
-    value.filter(|value| !value.is_empty()).map(Text::from)
+fn text(value: Option<&str>) -> Option<SharedStr> {
+    value.filter(|value| !value.is_empty()).map(SharedStr::from)
 }
 
 fn condition<'a>(conditions: &'a [PodCondition], kind: &str) -> Option<&'a PodCondition> {
@@ -90,7 +90,7 @@ fn phase(phase: Option<&str>) -> Phase {
 }
 
 /// What we wrote with the binding; a record that someone else spoilt is none.
-fn record(pod: &Pod, problems: &mut Vec<Text>) -> Option<AllocationRecord> {
+fn record(pod: &Pod, problems: &mut Vec<SharedStr>) -> Option<AllocationRecord> {
     let text = pod.metadata.annotations.as_ref()?.get(ALLOCATION)?;
     match serde_json::from_str(text) {
         Ok(record) => Some(record),

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 
 /// An object that was there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Known {
-    pub(super) namespace: Text,
-    pub(super) name: Text,
-    pub(super) uid: Text,
+    pub(super) namespace: SharedStr,
+    pub(super) name: SharedStr,
+    pub(super) uid: SharedStr,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
-    uids: BTreeMap<(Text, Text), Text>,
+    uids: BTreeMap<(SharedStr, SharedStr), SharedStr>,
     /// While a list comes in: what it has named so far.
-    listed: Option<BTreeMap<(Text, Text), Text>>,
+    listed: Option<BTreeMap<(SharedStr, SharedStr), SharedStr>>,
 }
 
 impl KnownObjects {

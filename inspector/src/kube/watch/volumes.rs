@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fluxion_scheduler::constraint::Term;
 use fluxion_scheduler::event::Event;
-use fluxion_scheduler::model::{PodSpec, Text, Unsupported};
+use fluxion_scheduler::model::{PodSpec, SharedStr, Unsupported};
 use futures::Stream;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::runtime::watcher::{self, Event as WatchEvent};
@@ -20,17 +20,17 @@ use super::known::Known;
 const TERMS_MAX: usize = 256;
 
 /// Namespace and name of a claim.
-type Claim = (Text, Text);
+type Claim = (SharedStr, SharedStr);
 
 #[derive(Default)]
 struct Content {
     /// Claims, and the volumes of those that are bound.
-    claims: BTreeMap<Claim, Option<Text>>,
+    claims: BTreeMap<Claim, Option<SharedStr>>,
     /// From which nodes a volume can be reached; `None`: from all.
-    volumes: BTreeMap<Text, Option<Vec<Term>>>,
+    volumes: BTreeMap<SharedStr, Option<Vec<Term>>>,
     /// Pods that mount claims and are not on a node yet, by uid; said again when a claim or its volume changes.
-    waiting: BTreeMap<Text, (PodSpec, Vec<Text>)>,
-    users: BTreeMap<Claim, BTreeSet<Text>>,
+    waiting: BTreeMap<SharedStr, (PodSpec, Vec<SharedStr>)>,
+    users: BTreeMap<Claim, BTreeSet<SharedStr>>,
 }
 
 /// What the watches share. It stays locked while an event is handed over, so that the engine hears the latest last.
@@ -44,7 +44,7 @@ impl Volumes {
 }
 
 impl Content {
-    fn pod(&mut self, spec: PodSpec, claims: Vec<Text>) -> PodSpec {
+    fn pod(&mut self, spec: PodSpec, claims: Vec<SharedStr>) -> PodSpec {
         self.forget(&spec.uid);
         if claims.is_empty() || spec.node.is_some() {
             return spec;
@@ -57,7 +57,7 @@ impl Content {
         judged
     }
 
-    fn forget(&mut self, uid: &Text) {
+    fn forget(&mut self, uid: &SharedStr) {
         let Some((spec, claims)) = self.waiting.remove(uid) else { return };
         for claim in claims {
             let key = (spec.namespace.clone(), claim);
@@ -71,7 +71,7 @@ impl Content {
     }
 
     /// The Pod with what its volumes add: that they are not there yet, or where they can be reached.
-    fn judged(&self, spec: &PodSpec, claims: &[Text]) -> PodSpec {
+    fn judged(&self, spec: &PodSpec, claims: &[SharedStr]) -> PodSpec {
         let mut spec = spec.clone();
         for claim in claims {
             let problem = match self.claims.get(&(spec.namespace.clone(), claim.clone())) {
@@ -91,7 +91,7 @@ impl Content {
     }
 
     /// A claim is bound to a volume, or not yet, or is gone; the Pods that mount it, if that is news.
-    fn claim(&mut self, claim: Claim, state: Option<Option<Text>>) -> Vec<PodSpec> {
+    fn claim(&mut self, claim: Claim, state: Option<Option<SharedStr>>) -> Vec<PodSpec> {
         let before = match state.clone() {
             Some(volume) => self.claims.insert(claim.clone(), volume),
             None => self.claims.remove(&claim),
@@ -100,7 +100,7 @@ impl Content {
     }
 
     /// A volume can be reached from these nodes, or is gone; the Pods that mount it, if that is news.
-    fn volume(&mut self, name: &Text, reachable: Option<Option<Vec<Term>>>) -> Vec<PodSpec> {
+    fn volume(&mut self, name: &SharedStr, reachable: Option<Option<Vec<Term>>>) -> Vec<PodSpec> {
         let before = match reachable.clone() {
             Some(reachable) => self.volumes.insert(name.clone(), reachable),
             None => self.volumes.remove(name),
@@ -176,7 +176,7 @@ pub(super) async fn follow_claims(
     volumes: Arc<Volumes>,
 ) {
     let engine = follow.engine.clone();
-    let tell = |object: &Known, state: Option<Option<Text>>| {
+    let tell = |object: &Known, state: Option<Option<SharedStr>>| {
         let mut content = volumes.lock();
         for spec in content.claim((object.namespace.clone(), object.name.clone()), state) {
             engine.send(Event::Pod(Box::new(spec)));
@@ -186,7 +186,7 @@ pub(super) async fn follow_claims(
     let translate = |object: &PersistentVolumeClaim| {
         let bound = object.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Bound");
         let volume = object.spec.as_ref().and_then(|spec| spec.volume_name.as_deref());
-        Ok(tell(&identity(object), Some(volume.filter(|_| bound).map(Text::from))))
+        Ok(tell(&identity(object), Some(volume.filter(|_| bound).map(SharedStr::from))))
     };
     follow.run(claims, translate, |object| tell(object, None)).await;
 }
@@ -197,7 +197,7 @@ pub(super) async fn follow_volumes(
     volumes: Arc<Volumes>,
 ) {
     let engine = follow.engine.clone();
-    let tell = |name: &Text, reachable| {
+    let tell = |name: &SharedStr, reachable| {
         let mut content = volumes.lock();
         for spec in content.volume(name, reachable) {
             engine.send(Event::Pod(Box::new(spec)));
@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    fn read(node: Option<&str>, affinity: &Value) -> (PodSpec, Vec<Text>) {
+    fn read(node: Option<&str>, affinity: &Value) -> (PodSpec, Vec<SharedStr>) {
         let object: Pod = serde_json::from_value(json!({
             "metadata": {"name": "p", "namespace": "a", "uid": "u"},
             "spec": {"containers": [], "nodeName": node, "affinity": affinity, "volumes": [
@@ -245,7 +245,7 @@ mod tests {
         let unbound = vec![Unsupported::UnboundVolume("data".into())];
         assert_eq!(content.pod(spec, claims).unsupported, missing);
         assert_eq!(content.claim(claim(), Some(None))[0].unsupported, unbound);
-        let bound = || Some(Some(Text::from("pv")));
+        let bound = || Some(Some(SharedStr::from("pv")));
         let no_volume = vec![Unsupported::MissingVolume("data".into(), "pv".into())];
         assert_eq!(content.claim(claim(), bound())[0].unsupported, no_volume);
         assert_eq!(content.volume(&"pv".into(), Some(None))[0].unsupported, []);

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use fluxion_scheduler::event::Effect;
-use fluxion_scheduler::model::Text;
+use fluxion_scheduler::model::SharedStr;
 
 /// So many Kubernetes Events may wait; more are dropped.
 const NOTES_MAX: usize = 10_000;
@@ -16,7 +16,7 @@ const TURN_OF_OTHERS: u32 = 8;
 /// One effect on its way.
 #[derive(Debug)]
 pub(super) struct Work {
-    pub(super) lane: Text,
+    pub(super) lane: SharedStr,
     pub(super) effect: Effect,
     /// When it was first wanted.
     pub(super) since: Instant,
@@ -31,10 +31,10 @@ struct Lane {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    lanes: HashMap<Text, Lane>,
+    lanes: HashMap<SharedStr, Lane>,
     /// Lanes whose first effect may start, by urgency.
-    bindings: VecDeque<Text>,
-    others: VecDeque<Text>,
+    bindings: VecDeque<SharedStr>,
+    others: VecDeque<SharedStr>,
     waiting: usize,
     notes: usize,
     busy: usize,
@@ -83,7 +83,7 @@ impl Lanes {
     }
 
     /// The effect of that lane has been carried out.
-    pub(super) fn done(&mut self, name: &Text) {
+    pub(super) fn done(&mut self, name: &SharedStr) {
         self.busy = self.busy.saturating_sub(1);
         let Some(lane) = self.lanes.get_mut(name) else { return };
         lane.busy = false;
@@ -109,7 +109,7 @@ impl Lanes {
         self.busy
     }
 
-    fn line_up(&mut self, name: Text) {
+    fn line_up(&mut self, name: SharedStr) {
         let first = self.lanes.get(&name).and_then(|lane| lane.waiting.front());
         match first.map(|work| &work.effect) {
             Some(Effect::Bind { .. }) => self.bindings.push_back(name),
@@ -120,7 +120,7 @@ impl Lanes {
 }
 
 /// The object whose lane it is; none for what is not written to the API server.
-fn about(effect: &Effect) -> Option<Text> {
+fn about(effect: &Effect) -> Option<SharedStr> {
     match effect {
         Effect::Bind { pod, .. } | Effect::Unscheduled { pod, .. } | Effect::Evict { pod, .. } => {
             Some(pod.uid.clone())

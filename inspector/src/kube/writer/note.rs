@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fluxion_scheduler::model::{ObjectRef, Text};
+use fluxion_scheduler::model::{ObjectRef, SharedStr};
 use fluxion_text::clean;
 use kube::Client;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const REMEMBERED: usize = 4096;
 const BURST: f64 = 25.0;
 const REFILL: Duration = Duration::from_secs(30);
 
-type Said = (Text, &'static str, String);
+type Said = (SharedStr, &'static str, String);
 
 struct Series {
     path: String,
@@ -38,7 +38,7 @@ struct Budget {
 #[derive(Default)]
 struct Memory {
     series: HashMap<Said, Series>,
-    budgets: HashMap<Text, Budget>,
+    budgets: HashMap<SharedStr, Budget>,
 }
 
 /// What is to be done about something said.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 
-use super::{CREATE_MAX, Wish, cut, pod_of};
+use super::{Actions, CREATE_MAX, cut, pod_of};
 use crate::standalone::metadata::{seconds, time};
 use crate::standalone::object::Object;
 use crate::standalone::packed::{Brief, INDEX, Phase};
@@ -69,12 +69,12 @@ fn count<'a>(pods: impl IntoIterator<Item = &'a Brief>) -> Count<'a> {
 }
 
 /// What the Job needs now.
-pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: i64) -> Wish {
-    let mut wish = Wish::default();
-    let Some(spec) = &job.spec else { return wish };
+pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: i64) -> Actions {
+    let mut actions = Actions::default();
+    let Some(spec) = &job.spec else { return actions };
     let mut status = job.status.clone().unwrap_or_default();
     if ended_since(&status).is_some() {
-        return wish;
+        return actions;
     }
     let suspended = spec.suspend == Some(true);
     if !suspended && status.start_time.is_none() {
@@ -96,11 +96,11 @@ pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: 
     };
     let mut active = count.active.len();
     if complete || expired || too_many {
-        wish.delete = count.active.iter().map(|pod| pod.uid.clone()).collect();
+        actions.delete = count.active.iter().map(|pod| pod.uid.clone()).collect();
         active = 0;
         end(&mut status, complete, expired, now);
     } else if suspended {
-        wish.delete = count.active.iter().map(|pod| pod.uid.clone()).collect();
+        actions.delete = count.active.iter().map(|pod| pod.uid.clone()).collect();
         active = 0;
     } else {
         let wanted = match completions {
@@ -109,13 +109,13 @@ pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: 
             None => parallelism,
         };
         let missing = wanted.saturating_sub(active).min(CREATE_MAX);
-        wish.create = create(job, &count, completions.filter(|_| indexed), missing);
-        active += wish.create.len();
+        actions.create = create(job, &count, completions.filter(|_| indexed), missing);
+        active += actions.create.len();
         // Fewer are wanted than there are: those that were not started go first.
         let mut surplus = count.active.clone();
         surplus.sort_by_key(|pod| (pod.phase == Phase::Running, &pod.name));
         let surplus = surplus.into_iter().take(active.saturating_sub(wanted));
-        wish.delete = surplus.map(|pod| pod.uid.clone()).collect();
+        actions.delete = surplus.map(|pod| pod.uid.clone()).collect();
     }
     let number = |number: usize| i32::try_from(number).ok().filter(|number| *number > 0);
     status.active = number(active);
@@ -125,9 +125,9 @@ pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: 
     status.completed_indexes =
         (indexed && !count.indexes_done.is_empty()).then(|| ranges(&count.indexes_done));
     if job.status.as_ref() != Some(&status) {
-        wish.owner = Some(Object::Job(Box::new(Job { status: Some(status), ..job.clone() })));
+        actions.owner = Some(Object::Job(Box::new(Job { status: Some(status), ..job.clone() })));
     }
-    wish
+    actions
 }
 
 fn end(status: &mut JobStatus, complete: bool, expired: bool, now: i64) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec, StatefulSet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::{CREATE_MAX, Wish, cut, owned_by, pod_of};
+use super::{Actions, CREATE_MAX, cut, owned_by, pod_of};
 use crate::standalone::metadata::Uid;
 use crate::standalone::object::Object;
 use crate::standalone::packed::{Brief, Phase};
@@ -15,10 +15,10 @@ fn wanted(replicas: Option<i32>) -> usize {
 }
 
 /// A Deployment has one ReplicaSet of its size; its template can't change here.
-pub fn deployment(deployment: &Deployment, sets: usize) -> Wish {
-    let mut wish = Wish::default();
+pub fn deployment(deployment: &Deployment, sets: usize) -> Actions {
+    let mut actions = Actions::default();
     if sets > 0 {
-        return wish;
+        return actions;
     }
     let spec = &deployment.spec;
     let owner = Object::Deployment(Box::new(deployment.clone()));
@@ -40,48 +40,48 @@ pub fn deployment(deployment: &Deployment, sets: usize) -> Wish {
         },
         status: None,
     };
-    wish.create.push(Object::ReplicaSet(Box::new(set)));
-    wish
+    actions.create.push(Object::ReplicaSet(Box::new(set)));
+    actions
 }
 
 /// A ReplicaSet replaces Pods that end or are deleted.
-pub fn replica_set<'a>(set: &ReplicaSet, pods: impl IntoIterator<Item = &'a Brief>) -> Wish {
-    let mut wish = Wish::default();
-    let Some(template) = &set.spec.template else { return wish };
+pub fn replica_set<'a>(set: &ReplicaSet, pods: impl IntoIterator<Item = &'a Brief>) -> Actions {
+    let mut actions = Actions::default();
+    let Some(template) = &set.spec.template else { return actions };
     let owner = Object::ReplicaSet(Box::new(set.clone()));
     let mut live = 0;
     for pod in pods {
         live += usize::from(pod.active());
-        wish.delete.extend(ended(pod));
+        actions.delete.extend(ended(pod));
     }
     for _ in 0..wanted(set.spec.replicas).saturating_sub(live).min(CREATE_MAX) {
-        wish.create.push(Object::Pod(Box::new(pod_of(&owner, cut(owner.name()), template))));
+        actions.create.push(Object::Pod(Box::new(pod_of(&owner, cut(owner.name()), template))));
     }
-    wish
+    actions
 }
 
 /// A StatefulSet names its Pods by number, and makes the next one when the last runs unless told `Parallel`.
-pub fn stateful_set<'a>(set: &StatefulSet, pods: impl IntoIterator<Item = &'a Brief>) -> Wish {
-    let mut wish = Wish::default();
+pub fn stateful_set<'a>(set: &StatefulSet, pods: impl IntoIterator<Item = &'a Brief>) -> Actions {
+    let mut actions = Actions::default();
     let spec = &set.spec;
     let owner = Object::StatefulSet(Box::new(set.clone()));
     let ordered = spec.pod_management_policy.as_deref() != Some("Parallel");
     let pods: BTreeMap<&str, &Brief> = pods.into_iter().map(|pod| (&*pod.name, pod)).collect();
-    wish.delete = pods.values().filter_map(|pod| ended(pod)).collect();
+    actions.delete = pods.values().filter_map(|pod| ended(pod)).collect();
     for number in 0..wanted(spec.replicas) {
         let name = format!("{}-{number}", owner.name());
         let there = pods.get(name.as_str());
         if there.is_none() {
             let mut pod = pod_of(&owner, owner.name(), &spec.template);
             pod.metadata.name = Some(name);
-            wish.create.push(Object::Pod(Box::new(pod)));
+            actions.create.push(Object::Pod(Box::new(pod)));
         }
         let runs = there.is_some_and(|pod| pod.phase == Phase::Running && !pod.deleting);
-        if ordered && !runs || wish.create.len() == CREATE_MAX {
+        if ordered && !runs || actions.create.len() == CREATE_MAX {
             break;
         }
     }
-    wish
+    actions
 }
 
 /// Ended Pods make room for their successors.

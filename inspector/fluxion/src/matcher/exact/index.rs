@@ -346,7 +346,7 @@ impl<'a> Walk<'a, '_, '_> {
         let Some(shortcut) = &self.shortcut else { return Sum::default() };
         let mut sum = below(shortcut.memo, &sums.index, unit);
         sum.preorder += 1;
-        let free = self.ask.books.min_free(self.ask.graph, vertex, self.ask.at, self.ask.duration);
+        let free = self.ask.allocations.min_free(self.ask.graph, vertex, self.ask.at, self.ask.duration);
         let available = match free {
             Ok(available) if available > 0 => available,
             failed => {
@@ -379,7 +379,7 @@ impl<'a> Walk<'a, '_, '_> {
 
     fn sum_up_home(&mut self, sums: &mut Sums, unit: u32, vertex: VertexId) -> Sum {
         let graph = self.ask.graph;
-        let books = self.ask.books;
+        let allocations = self.ask.allocations;
         let (context, window) = (sums.context, sums.window);
         let plan = sums.index.plan_of[unit as usize] as usize;
         let visit = sums.visits + plan;
@@ -388,7 +388,7 @@ impl<'a> Walk<'a, '_, '_> {
         }
         let Some(shortcut) = &mut self.shortcut else { return Sum::default() };
         let class = shortcut.memo.units.get(unit).class;
-        if class != NONE && shortcut.memo.is_idle(books, context, unit, window) {
+        if class != NONE && shortcut.memo.is_idle(allocations, context, unit, window) {
             let of = graph.vertex(vertex).type_id;
             let named = of == self.ask.node_type || of == self.ask.storage_node_type;
             let down =
@@ -409,13 +409,13 @@ impl<'a> Walk<'a, '_, '_> {
             return Sum::refused(errno);
         }
         let Some(shortcut) = &mut self.shortcut else { return Sum::default() };
-        if shortcut.memo.recall(books, context, unit, window).is_none() {
+        if shortcut.memo.recall(allocations, context, unit, window).is_none() {
             let outcome = self.visit_apart(vertex, visit);
             let Some(shortcut) = &mut self.shortcut else { return Sum::default() };
-            shortcut.memo.note(books, context, unit, window, outcome);
+            shortcut.memo.note(allocations, context, unit, window, outcome);
         }
         let Some(shortcut) = &mut self.shortcut else { return Sum::default() };
-        let Some(outcome) = shortcut.memo.recall(books, context, unit, window).cloned() else {
+        let Some(outcome) = shortcut.memo.recall(allocations, context, unit, window).cloned() else {
             return Sum::default();
         };
         self.sum_of(vertex, &outcome)

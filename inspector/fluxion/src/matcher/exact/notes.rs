@@ -6,7 +6,7 @@
 use super::collector::Collector;
 use super::walk::Walk;
 use crate::graph::VertexId;
-use crate::matcher::books::{Account, JobEntry};
+use crate::matcher::allocations::{Account, JobEntry};
 use crate::matcher::notes::{Missing, Note};
 use crate::matcher::operation::LIFETIME;
 use crate::matcher::request::EntryId;
@@ -66,7 +66,7 @@ impl Walk<'_, '_, '_> {
     /// The first end of something booked after which the reason no longer holds.
     fn gone_at(&self, id: VertexId, reason: Reason, list: &[EntryId]) -> Option<i64> {
         let ask = &self.ask;
-        let account = ask.books.get(id)?;
+        let account = ask.allocations.get(id)?;
         let free = |at: i64| match reason {
             Reason::Held => account.plan.min_during(at, ask.duration).is_ok_and(|free| free > 0),
             Reason::Exclusive => !account.is_visited(at, at.saturating_add(ask.duration)),

@@ -182,17 +182,17 @@ impl Walk<'_, '_, '_> {
         only: Option<u32>,
         mut each: impl FnMut(i64, u32, u64),
     ) {
-        let books = self.ask.books;
+        let allocations = self.ask.allocations;
         let order = self.order();
         let Some(shortcut) = &mut self.shortcut else { return };
         let of = *shortcut.memo.units.get(unit);
-        let idle = of.class != NONE && shortcut.memo.is_idle(books, sums.context, unit, sums.window);
+        let idle = of.class != NONE && shortcut.memo.is_idle(allocations, sums.context, unit, sums.window);
         let alike = idle.then(|| sums.index.alike[sums.index.alike_at(unit, of.class)].as_ref()).flatten();
         let factor = if idle { self.factor_of(of.vertex) } else { 0 };
         let (outcome, factors) = match (alike, &mut self.shortcut) {
             (Some(Some(alike)), _) => (&alike.outcome, alike.factors.as_slice()),
             (_, Some(shortcut)) => {
-                let known = shortcut.memo.recall(books, sums.context, unit, sums.window);
+                let known = shortcut.memo.recall(allocations, sums.context, unit, sums.window);
                 let Some(outcome) = known else { return };
                 (outcome, [].as_slice())
             }

@@ -20,7 +20,7 @@ impl Walk<'_, '_, '_> {
         {
             return Err(Reason::Constraint);
         }
-        let free = match ask.books.min_free(ask.graph, id, ask.at, ask.duration) {
+        let free = match ask.allocations.min_free(ask.graph, id, ask.at, ask.duration) {
             Ok(0) | Err(Errno::Erange) => return Err(Reason::Held),
             Ok(free) => free,
             Err(_) => return Err(Reason::Contradiction),
@@ -46,13 +46,13 @@ impl Walk<'_, '_, '_> {
     pub(super) fn is_ruled_out(&self, id: VertexId, list: &[EntryId]) -> bool {
         let ask = &self.ask;
         let window = (ask.at, ask.at.saturating_add(ask.duration));
-        self.by_shorts && self.scratch.shorts.rule_out(ask.books, id, window, ask.request.list(list))
+        self.by_shorts && self.scratch.shorts.rule_out(ask.allocations, id, window, ask.request.list(list))
     }
 
     /// Notes when a visit to a vertex comes to nothing for the same reason, if that is clear.
     pub(super) fn note_short(&mut self, id: VertexId, reason: Reason, list: &[EntryId]) {
         let ask = &self.ask;
-        let Some(account) = ask.books.get(id).filter(|_| self.by_shorts) else { return };
+        let Some(account) = ask.allocations.get(id).filter(|_| self.by_shorts) else { return };
         let (of, wanted, planner) = match (reason, &account.aggregates) {
             (Reason::Held, _) => (None, 1, &account.plan),
             (Reason::Aggregate, Some(aggregates)) => {
@@ -71,7 +71,7 @@ impl Walk<'_, '_, '_> {
             }
             _ => return,
         };
-        self.scratch.shorts.note((ask.graph, ask.books), id, of, wanted, (planner, ask.at));
+        self.scratch.shorts.note((ask.graph, ask.allocations), id, of, wanted, (planner, ask.at));
     }
 
     fn prune_exclusive(&self, id: VertexId, exclusive: bool, entry: &Entry) -> Result<(), Reason> {
@@ -82,7 +82,7 @@ impl Walk<'_, '_, '_> {
             return Ok(());
         }
         let ask = &self.ask;
-        let Some(account) = ask.books.get(id) else { return Ok(()) };
+        let Some(account) = ask.allocations.get(id) else { return Ok(()) };
         // A job that should have ended by now may still be there.
         let overrun = ask.at == ask.now && matches!(ask.purpose, Purpose::Allocate | Purpose::Without);
         if overrun && account.is_allocated() {
@@ -99,7 +99,7 @@ impl Walk<'_, '_, '_> {
         if entry.needs.is_empty() {
             return Ok(());
         }
-        let Some(aggregates) = self.ask.books.aggregates(id) else { return Ok(()) };
+        let Some(aggregates) = self.ask.allocations.aggregates(id) else { return Ok(()) };
         let needs = |of| amount_of(&entry.needs, of);
         aggregates.available_during(at, self.ask.duration, needs).map_err(|errno| match errno {
             Errno::Erange => Reason::TooSmall,

@@ -208,7 +208,7 @@ impl<'a, 's, 'm> Walk<'a, 's, 'm> {
                 self.explore(id, list, true, exclusive, &mut found, 1, depth);
             }
         }
-        let free = free.or_else(|_| self.ask.books.min_free(graph, id, self.ask.at, self.ask.duration));
+        let free = free.or_else(|_| self.ask.allocations.min_free(graph, id, self.ask.at, self.ask.duration));
         let available = match free {
             Ok(available) if available > 0 => available,
             Ok(_) => {

@@ -42,15 +42,15 @@ impl Walk<'_, '_, '_> {
             shortcut.skipped.visits.len() - 1
         });
         let context = shortcut.skipped.visits[visit].context;
-        if shortcut.memo.recall(ask.books, context, node, (ask.at, ask.duration)).is_none() {
+        if shortcut.memo.recall(ask.allocations, context, node, (ask.at, ask.duration)).is_none() {
             shortcut.suspended = true;
             let outcome = self.find_out(id, visit);
             let Some(shortcut) = &mut self.shortcut else { return Known::Nothing };
             shortcut.suspended = false;
-            shortcut.memo.note(ask.books, context, node, (ask.at, ask.duration), outcome);
+            shortcut.memo.note(ask.allocations, context, node, (ask.at, ask.duration), outcome);
         }
         let Some(shortcut) = &mut self.shortcut else { return Known::Nothing };
-        let outcome = shortcut.memo.recall(ask.books, context, node, (ask.at, ask.duration));
+        let outcome = shortcut.memo.recall(ask.allocations, context, node, (ask.at, ask.duration));
         let Some(outcome) = outcome else { return Known::Nothing };
         self.scratch.preorder += u64::from(outcome.preorder);
         self.scratch.postorder += u64::from(outcome.postorder);
@@ -165,7 +165,8 @@ impl Walk<'_, '_, '_> {
         let context = skipped.visits[visit].context;
         let window = (self.ask.at, self.ask.duration);
         let known = shortcut.memo.node(id);
-        let known = known.and_then(|node| shortcut.memo.take_found(self.ask.books, context, node, window));
+        let known =
+            known.and_then(|node| shortcut.memo.take_found(self.ask.allocations, context, node, window));
         if let Some(found) = known {
             shortcut.skipped.again.insert(id, found);
             return;

@@ -2,7 +2,7 @@
 
 use super::known::Shortcut;
 use crate::graph::{Graph, Subsystem, TypeId};
-use crate::matcher::books::Books;
+use crate::matcher::allocations::Allocations;
 use crate::matcher::memo::Memo;
 use crate::matcher::policy::Policy;
 use crate::matcher::request::{EntryId, Request};
@@ -26,7 +26,7 @@ pub(in crate::matcher) enum Purpose {
 #[derive(Clone, Copy)]
 pub(in crate::matcher) struct Selection<'a> {
     pub graph: &'a Graph,
-    pub books: &'a Books,
+    pub allocations: &'a Allocations,
     pub request: &'a Request,
     pub policy: Policy,
     pub quirks: Quirks,

@@ -100,7 +100,7 @@ fn play_both(quick: &mut Engine, exact: &mut Engine, steps: &[Step]) {
                 assert_eq!(found, wanted, "{step:?}");
                 assert_eq!(lines.written, wanted_lines.written, "{step:?}");
                 assert_eq!(quick.visits(), exact.visits(), "{step:?}");
-                if found.is_ok() && operation.books() {
+                if found.is_ok() && operation.allocates() {
                     jobs.push(job);
                 }
             }
@@ -142,7 +142,7 @@ fn play(engine: &mut Engine, steps: &[Step]) {
             Step::Match(operation, which, duration) => {
                 let (found, _) = run(engine, operation, JOBS[which], duration, job);
                 if let Ok(found) = found
-                    && operation.books()
+                    && operation.allocates()
                 {
                     jobs.push((job, found.at == 0));
                 }

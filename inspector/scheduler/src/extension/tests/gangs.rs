@@ -14,7 +14,7 @@ use fluxion::matcher::{Engine, Failure, Found, Operation};
 use super::support::{Lines, down, engine, machine, run};
 use crate::constraint::{Taint, TaintEffect, Toleration, TolerationOperator};
 use crate::extension::GangReader;
-use crate::inventory::{Hold, HoldKind, Inventory};
+use crate::inventory::{Allocation, AllocationKind, Inventory};
 use crate::placement::{NodePolicy, earliest, place_now, satisfiable};
 use crate::request::Placement;
 use crate::request::{Request, Shape};
@@ -69,13 +69,13 @@ fn pools(request: &Request, placement: &Placement) -> BTreeMap<String, u64> {
 fn hold(inventory: &mut Inventory, request: &Request, placement: &Placement, job: u64) {
     for slot in &placement.slots {
         let shape = &request.shapes[slot.shape as usize];
-        let share = Hold {
+        let share = Allocation {
             needs: Arc::new(shape.needs.checked_mul(slot.count.into()).unwrap()),
             ports: shape.ports.clone(),
             from: 0,
             until: request.end(0),
             end_assumed: false,
-            kind: HoldKind::Bound,
+            kind: AllocationKind::Bound,
             permanent: false,
             job: None,
         };
@@ -358,7 +358,7 @@ proptest! {
             let permanent = permanent && until.is_none();
             let needs = crate::testing::pod(&format!("cpu={cpu} memory={memory}"));
             let share =
-                Hold { needs, ports: ports.into(), from: now, until, end_assumed: false, kind: HoldKind::Foreign, permanent, job: None };
+                Allocation { needs, ports: ports.into(), from: now, until, end_assumed: false, kind: AllocationKind::Foreign, permanent, job: None };
             inventory.hold(format!("h{at}").into(), &nodes[on % nodes.len()], share);
         }
         for (job, request) in (0..).zip(&waiting) {

@@ -1,4 +1,4 @@
-//! Gangs among jobs of Fluxion's own, while nodes go down, leave and shrink: the books add up after every step.
+//! Gangs among jobs of Fluxion's own, while nodes go down, leave and shrink: the allocations add up after every step.
 
 use fluxion::document::{Document, RankDocument, RankRecord};
 use fluxion::graph::{Status, Subsystem};
@@ -51,7 +51,7 @@ fn play(engine: &mut Engine, steps: Vec<Step>) -> Result<(), TestCaseError> {
         match step {
             Step::Match(operation, which, duration) => {
                 let (found, _) = run(engine, operation, JOBS[which], duration, job);
-                if found.is_ok() && operation.books() {
+                if found.is_ok() && operation.allocates() {
                     jobs.push(job);
                 }
             }

@@ -8,13 +8,41 @@ use crate::testing::{gang, hold, node, sound};
 
 #[derive(Clone, Debug)]
 enum Change {
-    Node { node: usize, cpu: u64, rack: u8, ready: bool },
-    Gone { node: usize },
-    Hold { holder: usize, node: usize, cpu: u64, gpu: u64, until: Option<i64>, kind: u8, permanent: bool },
-    Release { holder: usize },
-    Retime { holder: usize, until: Option<i64> },
-    Reserve { job: u32, node: usize, cpu: u64, start: i64, length: Option<i64> },
-    Clear { job: u32 },
+    Node {
+        node: usize,
+        cpu: u64,
+        rack: u8,
+        ready: bool,
+    },
+    Gone {
+        node: usize,
+    },
+    Allocation {
+        holder: usize,
+        node: usize,
+        cpu: u64,
+        gpu: u64,
+        until: Option<i64>,
+        kind: u8,
+        permanent: bool,
+    },
+    Release {
+        holder: usize,
+    },
+    Retime {
+        holder: usize,
+        until: Option<i64>,
+    },
+    Reserve {
+        job: u32,
+        node: usize,
+        cpu: u64,
+        start: i64,
+        length: Option<i64>,
+    },
+    Clear {
+        job: u32,
+    },
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -28,7 +56,7 @@ fn change() -> impl Strategy<Value = Change> {
         }),
         (0..4_usize).prop_map(|node| Change::Gone { node }),
         (0..8_usize, 0..4_usize, 0..5_u64, 0..3_u64, until(), 0..4_u8, any::<bool>()).prop_map(
-            |(holder, node, cpu, gpu, until, kind, permanent)| Change::Hold {
+            |(holder, node, cpu, gpu, until, kind, permanent)| Change::Allocation {
                 holder,
                 node,
                 cpu,
@@ -54,10 +82,15 @@ fn apply(inventory: &mut Inventory, change: &Change) {
             inventory.set_node(spec);
         }
         Change::Gone { node } => inventory.remove_node(&format!("n{node}")),
-        Change::Hold { holder, node, cpu, gpu, until, kind, permanent } => {
-            let kind = [HoldKind::Bound, HoldKind::Assumed, HoldKind::Foreign, HoldKind::Nominated]
-                [usize::from(*kind)];
-            let share = Hold { kind, permanent: *permanent, ..hold(&format!("cpu={cpu} gpu={gpu}"), *until) };
+        Change::Allocation { holder, node, cpu, gpu, until, kind, permanent } => {
+            let kind = [
+                AllocationKind::Bound,
+                AllocationKind::Assumed,
+                AllocationKind::Foreign,
+                AllocationKind::Nominated,
+            ][usize::from(*kind)];
+            let share =
+                Allocation { kind, permanent: *permanent, ..hold(&format!("cpu={cpu} gpu={gpu}"), *until) };
             inventory.hold(format!("h{holder}").into(), &format!("n{node}"), share);
         }
         Change::Release { holder } => {
@@ -79,7 +112,7 @@ fn apply(inventory: &mut Inventory, change: &Change) {
 /// What is available at one moment, added up holder by holder: whoever is past his planned end leaves a second from now.
 fn at_moment(inventory: &Inventory, id: NodeId, kind: KindId, now: i64, at: i64) -> u64 {
     let book = inventory.book(id).unwrap();
-    let stays = |hold: &Hold| hold.until.is_none_or(|until| at < until.max(now + 1));
+    let stays = |hold: &Allocation| hold.until.is_none_or(|until| at < until.max(now + 1));
     let held = book.holds.iter().filter(|(_, held)| stays(&held.hold)).map(|(_, held)| &held.needs);
     let reserved = inventory.reserved_on(id).iter().filter(|entry| entry.start <= at && at < entry.end);
     let of_kind = held.chain(reserved.map(|entry| &entry.needs)).flat_map(|needs| needs.iter());

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::super::*;
 use crate::constraint::HostPort;
 use crate::explain::{Nameless, render, why_not};
-use crate::inventory::Hold;
+use crate::inventory::Allocation;
 use crate::request::Shape;
 use crate::testing::{gang, hold, node, shape, sound, tcp};
 
@@ -62,7 +62,7 @@ fn scene() -> impl Strategy<Value = Scene> {
             for (at, (on, cpu, memory, until, ported)) in holds.iter().enumerate() {
                 let ports = if *ported { vec![tcp("", 80)] } else { vec![] };
                 let share =
-                    Hold { ports: ports.into(), ..hold(&format!("cpu={cpu} memory={memory}"), *until) };
+                    Allocation { ports: ports.into(), ..hold(&format!("cpu={cpu} memory={memory}"), *until) };
                 inventory.hold(format!("h{at}").into(), &format!("n{}", on % nodes.len()), share);
             }
             for (at, (on, cpu, start, length)) in reservations.iter().enumerate() {

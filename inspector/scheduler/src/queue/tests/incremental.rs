@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use super::random::{Decisions, config, definition, inventory, request, start};
-use crate::inventory::{Hold, HoldKind, Inventory};
+use crate::inventory::{Allocation, AllocationKind, Inventory};
 use crate::request::Request;
 use crate::testing::{hold, node, sound};
 
@@ -65,7 +65,7 @@ struct World {
 }
 
 impl World {
-    fn holder(&self, at: usize, kind: Option<HoldKind>) -> Option<(Arc<str>, Arc<str>, Hold)> {
+    fn holder(&self, at: usize, kind: Option<AllocationKind>) -> Option<(Arc<str>, Arc<str>, Allocation)> {
         let some: Vec<_> =
             self.books.holdings().filter(|(_, _, hold)| kind.is_none_or(|kind| hold.kind == kind)).collect();
         let (holder, node, hold) = *some.get(at % some.len().max(1))?;
@@ -84,7 +84,7 @@ impl World {
             Change::Resize(at, cpu) => {
                 if let Some((holder, node, share)) = self.holder(*at, None) {
                     let needs = hold(&format!("cpu={cpu}"), None).needs;
-                    self.books.hold(holder, &node, Hold { needs, ..share });
+                    self.books.hold(holder, &node, Allocation { needs, ..share });
                 }
             }
             Change::Retime(at, until) => {
@@ -120,8 +120,12 @@ impl World {
     }
 
     fn arrive(&mut self, at: usize) {
-        if let Some((holder, node, share)) = self.holder(at, Some(HoldKind::Assumed)) {
-            self.books.hold(holder, &node, Hold { kind: HoldKind::Bound, from: self.now, ..share });
+        if let Some((holder, node, share)) = self.holder(at, Some(AllocationKind::Assumed)) {
+            self.books.hold(
+                holder,
+                &node,
+                Allocation { kind: AllocationKind::Bound, from: self.now, ..share },
+            );
         }
     }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use super::jobs;
-use crate::inventory::{Hold, HoldKind, Inventory};
+use crate::inventory::{Allocation, AllocationKind, Inventory};
 use crate::placement::{earliest, place_now};
 use crate::request::Request;
 use crate::request::{Placement, Planned};
@@ -119,10 +119,10 @@ pub(super) fn start(
     let length = config.assumed_duration.filter(|_| end.is_none());
     for (at, slot) in placement.slots.iter().enumerate() {
         let shape = &job.request.shapes[slot.shape as usize];
-        let taken = Hold {
+        let taken = Allocation {
             needs: shape.needs.checked_mul(slot.count.into()).unwrap().into(),
             ports: shape.ports.clone(),
-            kind: HoldKind::Assumed,
+            kind: AllocationKind::Assumed,
             job: Some(job.id),
             from: now,
             end_assumed: length.is_some(),
@@ -182,7 +182,7 @@ pub(super) fn inventory() -> impl Strategy<Value = Inventory> {
         for (at, (on, cpu, gpu, (until, assumed))) in holds.iter().enumerate() {
             // What was assumed of somebody without an end lies ahead.
             let end_assumed = *assumed && until.is_some_and(|until| until > 0);
-            let share = Hold { end_assumed, ..hold(&format!("cpu={cpu} gpu={gpu}"), *until) };
+            let share = Allocation { end_assumed, ..hold(&format!("cpu={cpu} gpu={gpu}"), *until) };
             inventory.hold(format!("h{at}").into(), &format!("n{}", on % nodes.len()), share);
         }
         inventory

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::*;
 use super::{jobs, policy};
-use crate::inventory::{Hold, HoldKind, Inventory};
+use crate::inventory::{Allocation, AllocationKind, Inventory};
 use crate::request::Request;
 use crate::testing::{cluster, gang, hold};
 
@@ -98,7 +98,7 @@ fn nodes_that_were_found_full_are_passed_over() {
     loop {
         let result = pass(&mut inventory, &none_promised(), &jobs, 0, 1, carry);
         for (id, placement) in &result.started {
-            let share = Hold { kind: HoldKind::Assumed, ..hold("cpu=1", None) };
+            let share = Allocation { kind: AllocationKind::Assumed, ..hold("cpu=1", None) };
             inventory.hold(id.to_string().into(), &placement.slots[0].node, share);
         }
         sum += result.visited;
@@ -119,7 +119,7 @@ fn what_failed_is_not_looked_for_again_until_something_is_freed() {
     assert_eq!(passes.after(|_| ()), 0);
     passes.now += 1_000;
     assert_eq!(passes.after(|_| ()), 0, "time frees nothing");
-    let assumed = |text: &str| Hold { kind: HoldKind::Assumed, ..hold(text, None) };
+    let assumed = |text: &str| Allocation { kind: AllocationKind::Assumed, ..hold(text, None) };
     assert_eq!(
         passes.after(|books| books.hold("new".into(), "n3", assumed("cpu=1"))),
         0,

@@ -97,7 +97,7 @@ fn claims_are_named_ephemeral_ones_too() {
     let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "data"}},
         {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}, {"name": "e", "emptyDir": {}}]);
     let names = claims(&pod(json!({"containers": [], "volumes": volumes}), json!({})));
-    assert_eq!(names, ["data".into(), Text::from("web-0-scratch")]);
+    assert_eq!(names, ["data".into(), SharedStr::from("web-0-scratch")]);
 }
 
 #[test]

@@ -30,15 +30,15 @@ impl World {
 
     fn step(&mut self) -> &mut Self {
         let briefs: Vec<Brief> = self.pods.iter().map(Brief::of).collect();
-        let wish = reconcile(&self.job, &briefs, self.now);
-        self.pods.retain(|pod| !wish.delete.iter().any(|uid| Some(&**uid) == pod.metadata.uid.as_deref()));
-        for mut object in wish.create {
+        let actions = reconcile(&self.job, &briefs, self.now);
+        self.pods.retain(|pod| !actions.delete.iter().any(|uid| Some(&**uid) == pod.metadata.uid.as_deref()));
+        for mut object in actions.create {
             admit(&mut object, self.now, self.pods.len() as u64 + 100, &[Arc::from("fluxion")], &|_| None)
                 .unwrap();
             let Object::Pod(pod) = object else { unreachable!() };
             self.pods.push(*pod);
         }
-        if let Some(Object::Job(job)) = wish.owner {
+        if let Some(Object::Job(job)) = actions.owner {
             self.job = *job;
         }
         self

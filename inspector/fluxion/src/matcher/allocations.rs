@@ -13,7 +13,7 @@ use crate::planner::MultiPlanner;
 
 /// The books of all vertices.
 #[derive(Clone, Debug, Default)]
-pub struct Books {
+pub struct Allocations {
     accounts: Accounts,
     /// Per vertex: the number of the unit it belongs to.
     units: Arc<[u32]>,
@@ -31,7 +31,7 @@ pub struct Books {
 /// Changes that are noted one by one; with more, everything counts as changed.
 const LOGGED: usize = 1 << 20;
 
-impl Books {
+impl Allocations {
     /// The books of a vertex, if it has any.
     #[inline]
     pub fn get(&self, id: VertexId) -> Option<&Account> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::job::{Members, ReasonClass};
-use crate::model::{PodSpec, Text};
+use crate::model::{PodSpec, SharedStr};
 use crate::resources::ResourceList;
 
 /// What members come from.
@@ -19,7 +19,7 @@ pub(super) struct Source {
 }
 
 /// Everything that follows from the members as they are now.
-pub(super) struct Roster {
+pub(super) struct MemberSummary {
     pub members: Members,
     pub holds: ResourceList,
     /// Not bound, not sent to a node, not gated, not ending; in natural order of names.
@@ -29,9 +29,9 @@ pub(super) struct Roster {
     /// Bound to a node that is there, and not being deleted.
     pub assigned: u32,
     /// For each member that is bound to a node that is gone: the node.
-    pub on_lost_nodes: Vec<Text>,
+    pub on_lost_nodes: Vec<SharedStr>,
     /// The scheduling gates of its members.
-    pub gates: BTreeSet<Text>,
+    pub gates: BTreeSet<SharedStr>,
     /// There and not ended, whatever else.
     pub live: u32,
     pub deleting: u32,
@@ -58,13 +58,13 @@ pub(super) struct Roster {
     /// The activeDeadlineSeconds that ends it, its Pods' or its Job's.
     pub limit: Option<i64>,
     pub priority: i32,
-    pub queue: Text,
+    pub queue: SharedStr,
     pub created: i64,
     /// The topology key whose one domain all members must share.
-    pub level: Option<Text>,
+    pub level: Option<SharedStr>,
     /// When the job's own time limit, where it has one, ends it.
     pub killed_at: Option<i64>,
-    pub disruption: Option<Text>,
+    pub disruption: Option<SharedStr>,
     /// A member was being deleted when it ended.
     pub deleted_ended: bool,
     pub rejected: Option<String>,

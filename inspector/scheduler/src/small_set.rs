@@ -4,20 +4,20 @@ use imbl::OrdSet;
 
 /// A set in order, cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Few<T: Ord + Clone> {
+pub struct SmallSet<T: Ord + Clone> {
     /// The only element.
     one: Option<T>,
     /// All of them, when there are several.
     several: OrdSet<T>,
 }
 
-impl<T: Ord + Clone> Default for Few<T> {
+impl<T: Ord + Clone> Default for SmallSet<T> {
     fn default() -> Self {
         Self { one: None, several: OrdSet::new() }
     }
 }
 
-impl<T: Ord + Clone> Few<T> {
+impl<T: Ord + Clone> SmallSet<T> {
     /// Adds one; whether it is new.
     pub fn insert(&mut self, element: T) -> bool {
         if self.is_empty() {
@@ -60,7 +60,7 @@ impl<T: Ord + Clone> Few<T> {
     }
 }
 
-impl<'a, T: Ord + Clone> IntoIterator for &'a Few<T> {
+impl<'a, T: Ord + Clone> IntoIterator for &'a SmallSet<T> {
     type Item = &'a T;
     type IntoIter = std::iter::Chain<std::option::Iter<'a, T>, <&'a OrdSet<T> as IntoIterator>::IntoIter>;
 
@@ -80,7 +80,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_set(changes in prop::collection::vec((any::<bool>(), 0_u8..5), 0..40)) {
-            let (mut few, mut model) = (Few::default(), BTreeSet::new());
+            let (mut few, mut model) = (SmallSet::default(), BTreeSet::new());
             for (add, element) in changes {
                 if add {
                     prop_assert_eq!(few.insert(element), model.insert(element));
