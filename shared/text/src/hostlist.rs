@@ -16,7 +16,7 @@ pub fn hostlist(names: &[String], most: usize) -> String {
         let (prefix, run) = split(name);
         match (families.last_mut(), run) {
             (Some(family), Some(run)) if family.prefix == prefix && !family.runs.is_empty() => {
-                family.add(run)
+                family.add(run);
             }
             _ => families.push(Family { prefix, runs: run.into_iter().collect() }),
         }
