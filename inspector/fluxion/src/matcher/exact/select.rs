@@ -12,7 +12,7 @@ use crate::matcher::policy::{Order, Scoring};
 use crate::matcher::request::EntryId;
 use crate::matcher::scratch::Mark;
 
-impl<'a, 's, 'm> Walk<'a, 's, 'm> {
+impl<'a> Walk<'a, '_, '_> {
     /// Looks for what one variant of the request needs and marks it. Answers whether it was found;
     /// otherwise the error number is in the scratch space.
     pub(crate) fn run(&mut self, top: &'a [EntryId]) -> bool {

@@ -111,7 +111,7 @@ fn cluster() -> impl Strategy<Value = Inventory> {
             match state {
                 Some(0) => spec.taints.push(taint("mine", TaintEffect::NoSchedule)),
                 Some(1) => {
-                    spec.taints.push(taint("node.kubernetes.io/disk-pressure", TaintEffect::NoExecute))
+                    spec.taints.push(taint("node.kubernetes.io/disk-pressure", TaintEffect::NoExecute));
                 }
                 Some(2) => spec.unschedulable = true,
                 Some(3) => spec.ready = false,
