@@ -2,24 +2,26 @@
 //!
 //! One owner feeds it in order. A clone is a snapshot: it costs what changed, not what there is.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use crate::event::{Effect, Event, GroupStatus};
+use crate::event::{Effect, Event};
 use crate::inventory::Inventory;
-use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, SharedStr};
+use crate::model::{PodSpec, SharedStr};
 use crate::queue::{OnPartialBind, QueueConfig};
 use crate::small_set::SmallSet;
 
+mod announced;
 mod answers;
 mod apply;
 mod ask;
 mod assumed;
 mod attempt;
+mod belonging;
 mod binding;
+mod bindings;
+mod delivered;
 mod ending;
 mod evaluate;
 mod grouping;
@@ -43,8 +45,11 @@ mod summary;
 mod tell;
 mod tell_group;
 mod told;
+mod transitions;
 mod trial;
 mod unknown;
+mod waiting;
+mod work;
 
 pub use crate::job::{
     Asked, ExitCause, HistoryEntry, Job, JobId, JobKey, JobState, LostMember, Members, Reason, ReasonClass,
@@ -55,14 +60,15 @@ pub use pass_state::PassReport;
 pub use reasons::NamesFor;
 pub use trial::Trial;
 
-use crate::job::GroupKey;
-use assumed::Assumed;
-use let_go::LetGo;
-use membership::Membership;
+use announced::Announced;
+use belonging::Belonging;
+use bindings::Bindings;
+use delivered::Delivered;
 use pass_state::PassState;
-use refused::Refusals;
 use remembered::Memory;
-use told::{Saying, Told};
+use transitions::RefusedTransitions;
+use waiting::Waiting;
+use work::Work;
 
 /// What can be configured.
 #[derive(Clone, Debug)]
@@ -113,81 +119,36 @@ impl Default for Settings {
     }
 }
 
-/// Place of a job in the order in which nodes are given out: total, and the same after a restart.
-///
-/// Queue, priority (higher first), creation, namespace, name, uid, number.
-type OrderKey = (usize, Reverse<i32>, i64, SharedStr, SharedStr, SharedStr, JobId);
-
 /// The engine's state.
 #[derive(Clone, Debug)]
 pub struct State {
     settings: Arc<Settings>,
     inventory: Inventory,
-    pods: OrdMap<SharedStr, Arc<PodSpec>>,
-    groups: OrdMap<SharedStr, Arc<GroupSpec>>,
-    group_names: OrdMap<(GroupApi, SharedStr, SharedStr), SharedStr>,
-    owners: OrdMap<SharedStr, Arc<OwnerSpec>>,
-    /// Uid of a controller to the Pods it owns directly.
-    pods_of_owner: OrdMap<SharedStr, SmallSet<SharedStr>>,
-    /// Uid of a controller to the owners it owns directly.
-    owners_of_owner: OrdMap<SharedStr, SmallSet<SharedStr>>,
-    /// Name of a PodGroup, there or not, to the Pods that name it.
-    pods_of_group: OrdMap<(GroupApi, SharedStr, SharedStr), SmallSet<SharedStr>>,
-    memberships: OrdMap<SharedStr, Arc<Membership>>,
-    job_of_pod: OrdMap<SharedStr, JobId>,
-    /// Other schedulers' Pods that belong to no job of ours, by what would make them members.
-    unassigned: OrdSet<(GroupKey, SharedStr)>,
-    /// The job of each group that has not ended.
-    active: OrdMap<GroupKey, JobId>,
+    delivered: Delivered,
+    belonging: Belonging,
     jobs: OrdMap<JobId, Arc<Job>>,
     /// When what there is to see of a job last changed, counted by [`Self::revision`].
     revisions: OrdMap<JobId, u64>,
     revision: u64,
     /// Namespace and `KIND.NAME` to the jobs of that name, oldest first.
     names: OrdMap<(SharedStr, String), SmallSet<JobId>>,
+    next_job: u32,
     memory: Memory,
     /// When it ended, to forget it in time.
     ended: OrdSet<(i64, JobId)>,
-    /// Jobs that may start, in order.
-    queue: OrdSet<OrderKey>,
-    /// Started jobs with members that wait for a node.
-    incomplete: OrdSet<JobId>,
-    /// Started jobs that lost members for which a place is kept.
-    owed: OrdSet<JobId>,
-    /// Pods that were sent to a node and were not seen there yet.
-    assumed: OrdMap<SharedStr, Assumed>,
-    /// Pods that the API server says can't be bound any more; until the watch says the same.
-    unbindable: OrdSet<SharedStr>,
-    /// Nodes to which bindings were refused.
-    refusals: Refusals,
-    /// Bound Pods that were let go.
-    let_go: OrdMap<SharedStr, LetGo>,
-    /// What a Pod's condition was last made to say.
-    told: OrdMap<SharedStr, Told>,
-    /// What a job's Pods are to be told.
-    saying: OrdMap<JobId, Saying>,
-    /// What a PodGroup's condition was last made to say.
-    told_groups: OrdMap<SharedStr, (bool, &'static str)>,
-    /// What a scheduling.x-k8s.io PodGroup's status was last made to say.
-    told_status: OrdMap<SharedStr, GroupStatus>,
-    /// When a job has to be looked at again.
-    timers: OrdSet<(i64, JobId)>,
+    waiting: Waiting,
+    bindings: Bindings,
+    announced: Announced,
     pass: PassState,
-    next_job: u32,
+    /// Whether it decides.
     ready: bool,
-    /// When it became so.
+    /// When it began to.
     synced_at: i64,
     /// Whether everything that there is was delivered once, whoever leads.
     whole: bool,
+    refused_transitions: RefusedTransitions,
     now: i64,
-    /// Work of the running step; empty between steps.
-    regroup: BTreeSet<SharedStr>,
-    dirty: BTreeSet<JobId>,
-    /// Jobs that are looked at for the first time, and whether something is remembered of them.
-    new_jobs: BTreeMap<JobId, bool>,
-    /// Jobs of which others may have to be told.
-    changed: BTreeSet<JobId>,
-    effects: Vec<Effect>,
+    work: Work,
 }
 
 impl State {
@@ -199,46 +160,25 @@ impl State {
         Self {
             settings: Arc::new(settings),
             inventory,
-            pods: OrdMap::new(),
-            groups: OrdMap::new(),
-            group_names: OrdMap::new(),
-            owners: OrdMap::new(),
-            pods_of_owner: OrdMap::new(),
-            owners_of_owner: OrdMap::new(),
-            pods_of_group: OrdMap::new(),
-            memberships: OrdMap::new(),
-            job_of_pod: OrdMap::new(),
-            unassigned: OrdSet::new(),
-            active: OrdMap::new(),
+            delivered: Delivered::default(),
+            belonging: Belonging::default(),
             jobs: OrdMap::new(),
             revisions: OrdMap::new(),
             revision: 0,
             names: OrdMap::new(),
+            next_job: 0,
             memory: Memory::default(),
             ended: OrdSet::new(),
-            queue: OrdSet::new(),
-            incomplete: OrdSet::new(),
-            owed: OrdSet::new(),
-            assumed: OrdMap::new(),
-            unbindable: OrdSet::new(),
-            refusals: Refusals::default(),
-            let_go: OrdMap::new(),
-            told: OrdMap::new(),
-            saying: OrdMap::new(),
-            told_groups: OrdMap::new(),
-            told_status: OrdMap::new(),
-            timers: OrdSet::new(),
+            waiting: Waiting::default(),
+            bindings: Bindings::default(),
+            announced: Announced::default(),
             pass: PassState::default(),
-            next_job: 0,
             ready: false,
             synced_at: 0,
             whole: false,
+            refused_transitions: RefusedTransitions::default(),
             now: 0,
-            regroup: BTreeSet::new(),
-            dirty: BTreeSet::new(),
-            new_jobs: BTreeMap::new(),
-            changed: BTreeSet::new(),
-            effects: Vec::new(),
+            work: Work::default(),
         }
     }
 
@@ -269,16 +209,12 @@ impl State {
         }
         self.forget_ended();
         self.forget_memory();
-        self.new_jobs.clear();
-        std::mem::take(&mut self.effects)
+        self.work.new_jobs.clear();
+        std::mem::take(&mut self.work.effects)
     }
 
     fn is_ours(&self, pod: &PodSpec) -> bool {
         self.settings.scheduler_names.contains(&pod.scheduler_name)
-    }
-
-    fn group_named(&self, api: GroupApi, namespace: &SharedStr, name: &SharedStr) -> Option<&Arc<GroupSpec>> {
-        self.groups.get(self.group_names.get(&(api, namespace.clone(), name.clone()))?)
     }
 
     /// The job, which must exist: ids are only handed out for jobs that are kept.

@@ -3,15 +3,12 @@
 
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
-
 use crate::event::Event;
 use crate::inventory::{Allocation, AllocationKind};
 use crate::job::JobId;
-use crate::marks;
-use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, SharedStr};
-use crate::small_set::SmallSet;
+use crate::model::{GroupSpec, OwnerSpec, PodSpec, SharedStr};
 use crate::state::State;
+use crate::state::delivered::GroupName;
 use crate::state::membership::owner_key;
 use crate::state::pod::needs;
 
@@ -20,12 +17,12 @@ impl State {
         match event {
             Event::Node(spec) => {
                 if !self.inventory.has_node(&spec.name) {
-                    self.dirty.extend(self.inventory.jobs_on(&spec.name).map(JobId));
+                    self.work.dirty.extend(self.inventory.jobs_on(&spec.name).map(JobId));
                 }
                 self.inventory.set_node(*spec);
             }
             Event::NodeGone(name) => {
-                self.dirty.extend(self.inventory.jobs_on(&name).map(JobId));
+                self.work.dirty.extend(self.inventory.jobs_on(&name).map(JobId));
                 self.inventory.remove_node(&name);
             }
             Event::Pod(pod) => self.pod_changed(*pod),
@@ -38,11 +35,13 @@ impl State {
                 if !self.ready {
                     self.synced_at = self.now;
                     // What fell due while another one led.
-                    self.timers.extend(self.assumed.values().map(|assumed| (self.now, assumed.job)));
+                    for assumed in self.bindings.assumed.values() {
+                        self.waiting.look_at(self.now, assumed.job);
+                    }
                 }
                 (self.ready, self.whole) = (true, true);
                 // Only now is a node that wasn't heard of one that is gone.
-                self.dirty.extend(self.active.values());
+                self.work.dirty.extend(self.belonging.active.values());
                 self.pass.wanted = true;
             }
             Event::Paused => (self.ready, self.whole) = (false, true),
@@ -54,55 +53,52 @@ impl State {
     }
 
     fn pod_changed(&mut self, mut pod: PodSpec) {
-        let old = self.pods.get(&pod.uid).cloned();
+        let old = self.delivered.pod(&pod.uid).cloned();
         if old.as_deref() == Some(&pod) {
             return;
         }
         if let Some(old) = &old {
-            self.unlink_pod(old);
             // The tables go on referring to these.
             (pod.uid, pod.name) = (old.uid.clone(), old.name.clone());
         }
         let uid = pod.uid.clone();
         let node = self.node_of(&pod);
         let pod = Arc::new(pod);
-        self.link_pod(&pod);
-        self.unbindable.remove(&uid);
-        self.pods.insert(uid.clone(), pod.clone());
+        self.bindings.unbindable.remove(&uid);
+        self.delivered.put_pod(pod.clone());
         self.book(&pod);
-        self.regroup.insert(uid.clone());
-        if let Some(job) = self.job_of_pod.get(&uid).copied() {
+        self.work.regroup.insert(uid.clone());
+        if let Some(job) = self.belonging.job_of_pod.get(&uid).copied() {
             if pod.phase.ended() && old.is_some_and(|old| !old.phase.ended()) {
                 self.note_loss(job, &pod, node);
             }
-            self.dirty.insert(job);
+            self.work.dirty.insert(job);
         }
     }
 
     fn pod_gone(&mut self, uid: &SharedStr) {
-        let Some(pod) = self.pods.remove(uid) else { return };
-        self.unlink_pod(&pod);
+        let Some(pod) = self.delivered.take_pod(uid) else { return };
         let node = self.node_of(&pod);
         self.inventory.release(uid);
-        self.assumed.remove(uid);
-        self.told.remove(uid);
-        self.unbindable.remove(uid);
-        self.regroup.remove(uid);
+        self.bindings.assumed.remove(uid);
+        self.bindings.unbindable.remove(uid);
+        self.announced.pods.remove(uid);
+        self.work.regroup.remove(uid);
         self.set_membership(uid, None);
-        if let Some(job) = self.job_of_pod.remove(uid) {
+        if let Some(job) = self.belonging.job_of_pod.remove(uid) {
             if !pod.phase.ended() {
                 self.note_loss(job, &pod, node);
             }
             self.leave(job, &pod);
         }
-        self.let_go.remove(uid);
+        self.bindings.let_go.remove(uid);
     }
 
     /// Enters what the Pod holds into the inventory.
     fn book(&mut self, pod: &Arc<PodSpec>) {
         if pod.phase.ended() {
             self.seen_bound(pod);
-            self.assumed.remove(&pod.uid);
+            self.bindings.assumed.remove(&pod.uid);
             self.inventory.release(&pod.uid);
             return;
         }
@@ -111,7 +107,7 @@ impl State {
             (Some(node), _) => (node, if ours { AllocationKind::Bound } else { AllocationKind::Foreign }),
             (None, Some(node)) if !ours => (node, AllocationKind::Nominated),
             _ => {
-                if !self.assumed.contains_key(&pod.uid) {
+                if !self.bindings.assumed.contains_key(&pod.uid) {
                     self.inventory.release(&pod.uid);
                 }
                 return;
@@ -131,100 +127,52 @@ impl State {
             end_assumed,
             kind,
             permanent,
-            job: self.job_of_pod.get(&pod.uid).map(|job| job.0),
+            job: self.belonging.job_of_pod.get(&pod.uid).map(|job| job.0),
         };
         self.inventory.hold(pod.uid.clone(), node, hold);
     }
 
-    fn link_pod(&mut self, pod: &PodSpec) {
-        if let Some(controller) = &pod.controller {
-            link(&mut self.pods_of_owner, controller.uid.clone(), &pod.uid);
-        }
-        for key in group_references(pod) {
-            link(&mut self.pods_of_group, key, &pod.uid);
-        }
-    }
-
-    fn unlink_pod(&mut self, pod: &PodSpec) {
-        if let Some(controller) = &pod.controller {
-            unlink(&mut self.pods_of_owner, &controller.uid, &pod.uid);
-        }
-        for key in group_references(pod) {
-            unlink(&mut self.pods_of_group, &key, &pod.uid);
-        }
-    }
-
     fn group_changed(&mut self, group: GroupSpec) {
-        if self.groups.get(&group.uid).map(Arc::as_ref) == Some(&group) {
+        if self.delivered.group(&group.uid).map(Arc::as_ref) == Some(&group) {
             return;
         }
-        let key = (group.api, group.namespace.clone(), group.name.clone());
-        self.group_names.insert(key.clone(), group.uid.clone());
         if let Some(level) = &group.topology {
             let levels = self.inventory.levels().iter().chain([level]).cloned().collect::<Vec<_>>();
             self.inventory.set_levels(levels);
         }
-        self.groups.insert(group.uid.clone(), Arc::new(group));
-        self.regroup_named(&key);
+        let name = self.delivered.put_group(group);
+        self.regroup_named(&name);
     }
 
     fn group_gone(&mut self, uid: &SharedStr) {
-        let Some(group) = self.groups.remove(uid) else { return };
-        self.told_groups.remove(uid);
-        self.told_status.remove(uid);
-        let key = (group.api, group.namespace.clone(), group.name.clone());
-        if self.group_names.get(&key) == Some(uid) {
-            self.group_names.remove(&key);
-        }
-        self.regroup_named(&key);
+        let Some(name) = self.delivered.take_group(uid) else { return };
+        self.announced.forget_group(uid);
+        self.regroup_named(&name);
     }
 
-    fn regroup_named(&mut self, key: &(GroupApi, SharedStr, SharedStr)) {
-        if let Some(pods) = self.pods_of_group.get(key) {
-            self.regroup.extend(pods.iter().cloned());
-            self.dirty.extend(pods.iter().filter_map(|pod| self.job_of_pod.get(pod)));
+    fn regroup_named(&mut self, name: &GroupName) {
+        for pod in self.delivered.pods_of_group(name) {
+            self.work.regroup.insert(pod.clone());
+            self.work.dirty.extend(self.belonging.job_of_pod.get(pod));
         }
     }
 
     fn owner_changed(&mut self, owner: OwnerSpec) {
-        let old = self.owners.get(&owner.uid).cloned();
-        if old.as_deref() == Some(&owner) {
+        if self.delivered.owner(&owner.uid).map(Arc::as_ref) == Some(&owner) {
             return;
         }
-        if let Some(controller) = old.as_ref().and_then(|old| old.controller.as_ref()) {
-            unlink(&mut self.owners_of_owner, &controller.uid, &owner.uid);
-        }
-        if let Some(controller) = &owner.controller {
-            link(&mut self.owners_of_owner, controller.uid.clone(), &owner.uid);
-        }
         let uid = owner.uid.clone();
-        self.dirty.extend(self.active.get(&owner_key(&owner)));
-        self.owners.insert(uid.clone(), Arc::new(owner));
-        self.regroup_owned(&uid);
+        self.work.dirty.extend(self.belonging.active.get(&owner_key(&owner)));
+        self.delivered.put_owner(owner);
+        // Its settings reach Pods through the owners in between.
+        self.work.regroup.extend(self.delivered.pods_below(&uid));
     }
 
     fn owner_gone(&mut self, uid: &SharedStr) {
-        let Some(owner) = self.owners.remove(uid) else { return };
-        if let Some(controller) = &owner.controller {
-            unlink(&mut self.owners_of_owner, &controller.uid, uid);
-        }
-        self.dirty.extend(self.active.get(&owner_key(&owner)));
-        self.regroup_owned(uid);
-    }
-
-    /// Everything below an owner: its settings reach Pods through the owners in between.
-    fn regroup_owned(&mut self, uid: &SharedStr) {
-        let mut open = vec![uid.clone()];
-        let mut seen = OrdSet::new();
-        while let Some(uid) = open.pop() {
-            if seen.insert(uid.clone()).is_some() {
-                continue;
-            }
-            if let Some(pods) = self.pods_of_owner.get(&uid) {
-                self.regroup.extend(pods.iter().cloned());
-            }
-            open.extend(self.owners_of_owner.get(&uid).into_iter().flatten().cloned());
-        }
+        let below = self.delivered.pods_below(uid);
+        let Some(owner) = self.delivered.take_owner(uid) else { return };
+        self.work.dirty.extend(self.belonging.active.get(&owner_key(&owner)));
+        self.work.regroup.extend(below);
     }
 }
 
@@ -232,25 +180,4 @@ impl State {
 fn is_permanent(pod: &PodSpec) -> bool {
     let owned_by = |kind: &str| pod.controller.as_ref().is_some_and(|controller| &*controller.kind == kind);
     owned_by("DaemonSet") || owned_by("Node") || pod.annotations.contains_key("kubernetes.io/config.mirror")
-}
-
-fn group_references(pod: &PodSpec) -> impl Iterator<Item = (GroupApi, SharedStr, SharedStr)> {
-    let native = pod.scheduling_group.clone().map(|name| (GroupApi::Native, name));
-    let scheduler_plugins = marks::find(pod, &marks::SCHEDULER_PLUGINS_GROUP)
-        .map(|(_, name)| (GroupApi::SchedulerPlugins, name.clone()));
-    let namespace = pod.namespace.clone();
-    native.into_iter().chain(scheduler_plugins).map(move |(api, name)| (api, namespace.clone(), name))
-}
-
-fn link<K: Ord + Clone>(map: &mut OrdMap<K, SmallSet<SharedStr>>, key: K, uid: &SharedStr) {
-    map.entry(key).or_default().insert(uid.clone());
-}
-
-fn unlink<K: Ord + Clone>(map: &mut OrdMap<K, SmallSet<SharedStr>>, key: &K, uid: &SharedStr) {
-    if let Some(set) = map.get_mut(key) {
-        set.remove(uid);
-        if set.is_empty() {
-            map.remove(key);
-        }
-    }
 }

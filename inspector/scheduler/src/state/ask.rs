@@ -71,10 +71,10 @@ impl State {
     /// Jobs that may start, in the order in which they are looked at; those that can never run take no place.
     pub fn pending(&self, queue: &str) -> Vec<&Job> {
         let index = self.settings.queues.iter().position(|config| &*config.name == queue);
-        self.queue
-            .iter()
-            .filter(|key| Some(key.0) == index)
-            .filter_map(|key| self.job(key.6))
+        self.waiting
+            .in_order()
+            .filter(|key| Some(key.queue) == index)
+            .filter_map(|key| self.job(key.id))
             .filter(|job| job.state != JobState::Unsatisfiable)
             .collect()
     }
@@ -91,22 +91,22 @@ impl State {
 
     /// A Pod by its uid.
     pub fn pod(&self, uid: &str) -> Option<&PodSpec> {
-        self.pods.get(uid).map(AsRef::as_ref)
+        self.delivered.pod(uid).map(AsRef::as_ref)
     }
 
     /// An owner by its uid.
     pub fn owner(&self, uid: &str) -> Option<&OwnerSpec> {
-        self.owners.get(uid).map(AsRef::as_ref)
+        self.delivered.owner(uid).map(AsRef::as_ref)
     }
 
     /// A PodGroup by its uid.
     pub fn group(&self, uid: &str) -> Option<&GroupSpec> {
-        self.groups.get(uid).map(AsRef::as_ref)
+        self.delivered.group(uid).map(AsRef::as_ref)
     }
 
     /// The job a Pod is a member of.
     pub fn job_of_pod(&self, uid: &str) -> Option<&Job> {
-        self.job_of_pod.get(uid).and_then(|id| self.job(*id))
+        self.belonging.job_of_pod.get(uid).and_then(|id| self.job(*id))
     }
 
     /// The job that a holder in the inventory belongs to: a Pod's, or the one that a place is kept for.
@@ -125,7 +125,7 @@ impl State {
 
     /// Where a member is, or was sent to.
     pub fn node_of(&self, pod: &PodSpec) -> Option<SharedStr> {
-        pod.node.clone().or_else(|| self.assumed.get(&pod.uid).map(|assumed| assumed.node.clone()))
+        pod.node.clone().or_else(|| self.bindings.assumed.get(&pod.uid).map(|assumed| assumed.node.clone()))
     }
 
     /// What has to be deleted for the job to end and stay ended.
@@ -134,7 +134,7 @@ impl State {
         let mut also = BTreeSet::new();
         let mut ending = true;
         let mut pods = 0;
-        for pod in job.pods.iter().filter_map(|uid| self.pods.get(uid)) {
+        for pod in job.pods.iter().filter_map(|uid| self.delivered.pod(uid)) {
             let top = self.topmost(pod);
             if pod.phase.ended() && top.is_none() {
                 continue;
@@ -147,7 +147,7 @@ impl State {
             ending &= deleting;
             targets.insert(object.uid.clone(), object);
         }
-        if let Some(owner) = job.object.as_ref().and_then(|object| self.owners.get(&object.uid))
+        if let Some(owner) = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid))
             && targets.is_empty()
         {
             ending &= owner.deleting;
@@ -159,7 +159,7 @@ impl State {
         }
         for owner in targets.values().filter(|object| !matches!(&*object.kind, "Pod" | "PodGroup")) {
             for pod in self.pods_below(&owner.uid) {
-                if self.job_of_pod.get(&pod.uid) != Some(&job.id) && !pod.phase.ended() {
+                if self.belonging.job_of_pod.get(&pod.uid) != Some(&job.id) && !pod.phase.ended() {
                     also.insert(format!("pod/{}", pod.name));
                 }
             }
@@ -175,7 +175,7 @@ impl State {
 
     /// The topmost controller of a Pod, below a `CronJob`: what makes it come back.
     fn topmost(&self, pod: &PodSpec) -> Option<&OwnerSpec> {
-        let direct = self.owners.get(&pod.controller.as_ref()?.uid)?;
+        let direct = self.delivered.owner(&pod.controller.as_ref()?.uid)?;
         let above = self.controllers_of(direct);
         above.into_iter().take_while(|owner| &*owner.kind != "CronJob").last().or(Some(direct.as_ref()))
     }
@@ -188,8 +188,8 @@ impl State {
             if !seen.insert(uid.clone()) {
                 continue;
             }
-            pods.extend(self.pods_of_owner.get(&uid).into_iter().flatten().filter_map(|pod| self.pod(pod)));
-            open.extend(self.owners_of_owner.get(&uid).into_iter().flatten().cloned());
+            pods.extend(self.delivered.pods_of_owner(&uid).filter_map(|pod| self.pod(pod)));
+            open.extend(self.delivered.owners_of_owner(&uid).cloned());
         }
         pods
     }
@@ -211,6 +211,7 @@ impl State {
             }
         }
         findings.extend(self.refusing_nodes());
+        findings.extend(self.refused_transitions.finding());
         for node in self.inventory.nodes().filter(|node| !node.spec.problems.is_empty()) {
             findings.extend(node.spec.problems.iter().map(|problem| Finding {
                 class: "NotUnderstood",
@@ -264,7 +265,7 @@ impl State {
                     format!("members were taken by {reason}: use nodes of its own or a higher priority");
                 findings.push(Finding { class: "Preempted", object: object.clone(), text });
             }
-            for pod in job.pods.iter().filter_map(|uid| self.pods.get(uid)) {
+            for pod in job.pods.iter().filter_map(|uid| self.delivered.pod(uid)) {
                 if let Some(reason) = pod.status_reason.as_ref().filter(|reason| reason.starts_with("OutOf"))
                 {
                     let node = pod.node.as_deref().unwrap_or("its node");

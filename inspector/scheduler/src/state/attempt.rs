@@ -61,7 +61,7 @@ impl State {
     /// Every member that is or was on a node, of whatever attempt.
     fn ran<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = Ran<'a>> {
         let there = job.pods.iter().filter_map(|uid| {
-            let pod = self.pods.get(uid)?.as_ref();
+            let pod = self.delivered.pod(uid)?.as_ref();
             if let Some(node) = &pod.node {
                 return Some(Ran {
                     pod,
@@ -71,7 +71,7 @@ impl State {
                     over: pod.phase.ended().then(|| pod.end.as_ref().and_then(|end| end.at)),
                 });
             }
-            let sent = self.assumed.get(uid)?;
+            let sent = self.bindings.assumed.get(uid)?;
             let record = sent.record();
             Some(Ran {
                 pod,
@@ -97,9 +97,9 @@ impl State {
     /// What the allocation records of those say that run, or are on their way: when the gang started that others join.
     pub(super) fn start_of_gang(&self, job: &Job) -> Option<i64> {
         let records = job.pods.iter().filter_map(|uid| {
-            let pod = self.pods.get(uid).filter(|pod| !pod.phase.ended())?;
+            let pod = self.delivered.pod(uid).filter(|pod| !pod.phase.ended())?;
             let bound = pod.record.as_ref().filter(|_| pod.node.is_some());
-            bound.or_else(|| self.assumed.get(uid).map(super::assumed::Assumed::record))
+            bound.or_else(|| self.bindings.assumed.get(uid).map(super::assumed::Assumed::record))
         });
         records.map(|record| record.start).max()
     }
@@ -146,7 +146,7 @@ impl State {
             }
         };
         if live > 0 {
-            let pods = job.pods.iter().filter_map(|uid| self.pods.get(uid));
+            let pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
             pods.filter(|pod| !pod.phase.ended()).for_each(|pod| enter(pod));
         } else {
             let last = self.span(job)?.last;

@@ -64,8 +64,8 @@ impl State {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         self.send(&job, pods, placement);
         self.settle(id, JobState::Binding, None, false);
-        self.timers.insert((now.saturating_add(self.bind_deadline(&job)), id));
-        self.dirty.insert(id);
+        self.waiting.look_at(now.saturating_add(self.bind_deadline(&job)), id);
+        self.work.dirty.insert(id);
     }
 
     /// Holds a node for each of these members and asks for the bindings. Where the placement has fewer slots of a shape
@@ -116,26 +116,28 @@ impl State {
                 since: self.now,
                 done: false,
             };
-            self.assumed.insert(pod.uid.clone(), assumed);
-            self.effects.push(Effect::Bind { pod: pod.object(), node, record });
+            self.bindings.assumed.insert(pod.uid.clone(), assumed);
+            self.work.effects.push(Effect::Bind { pod: pod.object(), node, record });
         }
     }
 
     pub(super) fn bind_answered(&mut self, uid: &SharedStr, outcome: BindOutcome) {
-        let Some(assumed) = self.assumed.get(uid).cloned() else { return };
-        self.dirty.insert(assumed.job);
-        let Some(pod) = self.pods.get(uid).cloned() else { return };
+        let Some(assumed) = self.bindings.assumed.get(uid).cloned() else { return };
+        self.work.dirty.insert(assumed.job);
+        let Some(pod) = self.delivered.pod(uid).cloned() else { return };
         match outcome {
             BindOutcome::Done => {
                 if !assumed.done {
                     self.bound_to(&pod, &assumed.node);
-                    self.assumed.insert(uid.clone(), Assumed { done: true, retry_at: None, ..assumed });
+                    self.bindings
+                        .assumed
+                        .insert(uid.clone(), Assumed { done: true, retry_at: None, ..assumed });
                 }
             }
             BindOutcome::Gone(_) => {
-                self.assumed.remove(uid);
+                self.bindings.assumed.remove(uid);
                 self.inventory.release(uid);
-                self.unbindable.insert(uid.clone());
+                self.bindings.unbindable.insert(uid.clone());
             }
             // The watch will show it there; until then its share is held where it is.
             BindOutcome::Elsewhere(node) => {
@@ -153,7 +155,7 @@ impl State {
                     job: Some(assumed.job.0),
                 };
                 self.inventory.hold(uid.clone(), &node, hold);
-                self.assumed.insert(uid.clone(), Assumed { node, retry_at: None, ..assumed });
+                self.bindings.assumed.insert(uid.clone(), Assumed { node, retry_at: None, ..assumed });
             }
             BindOutcome::Transient(text) => self.bind_failed(&pod, assumed, &text, false),
             BindOutcome::Refused(text) => self.bind_failed(&pod, assumed, &text, true),
@@ -164,7 +166,7 @@ impl State {
     /// is written once in either case.
     pub(super) fn seen_bound(&mut self, pod: &PodSpec) {
         let Some(node) = &pod.node else { return };
-        let Some(assumed) = self.assumed.remove(&pod.uid) else { return };
+        let Some(assumed) = self.bindings.assumed.remove(&pod.uid) else { return };
         if !assumed.done && assumed.node == *node {
             self.bound_to(pod, node);
         }
@@ -172,7 +174,7 @@ impl State {
 
     fn bound_to(&mut self, pod: &PodSpec, node: &SharedStr) {
         self.node_takes(&pod.namespace, node);
-        self.effects.push(Effect::Note {
+        self.work.effects.push(Effect::Note {
             regarding: pod.object(),
             warning: false,
             reason: "Scheduled",
@@ -187,7 +189,7 @@ impl State {
         let late = if refused { assumed.failures.saturating_sub(TRIES) } else { 0 };
         let wait = (1_i64 << assumed.failures.min(30)).min(RETRY_MAX) << late.min(10);
         let retry_at = self.now.saturating_add(wait.min(RETRY_MAX_LATE));
-        self.timers.insert((retry_at, id));
+        self.waiting.look_at(retry_at, id);
         if refused {
             self.node_refused(&pod.namespace, &assumed.node, id);
         }
@@ -195,7 +197,7 @@ impl State {
         let text = format!("binding Pod {} to {} failed: {answer}", pod.name, assumed.node);
         let failure = Some(BindFailure { text: text.clone(), refused });
         let assumed = Assumed { failures, failure, retry_at: Some(retry_at), ..assumed };
-        self.assumed.insert(pod.uid.clone(), assumed);
+        self.bindings.assumed.insert(pod.uid.clone(), assumed);
         if let Some(job) = self.job_mut(id) {
             job.binds.why = Some(text.clone());
             job.reason = Some(Reason { class: ReasonClass::BindFailed, text, details: Vec::new() });
@@ -207,18 +209,18 @@ impl State {
         let due: Vec<(SharedStr, Assumed)> = job
             .pods
             .iter()
-            .filter_map(|uid| self.assumed.get(uid).map(|assumed| (uid.clone(), assumed.clone())))
+            .filter_map(|uid| self.bindings.assumed.get(uid).map(|assumed| (uid.clone(), assumed.clone())))
             .filter(|(_, assumed)| assumed.retry_at.is_some_and(|at| at <= self.now))
             .collect();
         for (uid, assumed) in due {
-            let Some(pod) = self.pods.get(&uid).cloned() else { continue };
+            let Some(pod) = self.delivered.pod(&uid).cloned() else { continue };
             let refused = assumed.failure.as_ref().is_some_and(|failure| failure.refused);
             let other = if refused { self.another_node(job, &pod, &assumed.node) } else { None };
             if let Some(placement) = other {
                 self.inventory.release(&uid);
                 self.inventory.clear_reservations();
                 self.send(job, std::slice::from_ref(&pod), &placement);
-                if let Some(sent) = self.assumed.get_mut(&uid) {
+                if let Some(sent) = self.bindings.assumed.get_mut(&uid) {
                     let kept = (assumed.failures, assumed.failure, assumed.since);
                     (sent.failures, sent.failure, sent.since) = kept;
                 }
@@ -227,8 +229,8 @@ impl State {
             } else {
                 // Its place is kept: without it the gang could not become whole.
                 let (node, record) = (assumed.node.clone(), assumed.record.clone());
-                self.effects.push(Effect::Bind { pod: pod.object(), node, record });
-                self.assumed.insert(uid, Assumed { retry_at: None, ..assumed });
+                self.work.effects.push(Effect::Bind { pod: pod.object(), node, record });
+                self.bindings.assumed.insert(uid, Assumed { retry_at: None, ..assumed });
             }
         }
     }

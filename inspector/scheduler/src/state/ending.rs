@@ -32,7 +32,7 @@ pub(super) fn disrupted(why: &str) -> Reason {
 impl State {
     /// The member that failed first.
     pub(super) fn first_failure(&self, job: &Job) -> Option<(ExitCause, Option<i64>)> {
-        let there = job.pods.iter().filter_map(|uid| self.pods.get(uid));
+        let there = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
         let gone = job.gone.iter().map(|gone| &gone.pod);
         let failed = there.chain(gone).filter(|pod| pod.phase == Phase::Failed);
         let at = |pod: &PodSpec| pod.end.as_ref().and_then(|end| end.at).unwrap_or(i64::MAX);
@@ -56,7 +56,7 @@ impl State {
     /// Its controller gave it up, with this reason.
     pub(super) fn owner_failed(&self, job: &Job, why: &str) -> Reason {
         if why == "DeadlineExceeded" {
-            let owner = job.object.as_ref().and_then(|object| self.owners.get(&object.uid));
+            let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
             let limit = owner.and_then(|owner| match owner.detail {
                 OwnerDetail::Job { active_deadline, .. } => active_deadline,
                 _ => None,
@@ -79,7 +79,7 @@ impl State {
     pub(super) fn close(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         let past = self.past(&job);
-        let owner = job.object.as_ref().and_then(|object| self.owners.get(&object.uid));
+        let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
         let by_owner = owner.and_then(|owner| match owner.detail {
             OwnerDetail::Job { ended_at, .. } => ended_at,
             _ => None,

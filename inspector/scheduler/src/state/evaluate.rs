@@ -16,38 +16,38 @@ impl State {
     /// Puts Pods whose marks, group or owner changed into the right job.
     pub(super) fn regroup_pods(&mut self) {
         let mut created = Vec::new();
-        for uid in std::mem::take(&mut self.regroup) {
-            let Some(pod) = self.pods.get(&uid).cloned() else { continue };
-            let known = self.job_of_pod.get(&uid).copied();
+        for uid in std::mem::take(&mut self.work.regroup) {
+            let Some(pod) = self.delivered.pod(&uid).cloned() else { continue };
+            let known = self.belonging.job_of_pod.get(&uid).copied();
             if known.is_some() && self.outlives_its_owner(&pod) {
-                self.dirty.extend(known);
+                self.work.dirty.extend(known);
                 continue;
             }
             let membership = self.membership(&pod);
-            let same = self.memberships.get(&uid).is_some_and(|old| old.key == membership.key);
+            let same = self.belonging.memberships.get(&uid).is_some_and(|old| old.key == membership.key);
             let ours = self.is_ours(&pod);
             let keep = known.and_then(|id| self.jobs.get(&id)).is_some_and(|job| job.state.ended() || same);
             self.set_membership(&uid, Some(membership.clone()));
             if keep {
                 if let Some(id) = known {
                     self.name_after(id, &membership);
-                    self.dirty.insert(id);
+                    self.work.dirty.insert(id);
                 }
                 continue;
             }
-            if let Some(old) = self.job_of_pod.remove(&uid) {
+            if let Some(old) = self.belonging.job_of_pod.remove(&uid) {
                 self.move_out(old, &pod);
             }
             if let Some(past) = self.past_life(&pod, &membership.key) {
-                self.job_of_pod.insert(uid, past);
+                self.belonging.job_of_pod.insert(uid, past);
                 continue;
             }
-            let id = match self.active.get(&membership.key).copied() {
+            let id = match self.belonging.active.get(&membership.key).copied() {
                 Some(id) => id,
                 // Another scheduler's Pods are no jobs of ours, but they may be members of one.
                 None if !ours => {
                     if membership.key.anchor.as_ref() != Some(&uid) {
-                        self.unassigned.insert((membership.key, uid));
+                        self.belonging.unassigned.insert((membership.key, uid));
                     }
                     continue;
                 }
@@ -71,8 +71,8 @@ impl State {
     /// member of its controller's gang or a job of its own.
     fn outlives_its_owner(&self, pod: &PodSpec) -> bool {
         let Some(controller) = &pod.controller else { return false };
-        let Some(membership) = self.memberships.get(&pod.uid) else { return false };
-        let gone = |uid: &SharedStr| !self.owners.contains_key(uid);
+        let Some(membership) = self.belonging.memberships.get(&pod.uid) else { return false };
+        let gone = |uid: &SharedStr| !self.delivered.has_owner(uid);
         match &membership.size {
             Size::OwnerNeeds { owner } | Size::GangOfOwner { owner, .. } => {
                 gone(&controller.uid) || gone(owner)
@@ -88,10 +88,10 @@ impl State {
     fn adopt_strays(&mut self, id: JobId, key: &GroupKey) {
         let first = (key.clone(), SharedStr::from(""));
         let unassigned: Vec<_> =
-            self.unassigned.range(first..).take_while(|(group, _)| group == key).cloned().collect();
+            self.belonging.unassigned.range(first..).take_while(|(group, _)| group == key).cloned().collect();
         for stray in unassigned {
-            self.unassigned.remove(&stray);
-            if let Some(pod) = self.pods.get(&stray.1).cloned() {
+            self.belonging.unassigned.remove(&stray);
+            if let Some(pod) = self.delivered.pod(&stray.1).cloned() {
                 self.join(id, &pod);
             }
         }
@@ -101,20 +101,20 @@ impl State {
     pub(super) fn set_membership(&mut self, uid: &SharedStr, membership: Option<Membership>) {
         let old = match membership {
             Some(membership) => {
-                let of_job = self.active.get(&membership.key).and_then(|id| self.jobs.get(id));
-                let other = of_job.and_then(|job| self.memberships.get(job.pods.iter().next()?));
+                let of_job = self.belonging.active.get(&membership.key).and_then(|id| self.jobs.get(id));
+                let other = of_job.and_then(|job| self.belonging.memberships.get(job.pods.iter().next()?));
                 let same = other.filter(|other| ***other == membership).cloned();
-                self.memberships.insert(uid.clone(), same.unwrap_or_else(|| Arc::new(membership)))
+                self.belonging.memberships.insert(uid.clone(), same.unwrap_or_else(|| Arc::new(membership)))
             }
-            None => self.memberships.remove(uid),
+            None => self.belonging.memberships.remove(uid),
         };
         if let Some(old) = old {
-            self.unassigned.remove(&(old.key.clone(), uid.clone()));
+            self.belonging.unassigned.remove(&(old.key.clone(), uid.clone()));
         }
     }
 
     pub(super) fn evaluate_dirty(&mut self) {
-        while let Some(id) = self.dirty.pop_first() {
+        while let Some(id) = self.work.dirty.pop_first() {
             // Its members or what owns them may be all that changed.
             self.touch(id);
             if self.jobs.get(&id).is_some_and(|job| !job.state.ended()) {
@@ -178,13 +178,13 @@ impl State {
                 self.check_partial(id);
             }
         } else {
-            self.incomplete.remove(&id);
+            self.waiting.incomplete.remove(&id);
         }
     }
 
     /// What the members hold: as it is kept already, of the job or of a member that holds all of it.
     fn kept_holds(&self, job: &Job, holds: &ResourceList) -> Arc<ResourceList> {
-        let member = job.pods.iter().next().and_then(|uid| self.pods.get(uid)?.needs.as_ref().ok());
+        let member = job.pods.iter().next().and_then(|uid| self.delivered.pod(uid)?.needs.as_ref().ok());
         let known = [member, Some(&job.holds)].into_iter().flatten().find(|known| ***known == *holds);
         known.cloned().unwrap_or_else(|| Arc::new(holds.clone()))
     }
@@ -192,7 +192,7 @@ impl State {
     /// The state that follows, and why; for jobs that may start, what the last pass said stands.
     fn decide(&self, job: &Job, summary: &MemberSummary, started: bool) -> (JobState, Option<Reason>) {
         let reason = |class, text: String| Some(Reason { class, text, details: Vec::new() });
-        let owner = job.object.as_ref().and_then(|object| self.owners.get(&object.uid));
+        let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
         let owner_ended = owner.and_then(|owner| match &owner.detail {
             OwnerDetail::Job { complete: true, .. } => Some((JobState::Completed, None)),
             OwnerDetail::Job { failed: Some(why), .. } => Some((JobState::Failed, Some(why.clone()))),
@@ -370,10 +370,11 @@ impl State {
     /// When members get their planned end, and a waiting job learns whether its own time limit comes first.
     pub(super) fn note_start_times(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
-        let holds = job.members.bound > 0 || job.pods.iter().any(|uid| self.assumed.contains_key(uid));
+        let holds =
+            job.members.bound > 0 || job.pods.iter().any(|uid| self.bindings.assumed.contains_key(uid));
         let planned_end = if job.started_at.is_some() && holds && !job.state.ended() {
-            let recorded = |uid| {
-                let pod = self.pods.get(uid).filter(|pod| !pod.phase.ended())?;
+            let recorded = |uid: &SharedStr| {
+                let pod = self.delivered.pod(uid).filter(|pod| !pod.phase.ended())?;
                 pod.record.as_ref()?.planned_end
             };
             let counted = || job.end_when_started_at(job.started_at?);
@@ -405,10 +406,10 @@ impl State {
 
     fn find_incomplete(&mut self, id: JobId, summary: &MemberSummary) {
         if !summary.waiting.is_empty() && summary.problem.is_none() && may_join(summary) {
-            self.incomplete.insert(id);
+            self.waiting.incomplete.insert(id);
             self.pass.wanted = true;
         } else {
-            self.incomplete.remove(&id);
+            self.waiting.incomplete.remove(&id);
         }
     }
 }

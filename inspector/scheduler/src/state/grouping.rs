@@ -30,10 +30,10 @@ impl State {
 
     fn by_native_group(&self, pod: &PodSpec) -> Option<Membership> {
         let name = pod.scheduling_group.as_ref()?;
-        let Some(group) = self.group_named(GroupApi::Native, &pod.namespace, name) else {
+        let Some(group) = self.delivered.group_named(GroupApi::Native, &pod.namespace, name) else {
             let missing = missing_group(pod, "podgroup".into(), name, "PodGroup");
             // A group that goes leaves its Pods in the job that they are in.
-            let known = self.memberships.get(&pod.uid);
+            let known = self.belonging.memberships.get(&pod.uid);
             return Some(match known.filter(|old| old.object.is_some() && old.key != missing.key) {
                 Some(old) if old.key.anchor.as_ref() == Some(&pod.uid) => (**old).clone(),
                 Some(old) => Membership { key: old.key.clone(), object: old.object.clone(), ..missing },
@@ -45,7 +45,7 @@ impl State {
             .controller
             .as_ref()
             .filter(|controller| controller.kind.as_ref() == "Job")
-            .and_then(|controller| self.owners.get(&controller.uid));
+            .and_then(|controller| self.delivered.owner(&controller.uid));
         let size = self.checked_size(min, "minCount");
         Some(match owner {
             Some(owner) => Membership {
@@ -63,7 +63,7 @@ impl State {
 
     fn by_sigs_group(&self, pod: &PodSpec) -> Option<Membership> {
         let (_, name) = marks::find(pod, &marks::SCHEDULER_PLUGINS_GROUP)?;
-        if let Some(group) = self.group_named(GroupApi::SchedulerPlugins, &pod.namespace, name) {
+        if let Some(group) = self.delivered.group_named(GroupApi::SchedulerPlugins, &pod.namespace, name) {
             let size = self.checked_size(group.min_count.unwrap_or(1), "minMember");
             return Some(group_membership(group, size));
         }
@@ -112,7 +112,7 @@ impl State {
 
     fn by_owner(&self, pod: &PodSpec) -> Option<Membership> {
         let controller = pod.controller.as_ref()?;
-        let Some(owner) = self.owners.get(&controller.uid) else {
+        let Some(owner) = self.delivered.owner(&controller.uid) else {
             if !watched(controller) || pod.node.is_some() || pod.phase.ended() {
                 return None;
             }
@@ -122,7 +122,7 @@ impl State {
         let top = above.last().copied().unwrap_or(owner).controller.as_ref();
         if let Some(unseen) = top.filter(|unseen| {
             (&*unseen.api_version, &*unseen.kind) == ("apps/v1", "Deployment")
-                && !self.owners.contains_key(&unseen.uid)
+                && !self.delivered.has_owner(&unseen.uid)
                 && pod.node.is_none()
                 && !pod.phase.ended()
         }) {
@@ -160,7 +160,7 @@ impl State {
     pub(super) fn controllers_of(&self, owner: &OwnerSpec) -> Vec<&OwnerSpec> {
         let mut above: Vec<&OwnerSpec> = Vec::new();
         let mut next = owner.controller.as_ref();
-        while let Some(found) = next.and_then(|controller| self.owners.get(&controller.uid)) {
+        while let Some(found) = next.and_then(|controller| self.delivered.owner(&controller.uid)) {
             if above.len() == OWNERS_DEEP {
                 break;
             }
@@ -172,7 +172,7 @@ impl State {
 
     /// How many Pods this owner can have at once from now on; `Err` says why that can't be told.
     pub(super) fn owner_needs(&self, owner: &SharedStr) -> Result<u32, String> {
-        let Some(owner) = self.owners.get(owner) else { return Err("its owner is gone".to_owned()) };
+        let Some(owner) = self.delivered.owner(owner) else { return Err("its owner is gone".to_owned()) };
         let count = match &owner.detail {
             OwnerDetail::Job { parallelism, completions, succeeded, failed_indexes, gang, .. } => {
                 let over = succeeded.saturating_add(*failed_indexes);

@@ -1,6 +1,5 @@
 //! A job's life: made, joined, left, moved from state to state, ended, forgotten.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::event::Effect;
@@ -12,8 +11,9 @@ use crate::job::{
 use crate::marks;
 use crate::model::{PodSpec, SharedStr};
 use crate::record::JournalEntry;
+use crate::state::State;
 use crate::state::membership::Membership;
-use crate::state::{OrderKey, State};
+use crate::state::waiting::OrderKey;
 
 /// Seconds that a Pod may be without the object of its group before that is worth an entry.
 const MOMENT: i64 = 1;
@@ -22,7 +22,7 @@ impl State {
     pub(super) fn create_job(&mut self, pod: &PodSpec, membership: &Membership) -> JobId {
         let id = self.next_id();
         let key = job_key(pod, membership);
-        self.active.insert(membership.key.clone(), id);
+        self.belonging.active.insert(membership.key.clone(), id);
         let of_name = self.names.entry((key.namespace.clone(), key.object_name())).or_default();
         let others: Vec<JobId> = of_name.iter().copied().collect();
         of_name.insert(id);
@@ -36,7 +36,7 @@ impl State {
             ..Job::new(id, membership.key.clone(), key)
         };
         self.jobs.insert(id, Arc::new(job));
-        self.new_jobs.insert(id, false);
+        self.work.new_jobs.insert(id, false);
         id
     }
 
@@ -74,13 +74,13 @@ impl State {
             job.pods.insert(pod.uid.clone());
             job.started_at = [job.started_at, started].into_iter().flatten().min();
         }
-        self.job_of_pod.insert(pod.uid.clone(), id);
+        self.belonging.job_of_pod.insert(pod.uid.clone(), id);
         if let Some((node, hold)) =
             self.inventory.holding(&pod.uid).filter(|(_, hold)| hold.job != Some(id.0))
         {
             self.inventory.hold(pod.uid.clone(), &node, Allocation { job: Some(id.0), ..hold });
         }
-        self.dirty.insert(id);
+        self.work.dirty.insert(id);
     }
 
     /// The Pod belongs to another job now. One that nobody is left of because of that was never more than a guess,
@@ -94,7 +94,7 @@ impl State {
         if job.pods.is_empty() && job.losses == Losses::default() && job.gone.is_empty() {
             self.dissolve(id);
         } else {
-            self.dirty.insert(id);
+            self.work.dirty.insert(id);
         }
     }
 
@@ -114,7 +114,7 @@ impl State {
             // The owner that the job is named after was never seen, so whether its Pods are one job isn't known.
             self.dissolve(id);
         } else {
-            self.dirty.insert(id);
+            self.work.dirty.insert(id);
         }
     }
 
@@ -123,14 +123,14 @@ impl State {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         self.pass.wanted |= self.dequeue(&job);
         self.inventory.clear_reservation(id.0);
-        if self.active.get(&job.group) == Some(&id) {
-            self.active.remove(&job.group);
+        if self.belonging.active.get(&job.group) == Some(&id) {
+            self.belonging.active.remove(&job.group);
         }
-        self.incomplete.remove(&id);
+        self.waiting.incomplete.remove(&id);
         self.drop_places(id);
         if job.entries > 0 {
             let forgotten = JournalEntry::Forgotten { uid: job.key.uid.clone(), ended_at: None };
-            self.effects.push(Effect::Journal(forgotten));
+            self.work.effects.push(Effect::Journal(forgotten));
         }
         self.remove_job(&job);
     }
@@ -149,12 +149,20 @@ impl State {
         }
     }
 
-    /// Moves the job, keeps the queue's order, and writes history when something a user would see changed.
+    /// Moves the job, keeps the queue's order, and writes history when something a user would see changed. A transition
+    /// that the table does not have is a mistake of ours: it is not made, and the audit tells of it.
     pub(super) fn settle(&mut self, id: JobId, state: JobState, reason: Option<Reason>, new_request: bool) {
         let now = self.now;
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
         let from = job.state;
-        debug_assert!(from == state || may_follow(from, state), "{from:?} -> {state:?}");
+        if from != state && !may_follow(from, state) {
+            self.refused_transitions.refuse(&job, state);
+            if !from.ended() {
+                self.enqueue(&job);
+            }
+            return;
+        }
+        let Some(job) = self.job_mut(id) else { return };
         let first = job.history.is_empty();
         let was = job.reason.as_ref().map(|reason| reason.class);
         let news = reason.as_ref().map(|reason| reason.class) != was;
@@ -191,7 +199,7 @@ impl State {
             let job = job.clone();
             self.note_transition(&job);
         }
-        self.changed.insert(id);
+        self.work.changed.insert(id);
         let Some(job) = self.jobs.get(&id).cloned() else { return };
         if state.ended() {
             self.note_end(&job);
@@ -202,12 +210,12 @@ impl State {
     }
 
     fn end(&mut self, job: &Job) {
-        if self.active.get(&job.group) == Some(&job.id) {
-            self.active.remove(&job.group);
+        if self.belonging.active.get(&job.group) == Some(&job.id) {
+            self.belonging.active.remove(&job.group);
         }
-        self.incomplete.remove(&job.id);
+        self.waiting.incomplete.remove(&job.id);
         self.drop_places(job.id);
-        self.saying.remove(&job.id);
+        self.announced.saying.remove(&job.id);
         self.ended.insert((job.ended_at.unwrap_or(self.now), job.id));
     }
 
@@ -217,8 +225,9 @@ impl State {
         let Some(job) = self.jobs.get(&id) else { return self.now };
         let told = if job.state.ended() {
             job.ended_at
-        } else if let Some(remembered) = self.new_jobs.get(&id) {
-            let live = job.pods.iter().filter_map(|uid| self.pods.get(uid)).filter(|pod| !pod.phase.ended());
+        } else if let Some(remembered) = self.work.new_jobs.get(&id) {
+            let live =
+                job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).filter(|pod| !pod.phase.ended());
             let created = live.map(|pod| pod.created);
             match job.state {
                 JobState::Binding | JobState::Running => job.started_at,
@@ -244,10 +253,10 @@ impl State {
             self.ended.remove(&(at, id));
             let Some(job) = self.jobs.get(&id).cloned() else { continue };
             let forgotten = JournalEntry::Forgotten { uid: job.key.uid.clone(), ended_at: Some(at) };
-            self.effects.push(Effect::Journal(forgotten));
+            self.work.effects.push(Effect::Journal(forgotten));
             for pod in &job.pods {
-                if self.job_of_pod.get(pod) == Some(&id) {
-                    self.job_of_pod.remove(pod);
+                if self.belonging.job_of_pod.get(pod) == Some(&id) {
+                    self.belonging.job_of_pod.remove(pod);
                 }
             }
             self.remove_job(&job);
@@ -256,17 +265,8 @@ impl State {
 
     /// Where the job stands in the order of all that may start.
     pub(super) fn order_key(&self, job: &Job) -> OrderKey {
-        let queue = self.settings.queues.iter().position(|queue| queue.name == job.queue).unwrap_or(0);
-        let key = &job.key;
-        (
-            queue,
-            Reverse(job.priority),
-            job.created,
-            key.namespace.clone(),
-            key.name.clone(),
-            key.uid.clone(),
-            job.id,
-        )
+        let queue = self.settings.queues.iter().position(|queue| queue.name == job.queue);
+        OrderKey::new(job, queue.unwrap_or(0))
     }
 
     fn enqueue(&mut self, job: &Job) {
@@ -274,7 +274,7 @@ impl State {
             && matches!(job.state, JobState::Pending | JobState::Reserved | JobState::Unsatisfiable)
         {
             let key = self.order_key(job);
-            if self.queue.insert(key).is_none() {
+            if self.waiting.enqueue(key) {
                 self.pass.wanted |= job.checked.is_none();
             }
         }
@@ -283,22 +283,18 @@ impl State {
     /// Takes the job out of the queue before what its place depends on changes; whether it was in it.
     pub(super) fn dequeue(&mut self, job: &Job) -> bool {
         let key = self.order_key(job);
-        self.queue.remove(&key).is_some()
+        self.waiting.dequeue(&key)
     }
 
     /// Whether the job is among those that may start.
     pub(super) fn is_queued(&self, id: JobId) -> bool {
-        self.jobs.get(&id).is_some_and(|job| self.queue.contains(&self.order_key(job)))
+        self.jobs.get(&id).is_some_and(|job| self.waiting.is_queued(&self.order_key(job)))
     }
 
     /// Calls jobs that asked to be looked at again by now.
     pub(super) fn run_timers(&mut self) {
-        while let Some((at, id)) = self.timers.get_min().copied() {
-            if at > self.now {
-                break;
-            }
-            self.timers.remove(&(at, id));
-            self.dirty.insert(id);
+        while let Some(id) = self.waiting.due(self.now) {
+            self.work.dirty.insert(id);
             if let Some(job) = self.jobs.get(&id).cloned().filter(|_| self.ready) {
                 self.retry_binds(&job);
                 self.check_partial(id);
@@ -308,8 +304,12 @@ impl State {
 
     /// A user asked for the end of the job with this uid.
     pub(super) fn cancel_asked(&mut self, uid: &SharedStr, by: &SharedStr) {
-        let Some(id) =
-            self.active.values().copied().find(|id| self.jobs.get(id).is_some_and(|job| job.key.uid == *uid))
+        let Some(id) = self
+            .belonging
+            .active
+            .values()
+            .copied()
+            .find(|id| self.jobs.get(id).is_some_and(|job| job.key.uid == *uid))
         else {
             return;
         };
@@ -320,11 +320,11 @@ impl State {
             job.cancelled_by = Some(by.clone());
         }
         let (uid, job) = (job.key.uid.clone(), job.full_name());
-        self.effects.push(Effect::Journal(JournalEntry::Cancelled { uid, job, by: by.clone() }));
+        self.work.effects.push(Effect::Journal(JournalEntry::Cancelled { uid, job, by: by.clone() }));
         for object in plan.targets {
-            self.effects.push(Effect::Delete { object, why: format!("cancelled by {by}") });
+            self.work.effects.push(Effect::Delete { object, why: format!("cancelled by {by}") });
         }
-        self.dirty.insert(id);
+        self.work.dirty.insert(id);
     }
 }
 

@@ -49,7 +49,7 @@ impl State {
     /// Looks at all members of a job.
     pub(super) fn summary(&self, job: &Job) -> MemberSummary {
         let mut pods: Vec<Arc<PodSpec>> =
-            job.pods.iter().filter_map(|uid| self.pods.get(uid)).cloned().collect();
+            job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).cloned().collect();
         pods.sort_by(|a, b| natural_order(&a.name, &b.name).then_with(|| a.uid.cmp(&b.uid)));
         let live = || pods.iter().filter(|pod| !pod.phase.ended());
         let mut summary = MemberSummary {
@@ -95,7 +95,7 @@ impl State {
 
     /// The labels that all members have alike, ended ones included; none where there are no members.
     pub(super) fn shared_labels(&self, job: &Job) -> Option<Marks> {
-        let mut pods = job.pods.iter().filter_map(|uid| self.pods.get(uid));
+        let mut pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
         let mut shared = pods.next()?.labels.clone();
         for pod in pods {
             if shared.iter().any(|(key, value)| pod.labels.get(key) != Some(value)) {
@@ -106,7 +106,7 @@ impl State {
     }
 
     fn count(&self, summary: &mut MemberSummary, pod: &Arc<PodSpec>) {
-        let let_go = self.let_go.contains_key(&pod.uid);
+        let let_go = self.bindings.let_go.contains_key(&pod.uid);
         if let Some(reason) = pod.disruption.as_ref().filter(|_| !let_go) {
             summary.disruption = Some(reason.clone());
         }
@@ -154,9 +154,9 @@ impl State {
                 summary.displaced.push(pod.clone());
             }
             summary.members.running += u32::from(pod.phase == crate::model::Phase::Running);
-        } else if self.assumed.contains_key(&pod.uid) {
+        } else if self.bindings.assumed.contains_key(&pod.uid) {
             summary.in_flight += 1;
-        } else if !pod.deleting && !self.unbindable.contains(&pod.uid) {
+        } else if !pod.deleting && !self.bindings.unbindable.contains(&pod.uid) {
             summary.waiting.push(pod.clone());
         }
     }
@@ -166,7 +166,7 @@ impl State {
         let open = |pod: &&Arc<PodSpec>| !pod.phase.ended() && !pod.deleting;
         let mut said: Vec<(&Arc<PodSpec>, &Membership)> = Vec::new();
         for pod in pods.iter().filter(open).chain(pods.iter().filter(|pod| !open(pod))) {
-            if let Some(membership) = self.memberships.get(&pod.uid) {
+            if let Some(membership) = self.belonging.memberships.get(&pod.uid) {
                 said.push((pod, membership));
             }
         }
@@ -231,16 +231,20 @@ impl State {
         let mut controllers: BTreeSet<Option<&SharedStr>> =
             pods.iter().map(|pod| pod.controller.as_ref().map(|controller| &controller.uid)).collect();
         if pods.is_empty() {
-            let owner = job.object.as_ref().filter(|object| self.owners.contains_key(&object.uid));
+            let owner = job.object.as_ref().filter(|object| self.delivered.has_owner(&object.uid));
             controllers.extend(owner.map(|object| Some(&object.uid)));
         }
         let ours = |pod: &&Arc<PodSpec>| {
-            self.memberships.get(&pod.uid).is_some_and(|membership| membership.key == job.group)
+            self.belonging.memberships.get(&pod.uid).is_some_and(|membership| membership.key == job.group)
         };
-        let siblings = controllers.iter().flatten().filter_map(|uid| self.pods_of_owner.get(*uid)).flatten();
-        let siblings = siblings.filter_map(|uid| self.pods.get(uid)).filter(ours);
-        let owners: Vec<&OwnerSpec> =
-            controllers.iter().flatten().filter_map(|uid| self.owners.get(*uid)).map(AsRef::as_ref).collect();
+        let siblings = controllers.iter().flatten().flat_map(|uid| self.delivered.pods_of_owner(uid));
+        let siblings = siblings.filter_map(|uid| self.delivered.pod(uid)).filter(ours);
+        let owners: Vec<&OwnerSpec> = controllers
+            .iter()
+            .flatten()
+            .filter_map(|uid| self.delivered.owner(*uid))
+            .map(AsRef::as_ref)
+            .collect();
         let progressed = |owner: &&OwnerSpec| matches!(owner.detail, OwnerDetail::Job { succeeded, failed_indexes, .. } if succeeded + failed_indexes > 0);
         let alone = job.object.as_ref().is_some_and(|object| &*object.kind == "Pod");
         summary.continuing = !alone
@@ -259,12 +263,12 @@ impl State {
         let wanted = summary.members.wanted.unwrap_or(0);
         let wanted = wanted.saturating_sub(u32::try_from(bare_done).unwrap_or(u32::MAX));
         summary.owed = summary.creatable.map_or(wanted, |left| left.min(wanted));
-        let group = job.pods.iter().find_map(|pod| self.memberships.get(pod)?.group.as_ref());
-        let group = group.and_then(|uid| self.groups.get(uid));
+        let group = job.pods.iter().find_map(|pod| self.belonging.memberships.get(pod)?.group.as_ref());
+        let group = group.and_then(|uid| self.delivered.group(uid));
         summary.source.recreates = group.is_some() || controllers.iter().any(Option::is_some);
         let orphan = |pod: &Arc<PodSpec>| {
             let watched = pod.controller.as_ref().filter(|controller| watched(controller));
-            !pod.phase.ended() && watched.is_some_and(|controller| !self.owners.contains_key(&controller.uid))
+            !pod.phase.ended() && watched.is_some_and(|controller| !self.delivered.has_owner(&controller.uid))
         };
         summary.source.going = group.is_some_and(|group| group.deleting)
             || owners.iter().any(|owner| owner.deleting)
@@ -276,11 +280,12 @@ impl State {
     /// Queue, priority, time limits and topology, from the Pods and the objects above them.
     fn settings_of(&self, job: &Job, pods: &[Arc<PodSpec>], summary: &mut MemberSummary) {
         let first = pods.iter().find(|pod| !pod.phase.ended()).or(pods.first());
-        let membership = first.and_then(|pod| self.memberships.get(&pod.uid));
-        let group =
-            membership.and_then(|membership| membership.group.as_ref()).and_then(|uid| self.groups.get(uid));
+        let membership = first.and_then(|pod| self.belonging.memberships.get(&pod.uid));
+        let group = membership
+            .and_then(|membership| membership.group.as_ref())
+            .and_then(|uid| self.delivered.group(uid));
         let direct =
-            first.and_then(|pod| pod.controller.as_ref()).and_then(|owner| self.owners.get(&owner.uid));
+            first.and_then(|pod| pod.controller.as_ref()).and_then(|owner| self.delivered.owner(&owner.uid));
         let owners: Vec<_> = direct
             .into_iter()
             .map(Arc::as_ref)
@@ -306,7 +311,7 @@ impl State {
             );
             summary.problem.get_or_insert((ReasonClass::InvalidRequest, text));
         }
-        if let Some(object) = job.object.as_ref().and_then(|object| self.owners.get(&object.uid)) {
+        if let Some(object) = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid)) {
             summary.created = object.created;
         }
         if let Some(name) = annotation(marks::QUEUE) {
@@ -350,7 +355,7 @@ impl State {
 
     /// What of the members could not be understood: each problem once, with whom it concerns.
     pub(super) fn not_understood(&self, job: &Job) -> Vec<String> {
-        let pods = job.pods.iter().filter_map(|uid| self.pods.get(uid));
+        let pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
         let odd = pods.filter(|pod| !pod.problems.is_empty() && !pod.phase.ended() && self.is_ours(pod));
         let mut found: BTreeMap<&SharedStr, (&SharedStr, usize)> = BTreeMap::new();
         for (pod, problem) in odd.flat_map(|pod| pod.problems.iter().map(move |problem| (pod, problem))) {

@@ -82,7 +82,7 @@ impl State {
         let name = job.full_name();
         // A group that labels make has no uid of its own: it is the one of before if it has a member of before.
         let by_name = job.object.is_none() && job.group.anchor.is_none();
-        let oldest = job.pods.iter().filter_map(|uid| self.pods.get(uid)).map(|pod| pod.created).min();
+        let oldest = job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).map(|pod| pod.created).min();
         let fits = |live: &LiveJob| {
             let last = live.history.last().map(|entry| entry.time);
             live.uid == job.key.uid || (by_name && last >= oldest)
@@ -105,7 +105,7 @@ impl State {
         job.history = Arc::new(live.history.clone());
         job.entries = live.next;
         job.cancelled_by.clone_from(&live.cancelled_by);
-        self.new_jobs.insert(id, true);
+        self.work.new_jobs.insert(id, true);
     }
 
     /// Gives up what found no job for as long as ended jobs are kept.
@@ -117,7 +117,7 @@ impl State {
         let until = *self.memory.until.get_or_insert(self.now.saturating_add(keep));
         if until <= self.now {
             for ((_, uid), _) in std::mem::take(&mut self.memory.live) {
-                self.effects.push(Effect::Journal(JournalEntry::Forgotten { uid, ended_at: None }));
+                self.work.effects.push(Effect::Journal(JournalEntry::Forgotten { uid, ended_at: None }));
             }
             self.memory.ended = OrdMap::new();
         }
@@ -132,7 +132,7 @@ impl State {
     /// The uid that names the job has changed: what was written goes along.
     pub(super) fn note_new_uid(&mut self, job: &Job, old: &SharedStr) {
         let gone = JournalEntry::Forgotten { uid: old.clone(), ended_at: None };
-        self.effects.push(Effect::Journal(gone));
+        self.work.effects.push(Effect::Journal(gone));
         let count = u32::try_from(job.history.len()).unwrap_or(u32::MAX);
         let dropped = job.entries.saturating_sub(count);
         for (index, entry) in (0..).zip(job.history.iter()) {
@@ -143,7 +143,7 @@ impl State {
 
     fn keep_transition(&mut self, job: &Job, number: u32, entry: HistoryEntry) {
         let (uid, job) = (job.key.uid.clone(), job.full_name());
-        self.effects.push(Effect::Journal(JournalEntry::Transition { uid, job, number, entry }));
+        self.work.effects.push(Effect::Journal(JournalEntry::Transition { uid, job, number, entry }));
     }
 
     /// Writes down what is kept of a job that has ended, unless its time is over already.
@@ -151,7 +151,7 @@ impl State {
         let ended_at = job.ended_at.unwrap_or(self.now);
         if ended_at.saturating_add(self.settings.keep_ended) <= self.now {
             let gone = JournalEntry::Forgotten { uid: job.key.uid.clone(), ended_at: None };
-            self.effects.push(Effect::Journal(gone));
+            self.work.effects.push(Effect::Journal(gone));
             return;
         }
         let ended = EndedJob {
@@ -176,6 +176,6 @@ impl State {
             labels: job.labels.clone(),
             history: job.history.to_vec(),
         };
-        self.effects.push(Effect::Journal(JournalEntry::Ended(Box::new(ended))));
+        self.work.effects.push(Effect::Journal(JournalEntry::Ended(Box::new(ended))));
     }
 }

@@ -21,7 +21,7 @@ impl State {
     pub(super) fn note_loss(&mut self, id: JobId, pod: &PodSpec, node: Option<SharedStr>) {
         let (now, deadline) = (self.now, self.settings.lost_member_deadline);
         // We let it go ourselves: that says nothing about how its gang ends.
-        let let_go = self.let_go.contains_key(&pod.uid);
+        let let_go = self.bindings.let_go.contains_key(&pod.uid);
         let Some(job) = self.job_mut(id).filter(|job| !job.state.ended() && !let_go) else { return };
         job.losses.note(now, pod);
         if job.started_at.is_none() || node.is_none() {
@@ -63,7 +63,7 @@ impl State {
         let placed: Vec<LostMember> =
             job.lost.iter().filter(|lost| lost.kept_on.is_none()).cloned().collect();
         if let Some(at) = job.lost.iter().map(|lost| lost.until).min() {
-            self.timers.insert((at, id));
+            self.waiting.look_at(at, id);
         }
         for holder in dropped {
             self.inventory.release(&holder);
@@ -127,7 +127,7 @@ impl State {
                 "No replacement came within {deadline} s: {} {places} kept for lost members {are} given up",
                 late.len()
             );
-            self.effects.push(Effect::Note {
+            self.work.effects.push(Effect::Note {
                 regarding,
                 warning: true,
                 reason: "LostMemberGivenUp",
@@ -162,15 +162,15 @@ impl State {
             self.pass.wanted = true;
         }
         if lost.is_empty() {
-            self.owed.remove(&id);
+            self.waiting.owed.remove(&id);
         } else {
-            self.owed.insert(id);
+            self.waiting.owed.insert(id);
         }
     }
 
     /// Moves places away from nodes that take no work any more, and finds room for those that have none.
     pub(super) fn secure_places(&mut self) {
-        for id in self.owed.iter().copied().collect::<Vec<_>>() {
+        for id in self.waiting.owed.iter().copied().collect::<Vec<_>>() {
             let Some(job) = self.jobs.get(&id).cloned() else { continue };
             let mut nowhere: Option<&Shape> = None;
             for lost in &job.lost {
@@ -193,7 +193,7 @@ impl State {
                     None => nowhere = Some(&lost.shape),
                 }
             }
-            self.dirty.insert(id);
+            self.work.dirty.insert(id);
         }
     }
 

@@ -52,7 +52,7 @@ impl State {
         let deadline = deadline.max(self.synced_at.saturating_add(GRACE));
         let hopeless = half.bound.is_empty() && half.refusals >= REFUSALS_MAX;
         if deadline > self.now && !hopeless {
-            self.timers.insert((deadline, id));
+            self.waiting.look_at(deadline, id);
             return;
         }
         if !half.bound.is_empty() && self.on_partial_bind(&job) == OnPartialBind::Hold {
@@ -67,7 +67,7 @@ impl State {
         let set = queue.and_then(|queue| queue.on_partial_bind).or(self.settings.on_partial_bind);
         set.unwrap_or_else(|| {
             let mut live =
-                job.pods.iter().filter_map(|uid| self.pods.get(uid)).filter(|pod| !pod.phase.ended());
+                job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).filter(|pod| !pod.phase.ended());
             if live.all(|pod| pod.controller.is_some()) {
                 OnPartialBind::Release
             } else {
@@ -78,14 +78,17 @@ impl State {
 
     /// The job's start, if some of those that were to be bound for it are not.
     fn half_bound(&mut self, job: &Job) -> Option<HalfBound> {
-        let pods: Vec<Arc<PodSpec>> = job.pods.iter().filter_map(|uid| self.pods.get(uid)).cloned().collect();
+        let pods: Vec<Arc<PodSpec>> =
+            job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).cloned().collect();
         let start_of = |pod: &Arc<PodSpec>| pod.record.as_ref().map(|record| record.start);
-        let there =
-            |pod: &&Arc<PodSpec>| pod.node.is_some() && !pod.deleting && !self.let_go.contains_key(&pod.uid);
+        let there = |pod: &&Arc<PodSpec>| {
+            pod.node.is_some() && !pod.deleting && !self.bindings.let_go.contains_key(&pod.uid)
+        };
         let of_last_start = |start: i64| pods.iter().filter(move |pod| start_of(pod) == Some(start));
         let last = pods.iter().filter(there).filter(|pod| !pod.phase.ended()).filter_map(start_of).max();
-        let failing =
-            |uid: &SharedStr| self.assumed.get(uid).map(|assumed| (assumed.refusals(), assumed.since()));
+        let failing = |uid: &SharedStr| {
+            self.bindings.assumed.get(uid).map(|assumed| (assumed.refusals(), assumed.since()))
+        };
         let Some(start) = last else {
             let in_flight: Vec<_> = job.pods.iter().filter_map(failing).collect();
             return Some(HalfBound {
@@ -156,7 +159,7 @@ impl State {
             }
         }
         for uid in &job.pods {
-            if self.assumed.remove(uid).is_some() {
+            if self.bindings.assumed.remove(uid).is_some() {
                 self.inventory.release(uid);
             }
         }
@@ -170,9 +173,9 @@ impl State {
             job.binds.held = false;
         }
         self.reconsider_refusals(job, &self.live_members(job));
-        self.incomplete.remove(&job.id);
-        self.timers.insert((until, job.id));
-        self.dirty.insert(job.id);
+        self.waiting.incomplete.remove(&job.id);
+        self.waiting.look_at(until, job.id);
+        self.work.dirty.insert(job.id);
         for pod in half.bound.iter().filter(|pod| !pod.phase.ended()) {
             self.evict(pod);
         }
@@ -182,13 +185,13 @@ impl State {
     /// there.
     fn evict_again(&mut self, job: &Job) {
         for uid in &job.pods {
-            let Some(pod) = self.pods.get(uid).cloned() else { continue };
+            let Some(pod) = self.delivered.pod(uid).cloned() else { continue };
             if pod.node.is_none() || pod.deleting || pod.phase.ended() {
                 continue;
             }
             let ours = pod.disruption.as_deref() == Some(LET_GO);
             let late = job.binds.gave_up(&pod);
-            match self.let_go.get(uid) {
+            match self.bindings.let_go.get(uid) {
                 None if ours || late => self.evict(&pod),
                 Some(let_go) if let_go.again <= self.now => self.evict(&pod),
                 _ => {}
@@ -198,14 +201,14 @@ impl State {
 
     fn evict(&mut self, pod: &PodSpec) {
         let again = self.now.saturating_add(AGAIN);
-        let since = self.let_go.get(&pod.uid).map_or(self.now, |let_go| let_go.since);
-        self.let_go.insert(pod.uid.clone(), LetGo { since, again });
-        if let Some(job) = self.job_of_pod.get(&pod.uid) {
-            self.timers.insert((again, *job));
-            self.dirty.insert(*job);
+        let since = self.bindings.let_go.get(&pod.uid).map_or(self.now, |let_go| let_go.since);
+        self.bindings.let_go.insert(pod.uid.clone(), LetGo { since, again });
+        if let Some(job) = self.belonging.job_of_pod.get(&pod.uid) {
+            self.waiting.look_at(again, *job);
+            self.work.dirty.insert(*job);
         }
         let why = "its gang could be bound only in part".to_owned();
-        self.effects.push(Effect::Evict { pod: pod.object(), why });
+        self.work.effects.push(Effect::Evict { pod: pod.object(), why });
     }
 
     /// What is refused again and again, for the audit.
@@ -213,8 +216,13 @@ impl State {
         if job.state.ended() {
             return None;
         }
-        let most =
-            job.pods.iter().filter_map(|uid| self.assumed.get(uid)).map(Assumed::refusals).max().unwrap_or(0);
+        let most = job
+            .pods
+            .iter()
+            .filter_map(|uid| self.bindings.assumed.get(uid))
+            .map(Assumed::refusals)
+            .max()
+            .unwrap_or(0);
         let why = job.binds.why.as_ref().filter(|_| job.binds.given_up > 0 || most >= REFUSALS_MAX)?;
         let tried = if job.binds.given_up > 0 {
             format!(
@@ -231,9 +239,9 @@ impl State {
     pub(super) fn not_evicted(&self, job: &Job) -> Option<String> {
         let stays = |pod: &&Arc<PodSpec>| {
             let late = |let_go: &LetGo| let_go.since.saturating_add(AGAIN) < self.now;
-            !pod.deleting && self.let_go.get(&pod.uid).is_some_and(late)
+            !pod.deleting && self.bindings.let_go.get(&pod.uid).is_some_and(late)
         };
-        let mut pods = job.pods.iter().filter_map(|uid| self.pods.get(uid)).filter(stays);
+        let mut pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).filter(stays);
         let (first, more) = (pods.next()?, pods.count());
         let who = match more {
             0 => format!("Pod {} was", first.name),
@@ -252,12 +260,12 @@ impl State {
     }
 
     fn live_members(&self, job: &Job) -> Vec<Arc<PodSpec>> {
-        let pods = job.pods.iter().filter_map(|uid| self.pods.get(uid));
+        let pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
         pods.filter(|pod| !pod.phase.ended() && self.is_ours(pod)).cloned().collect()
     }
 
     fn warn(&mut self, pod: &PodSpec, reason: &'static str, note: String) {
-        self.effects.push(Effect::Note {
+        self.work.effects.push(Effect::Note {
             regarding: pod.object(),
             warning: true,
             reason,

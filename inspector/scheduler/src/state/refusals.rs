@@ -24,9 +24,10 @@ impl State {
     /// Nodes that the job leaves out.
     pub(super) fn avoided(&self, job: &Job) -> BTreeSet<SharedStr> {
         let namespace = &job.key.namespace;
-        self.refusals
+        self.bindings
+            .refusals
             .in_namespace(namespace)
-            .filter(|(_, jobs)| jobs.contains_key(&job.id) || self.refusals.shunned(namespace, jobs))
+            .filter(|(_, jobs)| jobs.contains_key(&job.id) || self.bindings.refusals.shunned(namespace, jobs))
             .map(|(node, _)| node.clone())
             .collect()
     }
@@ -34,7 +35,7 @@ impl State {
     pub(super) fn node_refused(&mut self, namespace: &SharedStr, node: &SharedStr, job: JobId) {
         let until = self.now.saturating_add(AVOIDED);
         let key = (namespace.clone(), node.clone());
-        self.refusals.0.entry(key).or_default().insert(job, until);
+        self.bindings.refusals.0.entry(key).or_default().insert(job, until);
         self.look_again_in(namespace);
     }
 
@@ -56,10 +57,10 @@ impl State {
         }
         for node in avoided {
             let key = (job.key.namespace.clone(), node);
-            if let Some(jobs) = self.refusals.0.get_mut(&key) {
+            if let Some(jobs) = self.bindings.refusals.0.get_mut(&key) {
                 jobs.remove(&job.id);
                 if jobs.is_empty() {
-                    self.refusals.0.remove(&key);
+                    self.bindings.refusals.0.remove(&key);
                 }
             }
         }
@@ -67,7 +68,7 @@ impl State {
 
     /// A binding to the node came through.
     pub(super) fn node_takes(&mut self, namespace: &SharedStr, node: &SharedStr) {
-        if self.refusals.0.remove(&(namespace.clone(), node.clone())).is_some() {
+        if self.bindings.refusals.0.remove(&(namespace.clone(), node.clone())).is_some() {
             self.look_again_in(namespace);
         }
     }
@@ -76,6 +77,7 @@ impl State {
     pub(super) fn forget_refusals(&mut self) {
         let now = self.now;
         let over: Vec<(SharedStr, SharedStr)> = self
+            .bindings
             .refusals
             .0
             .iter()
@@ -83,11 +85,11 @@ impl State {
             .map(|(key, _)| key.clone())
             .collect();
         for key in over {
-            let Some(jobs) = self.refusals.0.get_mut(&key) else { continue };
+            let Some(jobs) = self.bindings.refusals.0.get_mut(&key) else { continue };
             *jobs =
                 jobs.iter().filter(|(_, until)| **until > now).map(|(job, until)| (*job, *until)).collect();
             if jobs.is_empty() {
-                self.refusals.0.remove(&key);
+                self.bindings.refusals.0.remove(&key);
             }
             self.look_again_in(&key.0);
         }
@@ -95,7 +97,7 @@ impl State {
 
     /// When the next refusal stops to count.
     pub(super) fn next_refusal_over(&self) -> Option<i64> {
-        self.refusals.0.values().flat_map(OrdMap::values).min().copied()
+        self.bindings.refusals.0.values().flat_map(OrdMap::values).min().copied()
     }
 
     /// What the namespace's waiting jobs ask for depends on it.
@@ -103,12 +105,12 @@ impl State {
         let waiting = |id: &&JobId| {
             self.jobs.get(*id).is_some_and(|job| job.key.namespace == *namespace && job.state.waiting())
         };
-        self.dirty.extend(self.active.values().filter(waiting));
+        self.work.dirty.extend(self.belonging.active.values().filter(waiting));
     }
 
     /// Nodes that refuse, for the audit.
     pub(super) fn refusing_nodes(&self) -> impl Iterator<Item = Finding> + '_ {
-        self.refusals.0.iter().filter(|((namespace, _), jobs)| self.refusals.shunned(namespace, jobs)).map(
+        self.bindings.refusals.0.iter().filter(|((namespace, _), jobs)| self.bindings.refusals.shunned(namespace, jobs)).map(
             |((namespace, node), jobs)| Finding {
                 class: "RefusesBindings",
                 object: format!("node/{node}"),

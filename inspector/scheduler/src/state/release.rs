@@ -17,7 +17,8 @@ impl State {
     /// When a Pod that is on its node since `since` is planned to leave it, and whether that is assumed. What comes with
     /// the node stays.
     pub(super) fn release_of_pod(&self, pod: &PodSpec, since: i64, permanent: bool) -> (Option<i64>, bool) {
-        let queue = self.job_of_pod.get(&pod.uid).and_then(|id| self.jobs.get(id)).map(|job| &job.queue);
+        let queue =
+            self.belonging.job_of_pod.get(&pod.uid).and_then(|id| self.jobs.get(id)).map(|job| &job.queue);
         let length =
             if permanent { None } else { self.assumed_duration(queue.filter(|_| self.is_ours(pod))) };
         planned_or_assumed(planned_release(pod), since, length, self.now)
@@ -31,7 +32,9 @@ impl State {
     /// Members that were seen before anybody knew which queue their job is in are planned as those of that queue.
     pub(super) fn time_members(&mut self, job: &Job) {
         for uid in &job.pods {
-            let Some(pod) = self.pods.get(uid).filter(|pod| pod.node.is_some()).cloned() else { continue };
+            let Some(pod) = self.delivered.pod(uid).filter(|pod| pod.node.is_some()).cloned() else {
+                continue;
+            };
             let Some((_, hold)) = self.inventory.holding(uid) else { continue };
             if hold.until.is_some() && !hold.end_assumed {
                 continue;

@@ -53,7 +53,7 @@ impl State {
 
     /// When a `Tick` is wanted at the latest (epoch seconds).
     pub fn next_wake(&self) -> Option<i64> {
-        let timer = self.timers.get_min().map(|(at, _)| *at);
+        let timer = self.waiting.next_look();
         let ended = self.ended.get_min().map(|(at, _)| at.saturating_add(self.settings.keep_ended));
         let due = self.pass.due.filter(|_| self.ready);
         let assumed = self.inventory.next_assumed_end();
@@ -67,12 +67,12 @@ impl State {
 
     /// Members of started jobs get nodes before any job that waits for its start.
     pub(super) fn complete_started(&mut self) {
-        if !self.pass_wanted() || (self.incomplete.is_empty() && self.owed.is_empty()) {
+        if !self.pass_wanted() || (self.waiting.incomplete.is_empty() && self.waiting.owed.is_empty()) {
             return;
         }
         // What waiting jobs were promised must not keep them out; the pass that follows promises anew.
         self.inventory.clear_reservations();
-        for id in self.incomplete.iter().copied().collect::<Vec<_>>() {
+        for id in self.waiting.incomplete.iter().copied().collect::<Vec<_>>() {
             let Some(job) = self.jobs.get(&id).cloned() else { continue };
             let summary = self.summary(&job);
             let domain = summary.level.as_ref().and_then(|level| self.domain_of(&job, level));
@@ -123,7 +123,7 @@ impl State {
             if let Some(job) = self.job_mut(id) {
                 job.reason = reason;
             }
-            self.dirty.insert(id);
+            self.work.dirty.insert(id);
         }
         self.evaluate_dirty();
         self.secure_places();
@@ -133,9 +133,9 @@ impl State {
     /// The domain of a topology level that the job's bound members are in.
     pub(super) fn domain_of(&self, job: &Job, level: &SharedStr) -> Option<SharedStr> {
         let node = job.pods.iter().find_map(|uid| {
-            let assumed = self.assumed.get(uid).map(|assumed| assumed.node.clone());
+            let assumed = self.bindings.assumed.get(uid).map(|assumed| assumed.node.clone());
             assumed.or_else(|| {
-                self.pods.get(uid).filter(|pod| !pod.phase.ended()).and_then(|pod| pod.node.clone())
+                self.delivered.pod(uid).filter(|pod| !pod.phase.ended()).and_then(|pod| pod.node.clone())
             })
         })?;
         self.inventory.node_spec(&node)?.labels.get(level).cloned()
@@ -202,7 +202,8 @@ impl State {
             self.pass.verdicts = OrdMap::new();
             self.pass.verdicts_of = graph;
         }
-        let ids: Vec<JobId> = self.queue.iter().filter(|key| key.0 == queue).map(|key| key.6).collect();
+        let ids: Vec<JobId> =
+            self.waiting.in_order().filter(|key| key.queue == queue).map(|key| key.id).collect();
         let mut jobs = Vec::with_capacity(ids.len());
         for id in ids {
             let Some(job) = self.jobs.get(&id) else { continue };

@@ -16,7 +16,7 @@ const LASTING: i64 = 30;
 impl State {
     /// Writes what changed; called once at the end of a step.
     pub(super) fn tell(&mut self) {
-        let changed: Vec<JobId> = std::mem::take(&mut self.changed).into_iter().collect();
+        let changed: Vec<JobId> = std::mem::take(&mut self.work.changed).into_iter().collect();
         for id in changed {
             let Some(job) = self.jobs.get(&id).cloned() else { continue };
             if !job.state.ended() {
@@ -29,12 +29,12 @@ impl State {
 
     fn tell_pods(&mut self, job: &Job) {
         let Some(reason) = job.reason.as_ref().filter(|reason| reason.class != ReasonClass::Held) else {
-            self.saying.remove(&job.id);
+            self.announced.saying.remove(&job.id);
             return;
         };
         let early = job.state_since.saturating_add(GATHERING_QUIET);
         if gathers(reason.class) && early > self.now {
-            self.timers.insert((early, job.id));
+            self.waiting.look_at(early, job.id);
             return;
         }
         let said = Said {
@@ -42,19 +42,19 @@ impl State {
             class: told_class(reason.class),
             wanted: job.members.wanted,
         };
-        let saying = match self.saying.get(&job.id) {
+        let saying = match self.announced.saying.get(&job.id) {
             Some(saying) if saying.said == said => saying.clone(),
             _ => Saying { said, since: self.now, announced: false },
         };
-        self.saying.insert(job.id, saying.clone());
+        self.announced.saying.insert(job.id, saying.clone());
         let mut wake = None;
         let mut news = false;
         for uid in &job.pods {
-            let Some(pod) = self.pods.get(uid).cloned() else { continue };
+            let Some(pod) = self.delivered.pod(uid).cloned() else { continue };
             if !waits(&pod) || !self.is_ours(&pod) {
                 continue;
             }
-            let (said, message) = match self.assumed.get(uid) {
+            let (said, message) = match self.bindings.assumed.get(uid) {
                 None => (saying.said.clone(), reason.text.clone()),
                 Some(assumed) => match assumed.worth_telling() {
                     Some(text) => (bind_failed(job), text.to_owned()),
@@ -70,21 +70,23 @@ impl State {
                 }
             }
         }
-        self.timers.extend(wake.map(|at| (at, job.id)));
+        if let Some(at) = wake {
+            self.waiting.look_at(at, job.id);
+        }
         if news && !saying.announced && worth_announcing(reason.class) {
             self.announce(job, &reason.text);
-            self.saying.insert(job.id, Saying { announced: true, ..saying });
+            self.announced.saying.insert(job.id, Saying { announced: true, ..saying });
         }
     }
 
     /// When the Pod is to be told; `None`: it says so already.
     fn due(&mut self, pod: &PodSpec, said: &Said, since: i64) -> Option<i64> {
         let lasting = since.saturating_add(LASTING);
-        let Some(told) = self.told.get(&pod.uid) else {
+        let Some(told) = self.announced.pods.get(&pod.uid) else {
             // What stands there after a restart was written by us, or is nobody's word on scheduling.
             return match pod.unscheduled.as_ref().map(|(reason, _)| &**reason) {
                 Some(reason) if reason == said.condition => {
-                    self.told.insert(pod.uid.clone(), Told { said: said.clone(), at: self.now });
+                    self.announced.pods.insert(pod.uid.clone(), Told { said: said.clone(), at: self.now });
                     None
                 }
                 Some(reason) if reason == "Unschedulable" || reason.starts_with("Fluxion") => Some(lasting),
@@ -101,8 +103,8 @@ impl State {
 
     fn tell_pod(&mut self, pod: &PodSpec, said: Said, message: String) {
         let (reason, class) = (said.condition, said.class);
-        self.told.insert(pod.uid.clone(), Told { said, at: self.now });
-        self.effects.push(Effect::Unscheduled { pod: pod.object(), reason, message: message.clone() });
+        self.announced.pods.insert(pod.uid.clone(), Told { said, at: self.now });
+        self.work.effects.push(Effect::Unscheduled { pod: pod.object(), reason, message: message.clone() });
         let action = if class == ReasonClass::BindFailed { "Binding" } else { "Scheduling" };
         self.failed_scheduling(pod.object(), action, message);
     }
@@ -118,7 +120,7 @@ impl State {
     }
 
     fn failed_scheduling(&mut self, regarding: ObjectRef, action: &'static str, note: String) {
-        self.effects.push(Effect::Note {
+        self.work.effects.push(Effect::Note {
             regarding,
             warning: true,
             reason: "FailedScheduling",
@@ -138,7 +140,7 @@ impl State {
             | ReasonClass::ConstraintNotMet
             | ReasonClass::DeadlineBeforeStart => {
                 let before =
-                    self.queue.iter().take(self.settings.unschedulable_max).any(|key| key.6 == job.id);
+                    self.waiting.in_order().take(self.settings.unschedulable_max).any(|key| key.id == job.id);
                 if before || !job.state.waiting() { "Unschedulable" } else { "FluxionQueued" }
             }
             ReasonClass::QueueOrder => "FluxionQueued",

@@ -30,15 +30,15 @@ impl State {
             }
             (false, "Unschedulable", reason.text.clone())
         };
-        if self.told_groups.get(&group.uid) == Some(&(scheduled, reason)) {
+        if self.announced.groups.get(&group.uid) == Some(&(scheduled, reason)) {
             return;
         }
-        self.told_groups.insert(group.uid.clone(), (scheduled, reason));
-        self.effects.push(Effect::GroupScheduled { group, scheduled, reason, message });
+        self.announced.groups.insert(group.uid.clone(), (scheduled, reason));
+        self.work.effects.push(Effect::GroupScheduled { group, scheduled, reason, message });
     }
 
     fn tell_status(&mut self, job: &Job, group: ObjectRef) {
-        let pods: Vec<&Arc<PodSpec>> = job.pods.iter().filter_map(|uid| self.pods.get(uid)).collect();
+        let pods: Vec<&Arc<PodSpec>> = job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).collect();
         let count = |phase: Phase| {
             u32::try_from(pods.iter().filter(|pod| pod.phase == phase).count()).unwrap_or(u32::MAX)
         };
@@ -62,15 +62,16 @@ impl State {
             failed: count(Phase::Failed),
             occupied_by: owner.map(|owner| format!("{}/{}", job.key.namespace, owner.name)),
         };
-        if self.told_status.get(&group.uid) != Some(&status) {
-            self.told_status.insert(group.uid.clone(), status.clone());
-            self.effects.push(Effect::GroupStatus { group, status });
+        if self.announced.statuses.get(&group.uid) != Some(&status) {
+            self.announced.statuses.insert(group.uid.clone(), status.clone());
+            self.work.effects.push(Effect::GroupStatus { group, status });
         }
     }
 
     /// The PodGroup object of a job.
     pub(super) fn group_of(&self, job: &Job) -> Option<Arc<GroupSpec>> {
-        let uid: &SharedStr = job.pods.iter().find_map(|pod| self.memberships.get(pod)?.group.as_ref())?;
-        self.groups.get(uid).cloned()
+        let uid: &SharedStr =
+            job.pods.iter().find_map(|pod| self.belonging.memberships.get(pod)?.group.as_ref())?;
+        self.delivered.group(uid).cloned()
     }
 }

@@ -51,10 +51,11 @@ impl State {
         let job =
             state.job(job.id).filter(|job| state.ready && job.state.waiting() && job.request.is_some())?;
         let key = state.order_key(job);
-        let config = state.settings.queues.get(key.0)?;
-        let before = state.queue.range(..key.clone()).filter(|other| other.0 == key.0);
+        let config = state.settings.queues.get(key.queue)?;
+        let before =
+            state.waiting.up_to(&key).filter(|other| **other != key).filter(|other| other.queue == key.queue);
         let before = before
-            .filter_map(|other| state.job(other.6))
+            .filter_map(|other| state.job(other.id))
             .filter(|other| matches!(other.state, JobState::Pending | JobState::Reserved))
             .count();
         if before >= config.queue_depth || (config.policy == QueuePolicy::Fcfs && before > 0) {
@@ -85,12 +86,12 @@ impl State {
         let waits = |job: &&Job| matches!(job.state, JobState::Pending | JobState::Reserved);
         let job = state.job(job.id).filter(|job| state.ready && waits(job) && job.request.is_some())?;
         let key = state.order_key(job);
-        let config = state.settings.queues.get(key.0)?;
+        let config = state.settings.queues.get(key.queue)?;
         let jobs: Vec<PassJob> = state
-            .queue
-            .range(..=key.clone())
-            .filter(|other| other.0 == key.0)
-            .filter_map(|other| state.job(other.6).filter(waits))
+            .waiting
+            .up_to(&key)
+            .filter(|other| other.queue == key.queue)
+            .filter_map(|other| state.job(other.id).filter(waits))
             .filter_map(|other| Some(PassJob { id: other.id.0, request: other.request.clone()? }))
             .collect();
         let config = QueueConfig {
@@ -102,7 +103,7 @@ impl State {
         let mut books = state.inventory.clone();
         let promised: Vec<u32> = books.reservations().map(|(id, _)| id).collect();
         for id in promised {
-            if state.job(JobId(id)).is_none_or(|other| state.order_key(other).0 >= key.0) {
+            if state.job(JobId(id)).is_none_or(|other| state.order_key(other).queue >= key.queue) {
                 books.clear_reservation(id);
             }
         }

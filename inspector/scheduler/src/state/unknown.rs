@@ -23,12 +23,12 @@ impl State {
                 found.entry((key.clone(), "label")).or_insert_with(at);
             }
         };
-        let pods = || job.pods.iter().filter_map(|uid| self.pods.get(uid));
+        let pods = || job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
         // What an owner says itself is the better place to look than the Pods that it makes.
         if let Some(group) = self.group_of(job) {
             look(&group.labels, &group.annotations, &|| format!("PodGroup {}", group.name));
         }
-        let direct = pods().find_map(|pod| self.owners.get(&pod.controller.as_ref()?.uid));
+        let direct = pods().find_map(|pod| self.delivered.owner(&pod.controller.as_ref()?.uid));
         for owner in direct
             .into_iter()
             .flat_map(|direct| std::iter::once(&**direct).chain(self.controllers_of(direct)))
@@ -60,7 +60,7 @@ impl State {
         if found == job.unknown_marks {
             return;
         }
-        self.changed.insert(id);
+        self.work.changed.insert(id);
         if let Some(job) = self.job_mut(id) {
             job.unknown_marks = found;
         }
@@ -68,7 +68,7 @@ impl State {
 
     /// An Event for each, once. A job that runs was told before it started.
     pub(super) fn tell_unknown_marks(&mut self, job: &Job) {
-        let first = || job.pods.iter().find_map(|uid| self.pods.get(uid)).map(|pod| pod.object());
+        let first = || job.pods.iter().find_map(|uid| self.delivered.pod(uid)).map(|pod| pod.object());
         let news: Vec<&String> =
             job.unknown_marks.iter().filter(|text| !job.told_marks.contains(text)).collect();
         if news.is_empty() {
@@ -76,7 +76,7 @@ impl State {
         }
         let Some(regarding) = job.object.clone().or_else(first) else { return };
         if job.members.bound == 0 {
-            self.effects.extend(news.into_iter().map(|text| Effect::Note {
+            self.work.effects.extend(news.into_iter().map(|text| Effect::Note {
                 regarding: regarding.clone(),
                 warning: true,
                 reason: "UnknownAnnotation",

@@ -1,0 +1,166 @@
+//! What was delivered: Pods, groups and owners as they were last told, and how they refer to each other.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use crate::marks;
+use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, SharedStr};
+use crate::small_set::SmallSet;
+
+/// API, namespace and name of a PodGroup.
+pub(super) type GroupName = (GroupApi, SharedStr, SharedStr);
+
+/// See the module. Objects are known by their uids.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Delivered {
+    pods: OrdMap<SharedStr, Arc<PodSpec>>,
+    groups: OrdMap<SharedStr, Arc<GroupSpec>>,
+    group_names: OrdMap<GroupName, SharedStr>,
+    owners: OrdMap<SharedStr, Arc<OwnerSpec>>,
+    /// Controller to the Pods it owns directly.
+    pods_of_owner: OrdMap<SharedStr, SmallSet<SharedStr>>,
+    /// Controller to the owners it owns directly.
+    owners_of_owner: OrdMap<SharedStr, SmallSet<SharedStr>>,
+    /// PodGroup, there or not, to the Pods that name it.
+    pods_of_group: OrdMap<GroupName, SmallSet<SharedStr>>,
+}
+
+impl Delivered {
+    pub(super) fn pod(&self, uid: &str) -> Option<&Arc<PodSpec>> {
+        self.pods.get(uid)
+    }
+
+    pub(super) fn owner(&self, uid: &str) -> Option<&Arc<OwnerSpec>> {
+        self.owners.get(uid)
+    }
+
+    pub(super) fn has_owner(&self, uid: &str) -> bool {
+        self.owners.contains_key(uid)
+    }
+
+    pub(super) fn group(&self, uid: &str) -> Option<&Arc<GroupSpec>> {
+        self.groups.get(uid)
+    }
+
+    pub(super) fn group_named(
+        &self,
+        api: GroupApi,
+        namespace: &SharedStr,
+        name: &SharedStr,
+    ) -> Option<&Arc<GroupSpec>> {
+        self.groups.get(self.group_names.get(&(api, namespace.clone(), name.clone()))?)
+    }
+
+    /// The Pods that an owner owns directly.
+    pub(super) fn pods_of_owner(&self, uid: &SharedStr) -> impl Iterator<Item = &SharedStr> {
+        self.pods_of_owner.get(uid).into_iter().flat_map(SmallSet::iter)
+    }
+
+    /// The owners that an owner owns directly.
+    pub(super) fn owners_of_owner(&self, uid: &SharedStr) -> impl Iterator<Item = &SharedStr> {
+        self.owners_of_owner.get(uid).into_iter().flat_map(SmallSet::iter)
+    }
+
+    /// The Pods that name a PodGroup.
+    pub(super) fn pods_of_group(&self, name: &GroupName) -> impl Iterator<Item = &SharedStr> {
+        self.pods_of_group.get(name).into_iter().flat_map(SmallSet::iter)
+    }
+
+    /// The Pods of an owner and of all owners below it.
+    pub(super) fn pods_below(&self, uid: &SharedStr) -> Vec<SharedStr> {
+        let mut open = vec![uid];
+        let mut seen = BTreeSet::new();
+        let mut pods = Vec::new();
+        while let Some(uid) = open.pop() {
+            if seen.insert(uid) {
+                pods.extend(self.pods_of_owner(uid).cloned());
+                open.extend(self.owners_of_owner(uid));
+            }
+        }
+        pods
+    }
+
+    /// Takes a Pod in, in place of what was known of it.
+    pub(super) fn put_pod(&mut self, pod: Arc<PodSpec>) {
+        self.take_pod(&pod.uid);
+        if let Some(controller) = &pod.controller {
+            link(&mut self.pods_of_owner, controller.uid.clone(), &pod.uid);
+        }
+        for name in group_references(&pod) {
+            link(&mut self.pods_of_group, name, &pod.uid);
+        }
+        self.pods.insert(pod.uid.clone(), pod);
+    }
+
+    pub(super) fn take_pod(&mut self, uid: &SharedStr) -> Option<Arc<PodSpec>> {
+        let pod = self.pods.remove(uid)?;
+        if let Some(controller) = &pod.controller {
+            unlink(&mut self.pods_of_owner, &controller.uid, uid);
+        }
+        for name in group_references(&pod) {
+            unlink(&mut self.pods_of_group, &name, uid);
+        }
+        Some(pod)
+    }
+
+    /// Takes a group in; the name by which Pods refer to it comes back.
+    pub(super) fn put_group(&mut self, group: GroupSpec) -> GroupName {
+        let name = name_of(&group);
+        self.group_names.insert(name.clone(), group.uid.clone());
+        self.groups.insert(group.uid.clone(), Arc::new(group));
+        name
+    }
+
+    /// Forgets a group; the name by which Pods refer to it comes back.
+    pub(super) fn take_group(&mut self, uid: &SharedStr) -> Option<GroupName> {
+        let name = name_of(&*self.groups.remove(uid)?);
+        if self.group_names.get(&name) == Some(uid) {
+            self.group_names.remove(&name);
+        }
+        Some(name)
+    }
+
+    /// Takes an owner in, in place of what was known of it.
+    pub(super) fn put_owner(&mut self, owner: OwnerSpec) {
+        self.take_owner(&owner.uid);
+        if let Some(controller) = &owner.controller {
+            link(&mut self.owners_of_owner, controller.uid.clone(), &owner.uid);
+        }
+        self.owners.insert(owner.uid.clone(), Arc::new(owner));
+    }
+
+    pub(super) fn take_owner(&mut self, uid: &SharedStr) -> Option<Arc<OwnerSpec>> {
+        let owner = self.owners.remove(uid)?;
+        if let Some(controller) = &owner.controller {
+            unlink(&mut self.owners_of_owner, &controller.uid, uid);
+        }
+        Some(owner)
+    }
+}
+
+fn name_of(group: &GroupSpec) -> GroupName {
+    (group.api, group.namespace.clone(), group.name.clone())
+}
+
+fn group_references(pod: &PodSpec) -> impl Iterator<Item = GroupName> {
+    let native = pod.scheduling_group.clone().map(|name| (GroupApi::Native, name));
+    let label = marks::find(pod, &marks::SCHEDULER_PLUGINS_GROUP);
+    let plugins = label.map(|(_, name)| (GroupApi::SchedulerPlugins, name.clone()));
+    let namespace = pod.namespace.clone();
+    native.into_iter().chain(plugins).map(move |(api, name)| (api, namespace.clone(), name))
+}
+
+fn link<K: Ord + Clone>(map: &mut OrdMap<K, SmallSet<SharedStr>>, key: K, uid: &SharedStr) {
+    map.entry(key).or_default().insert(uid.clone());
+}
+
+fn unlink<K: Ord + Clone>(map: &mut OrdMap<K, SmallSet<SharedStr>>, key: &K, uid: &SharedStr) {
+    if let Some(set) = map.get_mut(key) {
+        set.remove(uid);
+        if set.is_empty() {
+            map.remove(key);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Transitions that the table of states does not have, and which were therefore not made.
+
+use crate::job::{Job, JobState};
+use crate::state::Finding;
+
+/// How many there were, and the latest.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RefusedTransitions {
+    count: u64,
+    last: Option<(String, JobState, JobState)>,
+}
+
+impl RefusedTransitions {
+    /// Notes that a job was not moved to a state.
+    pub(super) fn refuse(&mut self, job: &Job, to: JobState) {
+        self.count = self.count.saturating_add(1);
+        let name = format!("{}/{}", job.key.namespace, job.key.display());
+        self.last = Some((name, job.state, to));
+    }
+
+    /// What the audit says of it.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        let (object, from, to) = self.last.as_ref()?;
+        let text = format!(
+            "it was not moved from {} to {}, which no job may do ({} such transitions were refused): report this as a \
+             bug of the inspector",
+            from.as_str(),
+            to.as_str(),
+            self.count
+        );
+        Some(Finding { class: "Invariant", object: object.clone(), text })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::event::Event;
+    use crate::model::{Marks, Phase, PodSpec};
+    use crate::state::{Settings, State};
+    use crate::testing::pod;
+
+    #[test]
+    fn an_ended_job_stays_ended_and_the_audit_tells_who_tried() {
+        let pod = PodSpec {
+            uid: "u1".into(),
+            namespace: "team".into(),
+            name: "web".into(),
+            scheduler_name: "fluxion".into(),
+            created: 50,
+            deleting: false,
+            deletes_at: None,
+            phase: Phase::Succeeded,
+            node: Some("n1".into()),
+            nominated: None,
+            gates: Vec::new(),
+            needs: Ok(pod("cpu=1")),
+            constraint: Arc::default(),
+            ports: Arc::default(),
+            unsupported: Vec::new(),
+            priority: 0,
+            labels: Marks::new(),
+            annotations: Marks::new(),
+            scheduling_group: None,
+            controller: None,
+            active_deadline: None,
+            scheduled_at: Some(60),
+            record: None,
+            unscheduled: None,
+            disruption: None,
+            status_reason: None,
+            problems: Vec::new(),
+            end: None,
+        };
+        let mut state = State::new(Settings::default());
+        state.step(100, vec![Event::Pod(Box::new(pod)), Event::Synced]);
+        let job = state.job_named("team", "pod.web").unwrap();
+        let (id, before) = (job.id, job.history.clone());
+        assert_eq!((job.state, state.audit().len()), (JobState::Completed, 0));
+        for _ in 0..2 {
+            state.settle(id, JobState::Running, None, false);
+        }
+        let job = state.job_named("team", "pod.web").unwrap();
+        assert_eq!((job.state, &job.history), (JobState::Completed, &before));
+        let findings = state.audit();
+        assert_eq!(findings.len(), 1);
+        assert_eq!((findings[0].class, &*findings[0].object), ("Invariant", "team/pod/web"));
+        assert!(findings[0].text.contains("from Completed to Running"), "{}", findings[0].text);
+        assert!(findings[0].text.contains("(2 such"), "{}", findings[0].text);
+    }
+}
