@@ -7,12 +7,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Write;
+use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use fluxion::formats::{jgf, rv1};
 use fluxion::graph::{EdgeId, Graph};
-use fluxion::jobspec::Jobspec;
+use fluxion::jobspec::{Jobspec, yaml};
 use fluxion::matcher::sink::{Sink, VertexEvent};
 use fluxion::matcher::{Engine, JobId, Operation, Options, Policy, Quirks};
 
@@ -236,12 +237,24 @@ fn load(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// What reading a jobspec without the parser of all YAML is worth.
+fn jobspec(criterion: &mut Criterion) {
+    let text = "version: 9999\nresources:\n  - type: node\n    count: 2\n    with:\n      - type: slot\n        count: 1\n        \
+                label: task\n        with:\n          - type: core\n            count: 4\n          - type: gpu\n            \
+                count: 1\nattributes:\n  system:\n    duration: 3600\ntasks:\n  - command: [app]\n    slot: task\n    \
+                count:\n      per_slot: 1\n";
+    let mut group = criterion.benchmark_group("jobspec");
+    group.bench_function("plain", |bencher| bencher.iter(|| yaml::parse(black_box(text)).unwrap()));
+    group.bench_function("all YAML", |bencher| bencher.iter(|| yaml::parse_fully(black_box(text)).unwrap()));
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default()
         .sample_size(10)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1));
-    targets = growth, ties, reservations, queue, cancel, load
+    targets = growth, ties, reservations, queue, cancel, load, jobspec
 }
 criterion_main!(benches);

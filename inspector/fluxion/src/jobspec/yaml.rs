@@ -19,11 +19,11 @@ struct Open<'t> {
 
 /// Reads the first document of a text; an empty text is null.
 pub fn parse(text: &str) -> Result<Value<'_>, YamlError> {
-    plain::parse(text).map_or_else(|| parse_all(text), Ok)
+    plain::parse(text).map_or_else(|| parse_fully(text), Ok)
 }
 
-/// The same, by the parser of all YAML.
-fn parse_all(text: &str) -> Result<Value<'_>, YamlError> {
+/// The same, by the parser of all YAML alone: the oracle for what reads plain documents without it.
+pub fn parse_fully(text: &str) -> Result<Value<'_>, YamlError> {
     let mut anchors: BTreeMap<usize, Value<'_>> = BTreeMap::new();
     let mut open: Vec<Open<'_>> = Vec::new();
     for next in Parser::new_from_str(text) {

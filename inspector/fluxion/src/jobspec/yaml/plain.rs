@@ -169,13 +169,13 @@ fn flow_items<'t, T>(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::parse_all;
+    use super::super::parse_fully;
     use super::*;
 
     #[test]
     fn reads_jobspecs_as_they_are_mostly_written() {
         let text = "version: 9999\nresources:\n  - type: node\n    count: {min: 1, max: 0x4}\n\n    with:\n    - type: slot\n      label: default\n      with:\n        - {type: core, count: 64, unit: null}\n        -   [a, [], { b: {} }]\nattributes: {system: {duration: 3600.5}}\ntasks: [{command: [app], slot: default}]\n";
-        assert_eq!(parse(text), parse_all(text).ok());
+        assert_eq!(parse(text), parse_fully(text).ok());
         assert!(parse(text).is_some());
     }
 
@@ -197,7 +197,7 @@ mod tests {
         ]), 1..24)) {
             let text = parts.concat();
             if let Some(value) = parse(&text) {
-                prop_assert_eq!(Ok(value), parse_all(&text), "{:?}", text);
+                prop_assert_eq!(Ok(value), parse_fully(&text), "{:?}", text);
             }
         }
     }
