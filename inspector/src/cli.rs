@@ -9,14 +9,14 @@ use fluxion_scheduler::state::Settings;
 
 use crate::config::{self, ConfigError};
 
-/// The server behind `kubectl fluxion`: schedules groups of Pods as one, and shows every decision.
+/// The server behind `kubectl fluxion`: schedules groups of Pods and explains every decision.
 #[derive(Debug, Parser)]
 #[command(name = "fluxion-inspector", version, max_term_width = 110)]
 pub struct Cli {
-    /// How the log on stderr is written.
+    /// Format of the log written to stderr.
     #[arg(long, value_enum, default_value_t = LogFormat::Text, global = true, env = "FLUXION_LOG_FORMAT")]
     pub log_format: LogFormat,
-    /// Without one: `cluster` in a Pod, else `try`.
+    /// Without a command: `cluster` inside a Pod, otherwise `try`.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -31,48 +31,48 @@ pub enum LogFormat {
 pub enum Command {
     /// Schedule the Pods of a Kubernetes cluster.
     Cluster(ClusterOptions),
-    /// Schedule virtual Pods on the nodes of a file: no cluster needed.
+    /// Schedule virtual Pods on nodes read from a file; no cluster is needed.
     Standalone(StandaloneOptions),
-    /// Show it on the examples: the live screen on a terminal, tables otherwise.
+    /// Run the bundled examples and show them: interactively on a terminal, otherwise as tables.
     Try(TryOptions),
 }
 
-/// What both modes share.
+/// Options of both modes.
 #[derive(Clone, Debug, Args)]
 pub struct CommonOptions {
-    /// Where the HTTP API listens.
+    /// Address of the HTTP API.
     #[arg(
         long,
         value_name = "ADDR",
         value_parser = address,
-        help = format!("Where the HTTP API listens [default: {DEFAULT_LISTEN}; in standalone mode a free port]")
+        help = format!("Address of the HTTP API [default: {DEFAULT_LISTEN}; in standalone mode, a free port]")
     )]
     pub listen: Option<SocketAddr>,
-    /// Holds server.json (address and token, only for its owner to read) and the journal
-    /// by default in the user's state folder.
+    /// Directory for server.json (address and token, readable only by its owner) and the journal,
+    /// by default in the user's state directory.
     // Clippy wants the variable in backticks, which would be printed.
     #[arg(
         long,
         value_name = "DIR",
-        help = "Holds server.json (address and token, only for its owner to read) and the journal \
-                [default: $XDG_STATE_HOME/fluxion, else ~/.local/state/fluxion]"
+        help = "Directory for server.json (address and token, readable only by its owner) and the \
+                journal [default: $XDG_STATE_HOME/fluxion, else ~/.local/state/fluxion]"
     )]
     pub state_dir: Option<PathBuf>,
-    /// Settings (YAML): queues, topology keys, limits. Flags win over it.
+    /// Configuration file (YAML): queues, topology keys, limits. Flags take precedence.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// `spec.schedulerName` of the Pods to schedule.
     #[arg(
         long = "scheduler-name",
         value_name = "NAME",
-        help = "spec.schedulerName of the Pods to schedule; repeat it for several \
+        help = "spec.schedulerName of the Pods to schedule; may be repeated \
                 [default: those of --config, else fluxion]"
     )]
     pub scheduler_names: Vec<String>,
-    /// Seconds that one step of the engine may take before /livez fails; after twice that the process ends.
+    /// Seconds one engine step may take before /livez fails; after twice as long, the process exits.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = step_limit)]
     pub step_limit: u16,
-    /// Allow default-scheduler among the scheduler names, for a cluster without kube-scheduler.
+    /// Allow default-scheduler as a scheduler name, for clusters without kube-scheduler.
     #[arg(long)]
     pub replace_default_scheduler: bool,
 }
@@ -88,13 +88,14 @@ impl CommonOptions {
 pub struct StandaloneOptions {
     #[command(flatten)]
     pub common: CommonOptions,
-    /// The nodes, as `kubectl get nodes -o yaml` prints them [default: those of the state folder, else an example].
+    /// File with the nodes, as printed by `kubectl get nodes -o yaml` [default: the nodes in the state directory,
+    /// else an example].
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
-    /// Manifests of Pods, Jobs, PodGroups: a file, or a folder of them; repeat it for several.
+    /// File or directory with manifests of Pods, Jobs or PodGroups; may be repeated.
     #[arg(long, value_name = "FILE|DIR")]
     pub jobs: Vec<PathBuf>,
-    /// How many times as fast as the machine's clock virtual time runs.
+    /// Speed of virtual time relative to real time.
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
     pub speed: f64,
 }
@@ -103,48 +104,51 @@ pub struct StandaloneOptions {
 pub struct TryOptions {
     #[command(flatten)]
     pub standalone: StandaloneOptions,
-    /// Let the server go on afterwards, until Ctrl-C.
+    /// Keep the server running until Ctrl-C.
     #[arg(long)]
     pub keep: bool,
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("write ADDRESS:PORT, e.g. {DEFAULT_LISTEN}"))
+    text.parse().map_err(|_| format!("must be ADDRESS:PORT, e.g. {DEFAULT_LISTEN}"))
 }
 
 fn speed(text: &str) -> Result<f64, String> {
-    let speed: f64 = text.parse().map_err(|_| "write a number such as 10".to_owned())?;
-    if (1.0..=1000.0).contains(&speed) { Ok(speed) } else { Err("want 1 to 1000".to_owned()) }
+    let speed: f64 = text.parse().map_err(|_| "must be a number such as 10".to_owned())?;
+    if (1.0..=1000.0).contains(&speed) { Ok(speed) } else { Err("must be between 1 and 1000".to_owned()) }
 }
 
 fn lease_seconds(text: &str) -> Result<u16, String> {
-    text.parse().ok().filter(|seconds| (3..=600).contains(seconds)).ok_or_else(|| "want 3 to 600".to_owned())
+    text.parse()
+        .ok()
+        .filter(|seconds| (3..=600).contains(seconds))
+        .ok_or_else(|| "must be between 3 and 600".to_owned())
 }
 
 fn step_limit(text: &str) -> Result<u16, String> {
     text.parse()
         .ok()
         .filter(|seconds| (2..=3600).contains(seconds))
-        .ok_or_else(|| "want 2 to 3600".to_owned())
+        .ok_or_else(|| "must be between 2 and 3600".to_owned())
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct ClusterOptions {
     #[command(flatten)]
     pub common: CommonOptions,
-    /// How the cluster is reached [default: the service account in a Pod, else $KUBECONFIG, else ~/.kube/config].
+    /// Path to the kubeconfig file [default: the service account in a Pod, else $KUBECONFIG, else ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// Which context of the kubeconfig.
+    /// Name of the kubeconfig context to use.
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// Where the Lease lies that lets only one inspector bind [default: that of the Pod or context].
+    /// Namespace of the leader-election Lease [default: the namespace of the Pod or context].
     #[arg(long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
-    /// Name of that Lease.
+    /// Name of the leader-election Lease.
     #[arg(long, value_name = "NAME", default_value = "fluxion-inspector")]
     pub lease: String,
-    /// Seconds after which the Lease of an inspector that is not heard of is taken over.
+    /// Lease duration in seconds: another inspector takes over once the Lease has not been renewed for this long.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = lease_seconds)]
     pub lease_seconds: u16,
 }
@@ -172,7 +176,7 @@ mod tests {
             assert!(!help.contains("$`"), "{help}");
             let names = fluxion_scheduler::state::Settings::default().scheduler_names.join(",");
             for wanted in [
-                format!("[default: {DEFAULT_LISTEN}; in standalone mode a free port]"),
+                format!("[default: {DEFAULT_LISTEN}; in standalone mode, a free port]"),
                 "[default: $XDG_STATE_HOME/fluxion, else ~/.local/state/fluxion]".to_owned(),
                 format!("[default: those of --config, else {names}]"),
             ] {

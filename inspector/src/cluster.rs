@@ -95,7 +95,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         None => None,
     };
     if let Some(failure) = &failure {
-        tracing::error!(%failure, "ending, so that another inspector takes over");
+        tracing::error!(%failure, "shutting down so that another inspector can take over");
     }
     // From here on nothing new is begun; what is under way comes to its end before another one may lead.
     election.shutdown().await;
@@ -106,8 +106,8 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     if !serving.is_finished() {
         match tokio::time::timeout(SHUTDOWN_TIMEOUT, serving).await {
             Ok(Ok(Ok(()))) | Err(_) => {}
-            Ok(Ok(Err(error))) => tracing::warn!(%error, "the HTTP API ended with an error"),
-            Ok(Err(error)) => tracing::warn!(%error, "the HTTP API ended with an error"),
+            Ok(Ok(Err(error))) => tracing::warn!(%error, "the HTTP API stopped with an error"),
+            Ok(Err(error)) => tracing::warn!(%error, "the HTTP API stopped with an error"),
         }
     }
     engine.stop();
@@ -123,9 +123,12 @@ async fn give_back(lease: &Lease) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             let error = kube_error(&error);
-            tracing::warn!(error, "the Lease was not given back: another inspector has to wait for it");
+            tracing::warn!(
+                error,
+                "failed to release the Lease: another inspector has to wait until it expires"
+            );
         }
-        Err(_) => tracing::warn!("the Lease was not given back: the API server does not answer"),
+        Err(_) => tracing::warn!("failed to release the Lease: the API server does not respond"),
     }
 }
 
@@ -147,7 +150,7 @@ async fn decide_while_right(
         metrics.leader.set(i64::from(leads));
         if health.synced() {
             if before.is_none() {
-                tracing::info!("every watch has delivered what there is");
+                tracing::info!("all watches have synced");
             }
             let right = leads && problems.is_empty();
             if before != Some(right) {
@@ -160,11 +163,11 @@ async fn decide_while_right(
             (false, false) => {
                 let watches: Vec<&str> = problems.iter().map(|problem| problem.resource).collect();
                 let watches = watches.join(", ");
-                tracing::warn!(watches, "nothing is bound: watches are refused or too old");
+                tracing::warn!(watches, "binding is paused: watches are forbidden or stale");
                 complained = true;
             }
             (true, true) => {
-                tracing::info!("every watch is up to date again");
+                tracing::info!("all watches are up to date again");
                 complained = false;
             }
             _ => {}

@@ -21,11 +21,11 @@ const QUEUES_MAX: usize = 1000;
 /// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("cannot read the configuration {}: {source}", path.display())]
+    #[error("can't read configuration file {}: {source}", path.display())]
     Io { path: PathBuf, source: std::io::Error },
-    #[error("the configuration {} is larger than 1 MiB", path.display())]
+    #[error("configuration file {} is larger than 1 MiB", path.display())]
     TooLarge { path: PathBuf },
-    #[error("{}{}: {message} (examples/config.yaml shows every setting)", file, at(*.line))]
+    #[error("{}{}: {message} (see examples/config.yaml for all settings)", file, at(*.line))]
     Syntax { file: String, line: Option<u64>, message: String },
     #[error("{file}: {field}: {message}")]
     Value { file: String, field: String, message: String },
@@ -127,7 +127,8 @@ pub fn load(path: Option<&Path>, scheduler_names: &[String], replace: bool) -> R
         settings.scheduler_names = names("--scheduler-name", scheduler_names)
             .map_err(|message| value("command line", "--scheduler-name", message))?;
         if !replace && has_default(&settings.scheduler_names) {
-            let message = format!("{SHARED}: add --replace-default-scheduler if it does not");
+            let message =
+                format!("{SHARED}: pass --replace-default-scheduler if kube-scheduler does not run");
             return Err(value("command line", "--scheduler-name", message));
         }
     }
@@ -136,7 +137,7 @@ pub fn load(path: Option<&Path>, scheduler_names: &[String], replace: bool) -> R
 
 /// What speaks against taking the Pods that name no scheduler.
 const SHARED: &str =
-    "Pods of default-scheduler belong to kube-scheduler, and where that runs too, both bind them";
+    "Pods of default-scheduler are scheduled by kube-scheduler, so both schedulers would bind them";
 
 fn has_default(names: &[Arc<str>]) -> bool {
     names.iter().any(|name| &**name == "default-scheduler")
@@ -171,10 +172,10 @@ fn parse_with(file: &str, text: &str, replace: bool) -> Result<Settings, ConfigE
 fn worded(told: &str) -> String {
     let told = told.rsplit_once(" at line ").map_or(told, |(what, _)| what);
     match told {
-        "invalid u64" => "want a whole number, 0 or more".to_owned(),
-        "invalid u32" => format!("want a whole number from 0 to {}", u32::MAX),
-        "expected sequence start" => "want a list, e.g. [a, b]".to_owned(),
-        "expected mapping start" => "want a mapping, e.g. {key: value}".to_owned(),
+        "invalid u64" => "must be an integer, 0 or greater".to_owned(),
+        "invalid u32" => format!("must be an integer between 0 and {}", u32::MAX),
+        "expected sequence start" => "must be a list, e.g. [a, b]".to_owned(),
+        "expected mapping start" => "must be a mapping, e.g. {key: value}".to_owned(),
         other => other.to_owned(),
     }
 }
@@ -187,7 +188,7 @@ fn settings(file: &str, read: File, replace: bool) -> Result<Settings, ConfigErr
     let mut settings = Settings::default();
     if let Some(queues) = read.queues {
         if queues.is_empty() || queues.len() > QUEUES_MAX {
-            let message = format!("want 1 to {QUEUES_MAX} queues, not {}", queues.len());
+            let message = format!("must have between 1 and {QUEUES_MAX} queues, not {}", queues.len());
             return Err(value(file, "queues", message));
         }
         settings.queues.clear();
@@ -195,7 +196,7 @@ fn settings(file: &str, read: File, replace: bool) -> Result<Settings, ConfigErr
             let queue = queue_config(queue, read.assumed_duration)
                 .map_err(|(key, message)| value(file, format!("queues[{index}].{key}"), message))?;
             if settings.queues.iter().any(|other| other.name == queue.name) {
-                let message = format!("there are two queues '{}'", queue.name);
+                let message = format!("duplicate queue '{}'", queue.name);
                 return Err(value(file, format!("queues[{index}].name"), message));
             }
             settings.queues.push(queue);
@@ -210,7 +211,8 @@ fn settings(file: &str, read: File, replace: bool) -> Result<Settings, ConfigErr
             names("schedulerNames", &list).map_err(|message| value(file, "schedulerNames", message))?;
         let replace = replace || read.replace_default_scheduler == Some(true);
         if !replace && has_default(&settings.scheduler_names) {
-            let message = format!("{SHARED}: set replaceDefaultScheduler: true if it does not");
+            let message =
+                format!("{SHARED}: set replaceDefaultScheduler: true if kube-scheduler does not run");
             return Err(value(file, "schedulerNames", message));
         }
     }
@@ -254,23 +256,26 @@ fn queue_config(
 ) -> Result<QueueConfig, (&'static str, String)> {
     let defaults = QueueConfig::default();
     if !is_label(&queue.name) {
-        let message = format!("'{}' is no name (lower case letters, digits and -, at most 63)", queue.name);
+        let message = format!(
+            "invalid name '{}' (must consist of at most 63 lower case letters, digits and '-')",
+            queue.name
+        );
         return Err(("name", message));
     }
     let queue_depth = queue.queue_depth.unwrap_or(defaults.queue_depth);
     if queue_depth == 0 {
-        return Err(("queueDepth", "must be at least 1, or no job ever starts".to_owned()));
+        return Err(("queueDepth", "must be at least 1, otherwise no job can start".to_owned()));
     }
     let max_reservation_depth = queue.max_reservation_depth.unwrap_or(defaults.max_reservation_depth);
     if max_reservation_depth == 0 {
         return Err((
             "maxReservationDepth",
-            "must be at least 1; policy fcfs makes no reservation".to_owned(),
+            "must be at least 1; use policy fcfs for no reservations".to_owned(),
         ));
     }
     let reservation_depth = queue.reservation_depth.unwrap_or(defaults.reservation_depth);
     if queue.reservation_depth.is_some_and(|depth| !(1..=max_reservation_depth).contains(&depth)) {
-        let message = format!("must be 1 to maxReservationDepth ({max_reservation_depth})");
+        let message = format!("must be between 1 and maxReservationDepth ({max_reservation_depth})");
         return Err(("reservationDepth", message));
     }
     Ok(QueueConfig {
@@ -309,15 +314,15 @@ fn is_label(name: &str) -> bool {
 /// Names that stand in labels and specs: at least one, none empty, none twice.
 fn names(what: &str, list: &[String]) -> Result<Vec<Arc<str>>, String> {
     if list.is_empty() && what == "schedulerNames" {
-        return Err("want at least one name".to_owned());
+        return Err("must contain at least one name".to_owned());
     }
     let mut names: Vec<Arc<str>> = Vec::new();
     for name in list {
         if name.is_empty() || name.len() > 317 || name.contains(char::is_whitespace) {
-            return Err(format!("'{name}' is no name"));
+            return Err(format!("invalid name '{name}'"));
         }
         if names.iter().any(|known| **known == **name) {
-            return Err(format!("'{name}' stands there twice"));
+            return Err(format!("duplicate '{name}'"));
         }
         names.push(Arc::from(name.as_str()));
     }

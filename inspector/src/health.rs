@@ -81,7 +81,7 @@ impl Health {
             .filter(|watched| !watched.delivered())
             .map(|watched| watched.resource())
             .collect();
-        Some(format!("not everything has been listed yet: {}", missing.join(", ")))
+        Some(format!("waiting for the initial lists: {}", missing.join(", ")))
     }
 
     /// How old the data is at least: that of the oldest watch that is not as it should be.
@@ -120,7 +120,7 @@ impl Health {
             0 => String::new(),
             more => format!(" (and {more} more)"),
         };
-        Some(format!("nothing is bound: {}{more}", first.text))
+        Some(format!("binding is paused: {}{more}", first.text))
     }
 }
 

@@ -49,7 +49,7 @@ impl Recorder {
     pub async fn finish(self) {
         for task in self.tasks {
             if let Err(error) = task.await {
-                tracing::warn!(%error, "the history's recorder ended with an error");
+                tracing::warn!(%error, "the history recorder stopped with an error");
             }
         }
     }
@@ -68,8 +68,8 @@ pub async fn open(
     match opened {
         Ok((journal, remembered)) => (Ok(journal), remembered),
         Err(error) => {
-            let problem = format!("no history is kept: {error}");
-            tracing::warn!("{problem}; a restart will show what runs and not what was");
+            let problem = format!("history is not recorded: {error}");
+            tracing::warn!("{problem}; after a restart, only running jobs will be shown");
             (Err(problem), Vec::new())
         }
     }
@@ -109,7 +109,7 @@ pub fn record(
             if !kept.is_empty()
                 && let Err(mpsc::error::TrySendError::Full(_)) = entries.try_send(kept)
             {
-                lost.set(Some("the history has gaps: the disk is too slow for it".to_owned()));
+                lost.set(Some("history entries were dropped: the disk is too slow".to_owned()));
             }
             if !others.is_empty() && forward.send(others).await.is_err() {
                 return;
@@ -147,7 +147,7 @@ async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntr
         match journal.write(&batch).await {
             Ok(()) => health.set(None),
             Err(error) => {
-                let problem = format!("the history has gaps: {error}");
+                let problem = format!("history entries were dropped: {error}");
                 if let Some(left_out) = complaints.now() {
                     tracing::warn!(left_out, "{problem}");
                 }
@@ -156,7 +156,7 @@ async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntr
         }
     }
     if let Err(error) = journal.close().await {
-        tracing::warn!(%error, "the history was not closed");
+        tracing::warn!(%error, "failed to close the history");
     }
 }
 
@@ -225,7 +225,10 @@ mod tests {
         let (through, problem) = recorded(journal).await;
         assert_eq!(through, [deletion()]);
         let problem = problem.unwrap();
-        assert!(problem.starts_with("no history is kept: ") && problem.contains("state.db"), "{problem}");
+        assert!(
+            problem.starts_with("history is not recorded: ") && problem.contains("state.db"),
+            "{problem}"
+        );
     }
 
     #[tokio::test]
@@ -236,6 +239,6 @@ mod tests {
         journal.spoil().await;
         let (through, problem) = recorded(Ok(journal)).await;
         assert_eq!(through, [deletion()]);
-        assert!(problem.unwrap().starts_with("the history has gaps: "));
+        assert!(problem.unwrap().starts_with("history entries were dropped: "));
     }
 }

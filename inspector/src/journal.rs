@@ -23,12 +23,12 @@ static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
 /// Why the journal can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    #[error("{} belongs to another program: choose another --state-dir", path.display())]
+    #[error("{} was created by another program: choose another --state-dir", path.display())]
     Foreign { path: PathBuf },
-    #[error("{} is damaged ({problem}): move it away to begin anew, or choose another --state-dir", path.display())]
+    #[error("{} is corrupted ({problem}): move it away to start over, or choose another --state-dir", path.display())]
     Damaged { path: PathBuf, problem: String },
     #[error(
-        "{} was written by another version of fluxion-inspector ({problem}): use that one, or another --state-dir",
+        "{} was written by another version of fluxion-inspector ({problem}): use that version, or another --state-dir",
         path.display()
     )]
     OtherVersion { path: PathBuf, problem: String },

@@ -62,7 +62,7 @@ pub struct Metrics {
     pub watch_failures: Family<Kind, Counter>,
     /// Objects that could not be understood, by kind.
     pub invalid_objects: Family<Kind, Counter>,
-    /// 1 while this inspector holds the Lease.
+    /// 1 while this inspector holds the leader-election Lease.
     pub leader: Gauge,
 }
 
@@ -97,35 +97,55 @@ impl Metrics {
             registry: Mutex::new(Registry::default()),
         };
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The version of this inspector", build);
+        registry.register("build", "Version of this inspector", build);
         registry.register(
             "job_wait_seconds",
-            "From a job's creation to its start, by queue",
+            "Time from the creation of a job to its start, by queue",
             metrics.wait_seconds.clone(),
         );
-        registry.register("step_seconds", "Length of one step of the engine", step_seconds);
+        registry.register("step_seconds", "Duration of one engine step", step_seconds);
         registry.register(
             "inbox_wait_seconds",
-            "How long the oldest event of a step waited",
+            "Time the oldest event of a step waited in the inbox",
             inbox_wait_seconds,
         );
         registry.register("binds", "Bindings by outcome", metrics.binds.clone());
-        registry.register("bind_seconds", "From the decision to the API server's answer", bind_seconds);
-        registry.register("writes", "Writes to the API server that came through", metrics.writes.clone());
-        registry.register("write_failures", "Writes that were given up", metrics.write_failures.clone());
-        registry.register("events_dropped", "Kubernetes Events not written", metrics.events_dropped.clone());
+        registry.register(
+            "bind_seconds",
+            "Time from the scheduling decision to the API server's response",
+            bind_seconds,
+        );
+        registry.register("writes", "Successful writes to the API server", metrics.writes.clone());
+        registry.register(
+            "write_failures",
+            "Writes to the API server that failed permanently",
+            metrics.write_failures.clone(),
+        );
+        registry.register(
+            "events_dropped",
+            "Kubernetes Events that were dropped",
+            metrics.events_dropped.clone(),
+        );
         registry.register(
             "effects_waiting",
-            "Writes that wait for the API server",
+            "Writes waiting to be sent to the API server",
             metrics.effects_waiting.clone(),
         );
         registry.register(
             "watch_failures",
-            "Watches that had to be started again",
+            "Watch failures, each followed by a restart of the watch",
             metrics.watch_failures.clone(),
         );
-        registry.register("invalid_objects", "Objects not understood", metrics.invalid_objects.clone());
-        registry.register("leader", "1 while this inspector holds the Lease", metrics.leader.clone());
+        registry.register(
+            "invalid_objects",
+            "Objects that could not be interpreted",
+            metrics.invalid_objects.clone(),
+        );
+        registry.register(
+            "leader",
+            "1 while this inspector holds the leader-election Lease",
+            metrics.leader.clone(),
+        );
         *metrics.lock() = registry;
         metrics
     }
@@ -161,7 +181,7 @@ impl Metrics {
         self.step_seconds.observe(took.as_secs_f64());
     }
 
-    /// How long the oldest event of a step waited for it.
+    /// Time the oldest event of a step waited in the inbox for it.
     pub fn inbox_wait(&self, waited: Duration) {
         self.inbox_wait_seconds.observe(waited.as_secs_f64());
     }

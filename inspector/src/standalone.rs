@@ -168,7 +168,7 @@ async fn supervise(
     engine.stop();
     // It uses the runtime, which may end next.
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, engine.ended()).await;
-    keeping_end(kept, keeping).await?.context("the server ends, because its state can't be written")
+    keeping_end(kept, keeping).await?.context("shutting down: the state can't be saved")
 }
 
 /// How the loop has ended, which may be known already.
@@ -193,7 +193,7 @@ fn read(options: &StandaloneOptions) -> anyhow::Result<Named> {
         let nodes = manifests.documents.iter().any(Document::is_node);
         anyhow::ensure!(
             nodes,
-            "{} holds no Node: `kubectl get nodes -o yaml` writes such a file",
+            "{} contains no Nodes: create such a file with `kubectl get nodes -o yaml`",
             path.display()
         );
         named.cluster = Some(manifests);
@@ -221,7 +221,10 @@ async fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()
             .set_nodes(nodes.iter().map(|document| document.object.open().into_owned()).collect())
             .map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
         for name in kept {
-            tracing::warn!(node = name, "not in the cluster file, and stays because Pods run on it");
+            tracing::warn!(
+                node = name,
+                "the node is not in the cluster file but is kept because Pods run on it"
+            );
         }
         documents.extend(others);
     }
@@ -241,7 +244,9 @@ async fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()
         let mut object = document.object.open().into_owned();
         fix_name(&place.to_string(), &mut object);
         match server.submit(object, true) {
-            Ok(Taken::Known { called }) => tracing::debug!(object = called, "known from before, left alone"),
+            Ok(Taken::Known { called }) => {
+                tracing::debug!(object = called, "already submitted earlier, not resubmitted")
+            }
             Ok(taken) => tracing::debug!(?taken),
             Err(error) => anyhow::bail!("{place}: {error}"),
         }

@@ -11,18 +11,18 @@ use fluxion_api::server_file::{self, ServerFile};
 /// What can be wrong with the folder.
 #[derive(Debug, thiserror::Error)]
 pub enum StateDirError {
-    #[error("no place for the state: set --state-dir, XDG_STATE_HOME or HOME")]
+    #[error("no state directory: set --state-dir, XDG_STATE_HOME or HOME")]
     NoPlace,
     #[error(
-        "{path}: another inspector{} is running with this state folder; end it or use another --state-dir",
+        "{path}: another inspector{} is using this state directory: stop it, or use another --state-dir",
         pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
     InUse { path: PathBuf, pid: Option<u32> },
-    #[error("{path} is no folder: choose another --state-dir")]
+    #[error("{path} is not a directory: choose another --state-dir")]
     NoFolder { path: PathBuf },
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
-    #[error("no random numbers to make a token of")]
+    #[error("can't generate a token: no random numbers available")]
     Random,
 }
 

@@ -77,6 +77,6 @@ mod tests {
         let failure = tasks.failed().await;
         assert_eq!(failure.to_string(), "the watch of Node panicked: index 7 out of bounds");
         tasks.spawn("the writer", async {});
-        assert_eq!(tasks.failed().await.to_string(), "the writer has ended, which it never should");
+        assert_eq!(tasks.failed().await.to_string(), "the writer stopped unexpectedly");
     }
 }

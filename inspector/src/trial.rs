@@ -33,7 +33,7 @@ pub async fn run(options: TryOptions) -> anyhow::Result<()> {
     // What stops the server must stop the screen too, and give the terminal back: the screen does that itself.
     let shown = show(&running, options.keep).await;
     let folder = if options.keep && shown.is_ok() {
-        say(&format!("\nThe server goes on at {} (Ctrl-C ends it).\n", running.reached.url));
+        say(&format!("\nThe server keeps running at {} (press Ctrl-C to stop it).\n", running.reached.url));
         running.until(asked_to_end()).await?
     } else {
         running.stop().await?
@@ -64,7 +64,7 @@ async fn show(running: &Running, keep: bool) -> anyhow::Result<()> {
     say("\n");
     ask(&server, &["queue", "-A"]).await?;
     if !keep {
-        say("\nOn a terminal, or with --keep, it goes on: ask it with `kubectl fluxion`.\n");
+        say("\nOn a terminal, or with --keep, the server keeps running: query it with `kubectl fluxion`.\n");
     }
     Ok(())
 }
@@ -74,7 +74,7 @@ async fn ask(server: &Server, line: &[&str]) -> anyhow::Result<()> {
     let line = cli::Cli::try_parse_from(["kubectl-fluxion"].iter().chain(line))?;
     match command::run_on(server, line).await {
         Ok(Exit::Done) => Ok(()),
-        Ok(exit) => anyhow::bail!("the question ended with code {}", exit as u8),
+        Ok(exit) => anyhow::bail!("the command failed with exit code {}", exit as u8),
         // Without a word: nobody reads any more.
         Err(failure) => failure.message.map_or(Ok(()), |message| anyhow::bail!(message)),
     }

@@ -274,7 +274,7 @@ async fn one_folder_has_one_server() {
 async fn a_panic_and_a_hang_of_its_parts_end_it_with_an_error() {
     let cases = [
         ("engine=panic", "error: the engine panicked: planted"),
-        ("engine=hang", "error: the engine has not come back for "),
+        ("engine=hang", "error: the engine has not responded for "),
         ("keeper=panic", "planted at failpoint keeper"),
     ];
     for (fault, wanted) in cases {
@@ -315,7 +315,7 @@ fn what_is_wrong_is_said_before_anything_begins() {
         (&["--cluster", "/nowhere.yaml"], &["/nowhere.yaml", "No such file"]),
         (&["--config", &unknown], &["config.yaml, line 3", "polcy", "queueDepth"]),
         (&["--listen", "0.0.0.0:0"], &["127.0.0.1"]),
-        (&["--speed", "0"], &["want 1 to 1000"]),
+        (&["--speed", "0"], &["must be between 1 and 1000"]),
     ];
     for (arguments, wanted) in cases {
         let output = command(&state).arg("standalone").args(arguments).output().unwrap();

@@ -127,7 +127,7 @@ impl Deleter {
             Err(_) => Err(Outcome::Failed(
                 Exit::TimedOut,
                 format!(
-                    "no answer within {} s when deleting {}; it may be deleted all the same",
+                    "no response within {} s while deleting {}; it may have been deleted anyway",
                     limit.as_secs_f64(),
                     name(target)
                 ),
@@ -157,7 +157,7 @@ pub async fn plan(client: &Client, job: &FluxionJob, with_others: bool) -> Resul
             if !answer.also_deletes.is_empty() && !with_others =>
         {
             Err(Outcome::Refused(format!(
-                "this would also delete Pods of other jobs ({}); add --with-others if that is meant",
+                "this would also delete Pods of other jobs ({}); pass --with-others to proceed",
                 some(&answer.also_deletes)
             )))
         }
@@ -188,7 +188,7 @@ pub async fn carry_out(
     }
     if plan.targets.is_empty() {
         return Outcome::Refused(if plan.message.is_empty() {
-            "the inspector names nothing that could be deleted".to_owned()
+            "the inspector returned no objects to delete".to_owned()
         } else {
             plan.message.clone()
         });

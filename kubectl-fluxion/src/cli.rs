@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use fluxion_api::JobRef;
 use fluxion_api::server_file::DEFAULT_LISTEN;
 
-/// See, ask and cancel what the Fluxion scheduler does.
+/// Inspect and cancel jobs scheduled by Fluxion.
 #[derive(Debug, Parser)]
 #[command(
     name = "kubectl-fluxion",
@@ -16,10 +16,10 @@ use fluxion_api::server_file::DEFAULT_LISTEN;
     max_term_width = 100,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "JOB is what `queue` and `jobs` print: job/lammps, podgroup/train, pod/web-0, \
-                  NAMESPACE/KIND/NAME, or a name alone where that is unique.\n\n\
-                  Exit codes: 0 done, 1 other error, 2 usage, 3 not found or ambiguous, 4 forbidden, \
-                  5 inspector unreachable or not ready, 6 partly done, 7 refused, 8 timed out."
+    after_help = "JOB is a name as printed by `queue` and `jobs` (job/lammps, podgroup/train, pod/web-0), \
+                  NAMESPACE/KIND/NAME, or just NAME if it is unique.\n\n\
+                  Exit codes: 0 success, 1 other error, 2 usage error, 3 not found or ambiguous, 4 forbidden, \
+                  5 inspector unreachable or not ready, 6 partial success, 7 refused, 8 timed out."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub struct Connection {
         help = format!("URL of the inspector, e.g. http://{DEFAULT_LISTEN} [env: FLUXION_SERVER]")
     )]
     pub server: Option<String>,
-    /// File that holds the token for --server
+    /// File containing the bearer token for --server
     #[arg(
         long,
         global = true,
@@ -53,22 +53,22 @@ pub struct Connection {
         help_heading = "Connection"
     )]
     pub token_file: Option<PathBuf>,
-    /// PEM file with the certificates that --server is checked against
+    /// PEM file with the CA certificates used to verify --server
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     pub certificate_authority: Option<PathBuf>,
-    /// Ask through the cluster of this kubeconfig file; with --server only delete with it
+    /// Path to the kubeconfig file to use; with --server, used only to delete objects
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     pub kubeconfig: Option<PathBuf>,
-    /// Ask through the cluster of this kubeconfig context; with --server only delete with it
+    /// Name of the kubeconfig context to use; with --server, used only to delete objects
     #[arg(long, global = true, value_name = "NAME", help_heading = "Connection")]
     pub context: Option<String>,
-    /// Act as this user (as kubectl's --as)
+    /// User to impersonate (as kubectl's --as)
     #[arg(long = "as", global = true, value_name = "USER", help_heading = "Connection")]
     pub impersonate: Option<String>,
-    /// Act as a member of this group; may be repeated
+    /// Group to impersonate; may be repeated
     #[arg(long = "as-group", global = true, value_name = "GROUP", help_heading = "Connection")]
     pub impersonate_groups: Vec<String>,
-    /// How long one answer may take
+    /// Timeout of a single request
     #[arg(
         long,
         visible_alias = "request-timeout",
@@ -79,8 +79,13 @@ pub struct Connection {
         help_heading = "Connection"
     )]
     pub timeout: Option<Duration>,
-    /// Whether to write without colours.
-    #[arg(long, global = true, help_heading = "Output", help = "Write without colours (as NO_COLOR=1 does)")]
+    /// Whether to disable colored output.
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Output",
+        help = "Disable colored output (same as NO_COLOR=1)"
+    )]
     pub no_color: bool,
 }
 
@@ -90,7 +95,7 @@ pub struct Scope {
     /// Namespace of the jobs
     #[arg(short, long, global = true, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
     pub namespace: Option<String>,
-    /// Jobs of all namespaces
+    /// List jobs in all namespaces
     #[arg(short = 'A', long, global = true)]
     pub all_namespaces: bool,
 }
@@ -98,67 +103,67 @@ pub struct Scope {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// One screen: server, nodes, usage, jobs, queues, what is off
+    /// Show a summary: server, nodes, usage, jobs, queues, problems
     Status(Output),
-    /// Jobs that wait: why, behind whom, until when
+    /// List waiting jobs, with the reason and expected start
     #[command(visible_alias = "q")]
     Queue(Listing),
-    /// All jobs, running and ended ones too
+    /// List all jobs, including running and finished ones
     #[command(visible_alias = "job")]
     Jobs(Listing),
-    /// Nodes: what they have, who holds it
+    /// List nodes, with their capacity and allocations
     #[command(visible_alias = "node")]
     Nodes(NodeListing),
-    /// The resource graph by level; -o json writes it as JGF
+    /// Show the resource graph by level; -o json prints JGF
     Graph(Output),
-    /// Planned starts, soonest first
+    /// List planned starts, soonest first
     Reservations(Output),
-    /// Why a job is where it is, and what would change that
+    /// Explain why a job is in its current state and what would change it
     #[command(visible_alias = "why")]
     Explain {
-        /// KIND/NAME, NAMESPACE/KIND/NAME, or a name
+        /// The job, as KIND/NAME, NAMESPACE/KIND/NAME or NAME
         #[arg(value_name = "JOB", value_parser = job_ref)]
         job: JobRef,
         #[command(flatten)]
         output: Output,
     },
-    /// Cancel jobs: show what goes, ask, and delete it
+    /// Cancel jobs, after a preview and confirmation
     Cancel(Cancel),
-    /// Everything live: nodes, queue, reservations, details
+    /// Open an interactive view of nodes, queue, reservations and details
     Tui,
-    /// Version of this program and of the server
+    /// Print the client and server versions
     Version(Output),
-    /// Write a completion script for `kubectl-fluxion`
+    /// Print a shell completion script for `kubectl-fluxion`
     ///
-    /// For `kubectl fluxion`, kubectl's own completion asks a program named kubectl_complete-fluxion: make
-    /// that a link to this one, beside it. Names of jobs are then completed too.
+    /// To complete `kubectl fluxion` as well, kubectl runs a program named kubectl_complete-fluxion: create
+    /// it as a symlink to this program, in the same directory. Job names are then completed too.
     Completion {
-        /// The shell it is for
+        /// Target shell
         shell: clap_complete::Shell,
     },
 }
 
-/// How the answer is written.
+/// Output format.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Output {
-    /// How the answer is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: Format,
 }
 
-/// Forms of an answer.
+/// Output formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Columns for a person
+    /// Table
     #[default]
     Table,
-    /// More columns
+    /// Table with additional columns
     Wide,
     /// One JSON document
     Json,
     /// One YAML document
     Yaml,
-    /// KIND/NAME, one a line; with -A NAMESPACE/KIND/NAME
+    /// KIND/NAME, one per line; NAMESPACE/KIND/NAME with -A
     Name,
 }
 
@@ -167,16 +172,16 @@ pub enum Format {
 pub struct Listing {
     #[command(flatten)]
     pub output: Output,
-    /// Go on and write what changes
+    /// Watch for changes
     #[arg(short, long)]
     pub watch: bool,
-    /// Labels, as kubectl's -l
+    /// Label selector, as in kubectl
     #[arg(short = 'l', long, default_value = "", hide_default_value = true, value_name = "SELECTOR")]
     pub selector: String,
-    /// States, e.g. --state Pending,Reserved
+    /// Only jobs in these states, e.g. --state Pending,Reserved
     #[arg(long, value_delimiter = ',', ignore_case = true, value_parser = STATES)]
     pub state: Vec<String>,
-    /// Only jobs of this queue
+    /// Only jobs in this queue
     #[arg(long, value_name = "QUEUE")]
     pub queue: Option<String>,
     /// Only jobs of this kind, e.g. Job
@@ -185,7 +190,7 @@ pub struct Listing {
     /// Only jobs on this node
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
-    /// No line with the names of the columns
+    /// Omit column headers
     #[arg(long)]
     pub no_headers: bool,
 }
@@ -195,13 +200,13 @@ pub struct Listing {
 pub struct NodeListing {
     #[command(flatten)]
     pub output: Output,
-    /// Go on and write what changes
+    /// Watch for changes
     #[arg(short, long)]
     pub watch: bool,
-    /// Labels, as kubectl's -l
+    /// Label selector, as in kubectl
     #[arg(short = 'l', long, default_value = "", hide_default_value = true, value_name = "SELECTOR")]
     pub selector: String,
-    /// No line with the names of the columns
+    /// Omit column headers
     #[arg(long)]
     pub no_headers: bool,
 }
@@ -209,21 +214,21 @@ pub struct NodeListing {
 /// Jobs to cancel.
 #[derive(Args, Clone, Debug)]
 pub struct Cancel {
-    /// KIND/NAME, NAMESPACE/KIND/NAME, or a name; as many as you like
+    /// One or more jobs, as KIND/NAME, NAMESPACE/KIND/NAME or NAME
     #[arg(required = true, value_name = "JOB", value_parser = job_ref)]
     pub jobs: Vec<JobRef>,
-    /// Don't ask
+    /// Skip the confirmation prompt
     #[arg(short, long)]
     pub yes: bool,
-    /// Only show what would go
+    /// Only print what would be deleted
     #[arg(long)]
     pub dry_run: bool,
-    /// Also where other jobs' Pods would go with it
+    /// Proceed even if this also deletes Pods of other jobs
     #[arg(long)]
     pub with_others: bool,
 }
 
-/// How long one answer may take unless told otherwise.
+/// The default timeout of a single request.
 const TIMEOUT: &str = "10s";
 
 /// The states a job can be in.
@@ -252,11 +257,11 @@ fn time_limit(text: &str) -> Result<Duration, String> {
     };
     parsed
         .filter(|limit| !limit.is_zero() && *limit <= Duration::from_hours(24))
-        .ok_or_else(|| "write a time such as 500ms, 10s or 2m, up to 24h".to_owned())
+        .ok_or_else(|| "must be a duration such as 500ms, 10s or 2m, at most 24h".to_owned())
 }
 
 impl Connection {
-    /// How long one answer may take.
+    /// Timeout of a single request.
     pub fn limit(&self) -> Duration {
         self.timeout.or_else(|| time_limit(TIMEOUT).ok()).unwrap_or(Duration::MAX)
     }

@@ -61,7 +61,7 @@ pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
     if let Some(path) = &flags.certificate_authority {
         return Err(Failure::new(
             Exit::Usage,
-            format!("--certificate-authority {} says nothing without --server URL", path.display()),
+            format!("--certificate-authority {} requires --server", path.display()),
         ));
     }
     if named {
@@ -78,7 +78,7 @@ pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
         |path| path.display().to_string(),
     );
     if kubeconfig_exists() {
-        let because = |cluster: &str| format!("there is no {place}, so {cluster} was asked");
+        let because = |cluster: &str| format!("{place} does not exist, so {cluster} was used");
         return match through(flags).await {
             Ok(server) => {
                 let because = because(&format!("the cluster at {}", server.client.server()));
@@ -93,8 +93,8 @@ pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
     Err(Failure::new(
         Exit::Unreachable,
         format!(
-            "no inspector is known: there is no {place}, and no kubeconfig; start one with `fluxion-inspector \
-             standalone`, or name one with --server URL or --context NAME"
+            "no inspector found: neither {place} nor a kubeconfig exists; start one with `fluxion-inspector \
+             standalone`, or select one with --server URL or --context NAME"
         ),
     ))
 }
@@ -116,12 +116,12 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
             return Err(Failure::new(
                 Exit::Usage,
                 format!(
-                    "--certificate-authority {} says nothing about {url}: it is not https",
+                    "--certificate-authority {} has no effect on {url}: the URL is not https",
                     path.display()
                 ),
             ));
         }
-        Some(path) => Some(fs::read(path).map_err(|error| unreadable("the certificates", path, &error))?),
+        Some(path) => Some(fs::read(path).map_err(|error| unreadable("the CA certificates", path, &error))?),
         None => None,
     };
     let source = match &flags.token_file {
@@ -143,7 +143,7 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
 /// Said to who acts as another user towards a server that knows only the holder of its token.
 fn own_token_note(flags: &Connection, url: &str) -> Option<String> {
     let acts = flags.impersonate.is_some() || !flags.impersonate_groups.is_empty();
-    acts.then(|| format!("{url} is asked with its own token: --as and --as-group count for deleting only"))
+    acts.then(|| format!("using the token of {url}: --as and --as-group only apply to deletions"))
 }
 
 /// The inspector of this machine, when it is the one at this address; its token is then known.
@@ -159,7 +159,7 @@ fn standalone(flags: &Connection, path: &Path) -> Result<Option<Server>, Failure
     let Some(found) = read_server_file(path)? else { return Ok(None) };
     let note = is_of_another_cluster(&found).then(|| {
         format!(
-            "asking the inspector at {} (from {}), not the cluster of KUBECONFIG; --context NAME asks that one",
+            "using the inspector at {} (from {}) instead of the cluster in KUBECONFIG; use --context NAME to select that cluster",
             found.url,
             path.display()
         )

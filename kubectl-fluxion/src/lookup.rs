@@ -136,7 +136,7 @@ fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Resu
             } else {
                 format!("did you mean {}?", near.join(", "))
             };
-            Err(missed(false, format!("there is no job {wanted} in {place}; {help}")))
+            Err(missed(false, format!("no such job {wanted} in {place}; {help}")))
         }
         several => {
             let names: Vec<String> = several.iter().take(5).map(|at| written(&jobs[*at])).collect();
@@ -144,7 +144,7 @@ fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Resu
             Err(missed(
                 true,
                 format!(
-                    "{} jobs in {place} are called {wanted}: say which of {}{more}",
+                    "{} jobs in {place} are named {wanted}: use one of {}{more}",
                     several.len(),
                     names.join(", ")
                 ),
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(failure.exit, Exit::NotFound);
         assert_eq!(
             failure.message.unwrap(),
-            "2 jobs in namespace default are called lammps: say which of job/lammps, pod/lammps"
+            "2 jobs in namespace default are named lammps: use one of job/lammps, pod/lammps"
         );
     }
 
@@ -246,7 +246,7 @@ mod tests {
     fn a_name_that_nobody_carries() {
         assert_eq!(
             picked("job/trian").unwrap_err().message.unwrap(),
-            "there is no job job/trian in namespace default; did you mean job/train?"
+            "no such job job/trian in namespace default; did you mean job/train?"
         );
         assert!(picked("zzz").unwrap_err().message.unwrap().contains("kubectl fluxion jobs -A"));
     }

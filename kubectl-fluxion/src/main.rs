@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            output::complain(&format!("the runtime can't be started: {error}"));
+            output::complain(&format!("can't start the runtime: {error}"));
             return Exit::Other.into();
         }
     };

@@ -25,7 +25,7 @@ pub use fluxion_text::quantity::Amount;
 pub use fluxion_text::{hostlist, natural_order};
 pub use graph::graph;
 pub use jobs::{Columns, job_row, jobs, members, queue, request, state_style};
-pub use nodes::{NodeUse, gpus, node_row, node_table, nodes, resources_of};
+pub use nodes::{NodeUse, gpus, node_row, node_table, nodes, resources_of, unschedulable};
 pub use quantity::amount_of;
 pub use report::{StatusReport, status};
 pub use reservations::reservations;
@@ -40,7 +40,7 @@ pub struct Options {
     pub now: Timestamp,
     /// The zone of who reads.
     pub zone: TimeZone,
-    /// More columns.
+    /// Table with additional columns.
     pub wide: bool,
     /// A column for the namespace.
     pub namespaces: bool,

@@ -104,7 +104,7 @@ impl Client {
         self.transport.server()
     }
 
-    /// How long one answer may take.
+    /// Timeout of a single request.
     pub fn limit(&self) -> Duration {
         self.limit
     }
@@ -147,7 +147,7 @@ impl Client {
             if next == before || list.items.len() > MAX_ITEMS {
                 return Err(Error::Foreign {
                     server: self.server(),
-                    why: format!("its list of {} never ends", T::PLURAL),
+                    why: format!("its list of {} does not terminate", T::PLURAL),
                 });
             }
         }
@@ -248,9 +248,9 @@ impl Client {
             let body = self.read(answer, MAX_BODY).await?;
             serde_json::from_slice(&body).map_err(|error| {
                 self.foreign(&if content_type.contains("json") {
-                    format!("its answer can't be read ({error})")
+                    format!("its response can't be parsed ({error})")
                 } else {
-                    format!("it answers with '{content_type}' instead of JSON")
+                    format!("it responds with '{content_type}' instead of JSON")
                 })
             })
         })
@@ -307,7 +307,7 @@ fn event<T: Resource>(line: &[u8], server: &str) -> Result<WatchEvent<T>, Error>
     }
     let unreadable = |error: serde_json::Error| Error::Foreign {
         server: server.to_owned(),
-        why: format!("its watch can't be read ({error})"),
+        why: format!("its watch can't be parsed ({error})"),
     };
     let head: Head = serde_json::from_slice(line).map_err(unreadable)?;
     if head.type_ == "ERROR" {

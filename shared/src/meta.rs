@@ -33,7 +33,7 @@ pub struct ListMeta {
     pub observed_at: String,
     /// `leader`, `follower` or `standalone`.
     pub role: String,
-    /// What has to be known about the data beside its age, e.g. `not leading, API server unreachable since …`.
+    /// What has to be known about the data beside its age, e.g. `not the leader: API server unreachable since …`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
     /// Hand this back as `continue=` to get the next page; empty on the last one.

@@ -24,7 +24,7 @@ pub struct JobRef {
 /// Why a text names no job.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' names no job: write KIND/NAME as `kubectl fluxion queue` prints it (job/lammps), NAMESPACE/KIND/NAME, or a name alone"
+    "invalid job '{0}': must be KIND/NAME as printed by `kubectl fluxion queue` (job/lammps), NAMESPACE/KIND/NAME, or NAME"
 )]
 pub struct BadJobRef(pub String);
 

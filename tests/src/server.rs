@@ -11,7 +11,7 @@ use fluxion_api::{FluxionJob, FluxionNode, JobRef};
 use crate::plugin::Plugin;
 use crate::programs::{self, Program};
 
-/// How long one answer may take.
+/// Timeout of a single request.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Where a server is reached, as administrator.

@@ -104,7 +104,7 @@ async fn a_panic_or_a_hang_ends_the_inspector_and_another_takes_over() {
         assert!(!status.success(), "{fault}: {status}");
         let told = log.lines().rfind(|line| line.starts_with("error: ")).unwrap_or_default().to_owned();
         let wanted =
-            if fault.ends_with("panic") { "panicked: planted at failpoint" } else { "has not come back for" };
+            if fault.ends_with("panic") { "panicked: planted at failpoint" } else { "has not responded for" };
         assert!(told.contains(wanted), "{fault}: {told}");
         wait::until("the standby leads", PATIENCE, || leads(&standby)).await.unwrap();
         println!("{fault}: ended after {ended:?}, taken over after {:?} ({told})", planted.elapsed());
@@ -127,7 +127,7 @@ async fn one_that_was_killed_is_not_waited_for_on_its_own_machine() {
     stage.inspector.restart(&stage.cluster).await.unwrap();
     wait::until("it leads again", PATIENCE, || leads(&stage.inspector)).await.unwrap();
     let log = stage.inspector.log().unwrap();
-    assert!(log.contains("the process that held the Lease has ended: taking it over"), "{log}");
+    assert!(log.contains("the previous holder of the Lease has exited: taking over"), "{log}");
     gang(&stage, "after").await;
     stage.bound(&format!("{GROUP}=after"), 2).await.unwrap();
 }
@@ -158,7 +158,7 @@ async fn nothing_is_bound_on_data_that_nobody_watches() {
     allow(&stage, false).await;
     let unready = async |inspector: &Inspector| -> Result<()> {
         let (well, text) = inspector.answers("/readyz").await?;
-        ensure!(!well && text.contains("not allowed to watch nodes"), "{well}: {text}");
+        ensure!(!well && text.contains("forbidden to watch nodes"), "{well}: {text}");
         Ok(())
     };
     // The watch that stands goes on until its end; then it is not granted again.
@@ -171,7 +171,7 @@ async fn nothing_is_bound_on_data_that_nobody_watches() {
     assert_eq!(finding.object, "watch/nodes");
     assert!(finding.text.contains("cannot watch resource \"nodes\""), "{finding:?}");
     let status = stage.plugin().unwrap().ask(&["status"]).await.unwrap();
-    assert!(status.contains("nothing is bound: not allowed to watch nodes"), "{status}");
+    assert!(status.contains("binding is paused: forbidden to watch nodes"), "{status}");
 
     // One that starts so never gets as far as to decide.
     stage.inspector.launch(&stage.cluster).unwrap();
@@ -179,7 +179,7 @@ async fn nothing_is_bound_on_data_that_nobody_watches() {
     wait::until("the watch is missed from the start", PATIENCE, || unready(&stage.inspector)).await.unwrap();
     stage.stay_unbound(&format!("{GROUP}=blind")).await.unwrap();
     let log = stage.inspector.log().unwrap();
-    let said = log.lines().filter(|line| line.contains("not allowed to watch nodes")).count();
+    let said = log.lines().filter(|line| line.contains("forbidden to watch nodes")).count();
     assert_eq!(said, 2, "once in each of its lives:\n{log}");
 
     allow(&stage, true).await;
@@ -214,7 +214,7 @@ async fn reads_go_on_without_an_api_server() {
     .await
     .unwrap();
     let warning = standing.warning.unwrap();
-    assert!(warning.starts_with("not leading, API server unreachable since 2"), "{warning}");
+    assert!(warning.starts_with("not the leader: API server unreachable since 2"), "{warning}");
     assert!(warning.ends_with(&standing.observed_at), "as old as that: {warning} / {}", standing.observed_at);
     assert_eq!(stage.job("group/before").await.unwrap().status.state, "Running");
     let status = stage.plugin().unwrap().ask(&["status"]).await.unwrap();

@@ -19,7 +19,7 @@ pub(crate) fn read_line(input: &mut dyn BufRead, most: usize) -> io::Result<Opti
         let end = buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
         let taken = end.unwrap_or(buffer.len());
         if line.len() + taken > most {
-            let message = format!("a line is longer than {most} bytes: this is no list of commands");
+            let message = format!("line is longer than {most} bytes: the input is not a list of commands");
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         line.extend_from_slice(&buffer[..taken]);

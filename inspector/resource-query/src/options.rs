@@ -135,7 +135,7 @@ const KNOWN: [Known; 20] = [
 /// The usage text.
 pub(crate) const USAGE: &str = "usage: resource-query [OPTIONS...]
 
-Loads a graph of resources and answers match and other commands read from standard input.
+Loads a resource graph and runs commands such as match, find and cancel from standard input.
 
   -L, --load-file=FILE         graph file (default: conf/default)
   -f, --load-format=FORMAT     grug, hwloc, jgf, jgf_shorthand, rv1exec or rv1exec_force (default: grug)
@@ -147,24 +147,24 @@ Loads a graph of resources and answers match and other commands read from standa
   -F, --match-format=FORMAT    simple, pretty_simple, jgf, jgf_shorthand, rlite, rv1, rv1_nosched or
                                rv1_shorthand (default: simple)
   -T, --traverser-policy=NAME  simple or flexible (default: simple)
-  -p, --prune-filters=FILTERS  HIGH:LOW[,HIGH:LOW...] types to sum up, ALL for every HIGH
+  -p, --prune-filters=FILTERS  HIGH:LOW[,HIGH:LOW...]: LOW types to aggregate at HIGH ones, or at ALL
                                (default: ALL:core,ALL:node)
-  -t, --test-output=FILE       write the answers there (default: standard output)
-  -r, --reserve-vtx-vec=N      make room for N vertices, 0 to 2000000 (default: 0)
-  -g, --graph-format=FORMAT    dot or graphml; has no effect
-  -o, --graph-output=NAME      has no effect
-  -e, --elapse-time            print how long loading and matching take
-  -d, --disable-prompt         print no prompt on a terminal
-      --max-vertices=N         refuse graphs with more vertices (default: 16000000)
-      --stable-ties            leave equals in the order in which they are found, not where GNU's sort puts
-                               them: matches then don't take longer on larger graphs
-      --kubernetes             Fluxion's accidents off, and gangs understood: slots within one node, parts of
-                               pools, a constraint for each slot, several shapes, one topology level
-      --explain=FORM           say on standard error why a match fails, as text or json
-      --version                print the version
-  -h, --help                   print this text
+  -t, --test-output=FILE       write results to FILE (default: standard output)
+  -r, --reserve-vtx-vec=N      preallocate N vertices, 0 to 2000000 (default: 0)
+  -g, --graph-format=FORMAT    dot or graphml; accepted for compatibility, has no effect
+  -o, --graph-output=NAME      accepted for compatibility, has no effect
+  -e, --elapse-time            print load and match times
+  -d, --disable-prompt         don't print a prompt
+      --max-vertices=N         reject graphs with more than N vertices (default: 16000000)
+      --stable-ties            keep equally ranked candidates in discovery order instead of the order of
+                               GNU's sort; faster on large graphs
+      --kubernetes             support gangs (slots within one node, partial pools, a constraint per slot,
+                               several shapes, one topology level) and don't reproduce flux-sched's quirks
+      --explain=FORM           explain failed matches on standard error, as text or json
+      --version                print the version and exit
+  -h, --help                   print this help and exit
 
-The command help lists the commands.
+Enter the command help for a list of commands.
 ";
 
 impl Options {
@@ -216,7 +216,9 @@ impl Options {
             }
         }
         if rest {
-            return Parsed::Wrong("resource-query: arguments other than options are not expected".to_owned());
+            return Parsed::Wrong(
+                "resource-query: unexpected argument: only options are accepted".to_owned(),
+            );
         }
         Parsed::Run(Box::new(options), warnings)
     }
@@ -268,14 +270,19 @@ impl Options {
             "elapse-time" => self.elapse_time = true,
             "disable-prompt" => self.disable_prompt = true,
             "max-vertices" => {
-                self.max_vertices =
-                    value.parse().map_err(|_| format!("[ERROR] not a number for --max-vertices: {value}"))?;
+                self.max_vertices = value
+                    .parse()
+                    .map_err(|_| format!("[ERROR] invalid number for --max-vertices: {value}"))?;
             }
             "stable-ties" => self.stable_ties = true,
             "kubernetes" => self.kubernetes = true,
             "explain" => match Explain::parse(value) {
                 Some(form) => self.explain = Some(form),
-                None => return Err(format!("[ERROR] neither text nor json for --explain: {value}")),
+                None => {
+                    return Err(format!(
+                        "[ERROR] invalid value for --explain: {value} (must be text or json)"
+                    ));
+                }
             },
             _ => {}
         }

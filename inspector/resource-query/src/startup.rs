@@ -129,7 +129,7 @@ fn contents(file: impl Read) -> Result<Vec<u8>, StartError> {
     let wrong = |what: String| Err(StartError::Load(format!("can't read the graph file: {what}")));
     match file.take(FILE_MAX + 1).read_to_end(&mut bytes) {
         Ok(length) if length as u64 <= FILE_MAX => Ok(bytes),
-        Ok(_) => wrong(format!("it is larger than {} MiB", FILE_MAX >> 20)),
+        Ok(_) => wrong(format!("the file is larger than {} MiB", FILE_MAX >> 20)),
         Err(error) => wrong(error.to_string()),
     }
 }

@@ -10,7 +10,7 @@ const SECOND: i128 = 1_000_000_000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDuration {
     /// Not a sequence of numbers with units.
-    #[error("{text:?} is no duration: {problem} (write 90s, 1.5h, 1h30m or 2d)")]
+    #[error("invalid duration {text:?}: {problem} (use e.g. 90s, 1.5h, 1h30m or 2d)")]
     Syntax {
         /// The whole text, cut where it is very long.
         text: String,
@@ -18,16 +18,16 @@ pub enum InvalidDuration {
         problem: String,
     },
     /// Zero, or something that means it.
-    #[error("duration {0:?} is no time at all: leave it out for a job without a limit")]
+    #[error("invalid duration {0:?}: must be positive; omit it for a job without a limit")]
     Zero(String),
     /// `infinity` and the like.
-    #[error("duration {0:?} is no number: leave it out for a job without a limit")]
+    #[error("invalid duration {0:?}: must be a number; omit it for a job without a limit")]
     Infinite(String),
     /// Less than nothing.
-    #[error("duration {0:?} is negative")]
+    #[error("invalid duration {0:?}: must not be negative")]
     Negative(String),
     /// More seconds than an `i64` holds.
-    #[error("duration {0:?} is too long")]
+    #[error("invalid duration {0:?}: too long")]
     TooLong(String),
 }
 
@@ -44,7 +44,7 @@ pub fn parse(text: &str) -> Result<i64, InvalidDuration> {
             Ok(_) | Err(InvalidDuration::Infinite(_) | InvalidDuration::TooLong(_)) => {
                 InvalidDuration::Negative(shown)
             }
-            Err(_) => syntax("it is negative and not understood"),
+            Err(_) => syntax("it is negative"),
         });
     }
     let text = text.strip_prefix('+').unwrap_or(text);
@@ -68,9 +68,10 @@ pub fn parse(text: &str) -> Result<i64, InvalidDuration> {
         if unit.is_empty() && parts > 0 {
             return Err(syntax("a unit is missing"));
         }
-        let unit = unit_nanos(unit).ok_or_else(|| syntax(&format!("{unit:?} is no unit (ms s m h d)")))?;
+        let unit = unit_nanos(unit)
+            .ok_or_else(|| syntax(&format!("unknown unit {unit:?} (must be ms, s, m, h or d)")))?;
         let part = times(number, unit).map_err(|problem| match problem {
-            Problem::Syntax => syntax(&format!("{number:?} is no number")),
+            Problem::Syntax => syntax(&format!("invalid number {number:?}")),
             Problem::TooLong => InvalidDuration::TooLong(shown.clone()),
         })?;
         nanos = nanos.checked_add(part).ok_or_else(|| InvalidDuration::TooLong(shown.clone()))?;
@@ -168,7 +169,7 @@ mod tests {
             ("5 m", "\" m\" is no unit"),
             ("5w", "\"w\" is no unit"),
             ("1h30", "unit is missing"),
-            ("1.2.3s", "\"1.2.3\" is no number"),
+            ("1.2.3s", "invalid number \"1.2.3\""),
             (".s", "no number"),
             ("9223372036854775808", "too long"),
             ("99999999999999999999999999999999999999999d", "too long"),

@@ -75,7 +75,7 @@ fn known() -> impl Iterator<Item = &'static str> {
 pub fn advice(key: &str) -> String {
     let all = || known().filter(|known| *known != ALLOCATION);
     if all().any(|known| known == key) {
-        return "it is read as an annotation only".to_owned();
+        return "it must be an annotation, not a label".to_owned();
     }
     let typed = shorten(key);
     let nearest = all().min_by_key(|known| strsim::osa_distance(known, &typed));
@@ -89,7 +89,7 @@ pub fn advice(key: &str) -> String {
             let prefix =
                 PREFIXES.iter().find(|prefix| key.starts_with(**prefix)).copied().unwrap_or_default();
             let known: Vec<&str> = all().filter(|known| known.starts_with(prefix)).collect();
-            format!("known are {}", known.join(", "))
+            format!("valid names are {}", known.join(", "))
         }
     }
 }
@@ -107,7 +107,7 @@ pub fn wants_gang(annotations: &Marks) -> Result<bool, String> {
     match annotations.get(GANG).map(|value| &**value) {
         Some("true") => Ok(true),
         None | Some("false") => Ok(false),
-        Some(other) => Err(format!("{GANG} is '{}': want \"true\" or \"false\"", shorten(other))),
+        Some(other) => Err(format!("invalid {GANG} '{}': must be \"true\" or \"false\"", shorten(other))),
     }
 }
 
@@ -118,7 +118,7 @@ pub fn size(key: &str, text: &str, max: u32) -> Result<u32, String> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u32>() {
         Ok(size) if plain && (1..=max).contains(&size) => Ok(size),
-        _ => Err(format!("{key} is '{}': want a whole number from 1 to {max}", shorten(text))),
+        _ => Err(format!("invalid {key} '{}': must be an integer between 1 and {max}", shorten(text))),
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
             ("fluxion.flux-framework.org/durration", "did you mean fluxion.flux-framework.org/duration?"),
             ("fluxion.flux-framework.org/group_size", "did you mean fluxion.flux-framework.org/group-size?"),
             ("fluence.group-szie", "did you mean fluence.group-size?"),
-            (DURATION, "it is read as an annotation only"),
+            (DURATION, "it must be an annotation, not a label"),
             ("fluxnetes.x", "known are fluxnetes.group-name, fluxnetes.group-size"),
         ] {
             assert_eq!(advice(key), text);

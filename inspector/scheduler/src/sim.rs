@@ -69,17 +69,17 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
     /// More jobs than have numbers.
-    #[error("more than 4294967295 jobs: split the trace")]
+    #[error("the trace has more than 4294967295 jobs: split it")]
     TooManyJobs,
     /// No node, or nodes without cores.
     #[error("a cluster needs at least one node with one core")]
     NoCores,
     /// Without a queue nothing can wait.
-    #[error("there has to be a queue")]
+    #[error("at least one queue is required")]
     NoQueue,
     /// A job names a queue that is not among several.
     #[error(
-        "job {job} is for queue `{name}`, which is not among the queues: have it there, or one queue for all jobs"
+        "job {job} is for queue `{name}`, which is not defined: define it, or use one queue for all jobs"
     )]
     UnknownQueue {
         /// The number of the job in the trace.

@@ -134,7 +134,7 @@ fn pods_of_others_count_the_same_and_those_that_stay_do_not() {
     let reservation = world.job("pod.mine").reservation.clone().unwrap();
     assert_eq!((reservation.start, reservation.start_assumed), (bound + HOUR, true));
     let told = world.told("pod.mine");
-    assert!(told.contains("planned start assumed: what holds its nodes has no time limit"), "{told}");
+    assert!(told.contains("planned start assumed: the Pods on its nodes have no time limit"), "{told}");
     world.pod("more", "cpu=4000");
     assert_eq!(world.state_of("pod.more"), JobState::Unsatisfiable, "the agent never leaves");
 }

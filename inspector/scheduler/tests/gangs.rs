@@ -224,7 +224,7 @@ fn an_annotation_that_says_neither_true_nor_false_starts_nothing() {
             pod.controller = Some(controller.clone());
             pod.annotations.insert("fluxion.flux-framework.org/gang".into(), bad.into());
         });
-        assert!(world.told(&format!("pod.{name}")).contains("want \"true\" or \"false\""));
+        assert!(world.told(&format!("pod.{name}")).contains("must be \"true\" or \"false\""));
     }
     assert_eq!(world.bound("m"), 0);
 }
@@ -283,7 +283,7 @@ fn a_pod_waits_until_its_owner_was_seen() {
     world.pod_with("late-1", "cpu=1000", |pod| pod.controller = Some(controller.clone()));
     assert_eq!(world.line("job.late"), "Running 2/2");
     // That lasted no time: which watch delivers first is no part of the story.
-    assert_eq!(world.job("job.late").history[0].reason, "1 of 2 members are there");
+    assert_eq!(world.job("job.late").history[0].reason, "waiting for members: 1 of 2 created");
 }
 
 #[test]
@@ -504,7 +504,7 @@ fn a_deleted_node_degrades_the_gang_on_it_at_once() {
     world.step(vec![Event::NodeGone("n2".into())]);
     assert!(world.job("group.mpi").degraded);
     let told = world.told("group.mpi");
-    assert!(told.contains("NodesDown: 1 of 2 members were on nodes that are gone (n2)"), "{told}");
+    assert!(told.contains("NodesDown: 1 of 2 members were on deleted nodes (n2)"), "{told}");
     // A restart says the same.
     world.restart();
     assert!(world.job("group.mpi").degraded);
@@ -523,7 +523,7 @@ fn gated_members_are_not_seen_yet_and_said() {
         pod.gates = vec!["wait".into()];
     });
     let told = world.told("group.g");
-    assert!(told.contains("1 of 2 members are there, 1 wait for the scheduling gate wait"), "{told}");
+    assert!(told.contains("waiting for members: 1 of 2 created; 1 blocked by scheduling gate wait"), "{told}");
     world.change_pod("g-1", |pod| pod.gates.clear());
     assert_eq!(world.line("group.g"), "Running 2/2");
 }

@@ -37,7 +37,7 @@ fn members_that_can_never_fit_do_not_hold_the_others_back() {
         world.group("ray", Some(3), None);
         assert_eq!((world.line("podgroup.ray"), world.bound("ray")), ("Running 4/3".to_owned(), 4));
         let told = world.told("podgroup.ray");
-        assert!(told.contains("3 members wait") && told.contains("nvidia.com/gpu (99 wanted"), "{told}");
+        assert!(told.contains("3 members are waiting") && told.contains("nvidia.com/gpu (99 requested"), "{told}");
         world.restart();
         assert_eq!((world.bound("ray"), world.told("podgroup.ray")), (4, told));
         world.pod_with("ray-zz", "cpu=1000", member("ray"));
@@ -53,7 +53,7 @@ fn a_minimum_that_no_choice_can_reach_is_unsatisfiable_at_once() {
     assert_eq!((world.state_of("podgroup.ray"), world.bound("ray")), (JobState::Unsatisfiable, 0));
     let told = world.told("podgroup.ray");
     assert!(told.contains("nvidia.com/gpu (99 wanted, the largest has 4)"), "{told}");
-    assert!(told.contains("needs 5 of 7 together, room for 4 even when empty"), "{told}");
+    assert!(told.contains("5 of 7 members must start together, room for 4 even when empty"), "{told}");
     world.group("ray", Some(4), None);
     assert_eq!((world.line("podgroup.ray"), world.bound("ray")), ("Running 4/4".to_owned(), 4));
 }
@@ -110,7 +110,7 @@ fn the_minimum_gets_a_planned_start() {
     assert_eq!((job.state, planned.start - world.now), (JobState::Reserved, 100));
     assert_eq!(planned.nodes, ["n1".into()]);
     let told = world.told("podgroup.planned");
-    assert!(told.contains("needs 2 of 4 together, room for 0"), "{told}");
+    assert!(told.contains("2 of 4 members must start together, room for 0"), "{told}");
     world.end_pod("now", fluxion_scheduler::model::Phase::Succeeded);
     assert_eq!(world.bound("m-"), 2);
     world.end_pod("also", fluxion_scheduler::model::Phase::Succeeded);

@@ -122,7 +122,7 @@ fn a_job_whose_pods_are_deleted_tells_where_it_ran_or_what_it_waited_for() {
         format!("Cancelled 0/2 asked 2x(cpu 4, pods 1) limit None on  from None to Some({})", start + 5)
     );
     for name in ["group.runs", "group.waits"] {
-        assert_eq!(world.told(name), "Cancelled: its Pods were deleted |  | ");
+        assert_eq!(world.told(name), "Cancelled: the Pods were deleted |  | ");
     }
 }
 
@@ -224,7 +224,7 @@ fn start_planned_end_and_counts_are_those_of_the_attempt_that_runs() {
     assert_eq!((job.members.ended, job.reason.as_ref().unwrap().class), (10, ReasonClass::PodFailed));
     assert_eq!(
         world.told("job.a"),
-        "PodFailed: its Job failed: BackoffLimitExceeded; container main of Pod a-0-0 exited with code 1 |  | "
+        "PodFailed: the Job failed: BackoffLimitExceeded; container main of Pod a-0-0 exited with code 1 |  | "
     );
     world.restart();
     assert_eq!(record(world.job("job.a")), want);

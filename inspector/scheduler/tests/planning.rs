@@ -64,7 +64,7 @@ fn a_planned_start_that_moves_says_who_moved_it() {
     assert_eq!(late.len(), before + 1, "{late:?}");
     let last = &late[before];
     let moved = format!("planned start moved from {} to ", fluxion_scheduler::explain::utc(start));
-    assert!(last.starts_with(&moved) && last.ends_with(": past the time limit of pod/runs"), "{late:?}");
+    assert!(last.starts_with(&moved) && last.ends_with(": pod/runs exceeded its planned duration"), "{late:?}");
     let planned = world.job("pod.waits").reservation.as_ref().unwrap().start;
     assert!(last.contains(&fluxion_scheduler::explain::utc(planned)), "{late:?} {planned}");
 
@@ -76,10 +76,10 @@ fn a_planned_start_that_moves_says_who_moved_it() {
     world.at(1);
     world.pod_with("urgent", "cpu=4000", |pod| (pod.active_deadline, pod.priority) = (Some(30), 5));
     let told = history(&world, "pod.waits");
-    assert!(told.last().unwrap().ends_with(": pod/urgent came before it"), "{told:?}");
+    assert!(told.last().unwrap().ends_with(": pod/urgent was scheduled ahead of it"), "{told:?}");
     world.delete_pod("urgent");
     let told = history(&world, "pod.waits");
-    assert!(told.last().unwrap().ends_with(": no longer behind pod/urgent"), "{told:?}");
+    assert!(told.last().unwrap().ends_with(": no longer waiting for pod/urgent"), "{told:?}");
 
     // Its node goes down; another one is free later.
     let mut world = with(QueuePolicy::Conservative);
@@ -90,7 +90,7 @@ fn a_planned_start_that_moves_says_who_moved_it() {
     limited(&mut world, "waits", 4000, 50);
     world.node_with("n1", "cpu=4000", |node| node.unschedulable = true);
     let told = history(&world, "pod.waits");
-    assert!(told.last().unwrap().ends_with(": node n1 takes no work"), "{told:?}");
+    assert!(told.last().unwrap().ends_with(": node n1 is no longer available"), "{told:?}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn nodes_that_are_down_are_told_apart_from_busy_ones() {
     assert_eq!(class(&world, "pod.fits"), ReasonClass::NodesDown, "{}", world.told("pod.fits"));
     let told = world.told("pod.fits");
     assert!(
-        told.contains("no estimate: nobody knows when the nodes that are down take work again"),
+        told.contains("no estimate: it is not known when unavailable nodes will recover"),
         "{told}"
     );
     assert!(!told.contains("time limit") && told.contains("1 node cordoned"), "{told}");
@@ -129,8 +129,8 @@ fn what_a_node_withholds_from_pods_is_said() {
     world.pod("p", "cpu=7900");
     assert_eq!(world.state_of("pod.p"), JobState::Pending, "its allocatable may come back");
     let told = world.told("pod.p");
-    assert!(told.contains("1 allows cpu 7.5 even when empty (7.9 wanted)"), "{told}");
-    assert!(told.contains("no estimate: no planned end makes room for it"), "{told}");
+    assert!(told.contains("1 had at most 7.5 cpu even when empty (7.9 requested)"), "{told}");
+    assert!(told.contains("no estimate: no planned end frees enough resources"), "{told}");
     assert_eq!(class(&world, "pod.p"), ReasonClass::NodesDown);
     world.node("n1", "cpu=8000");
     assert_eq!(world.state_of("pod.p"), JobState::Running);
@@ -145,7 +145,7 @@ fn what_is_short_most_is_named() {
     world.at(1);
     world.pod("p", "cpu=32000 gpu=4");
     let told = world.told("pod.p");
-    assert!(told.contains("1 lacks gpu (busy)"), "31.4 of 32 CPUs are free, and no gpu: {told}");
+    assert!(told.contains("1 had insufficient gpu"), "31.4 of 32 CPUs are free, and no gpu: {told}");
 }
 
 #[test]

@@ -248,7 +248,7 @@ fn what_could_not_be_understood_is_found_by_the_audit_and_told_to_the_job() {
     for index in 0..3 {
         world.pod_with(&format!("w-{index}"), "cpu=9000", |pod| {
             pod.problems =
-                vec!["toleration of gpu has the unknown operator 'Gt': it tolerates nothing".into()];
+                vec!["toleration of gpu has unknown operator 'Gt' and tolerates nothing".into()];
         });
     }
     let findings = world.state.audit();

@@ -26,7 +26,7 @@ fn a_mistyped_annotation_is_named_once_with_what_was_meant() {
     world.node("n1", "cpu=1000");
     world.pod("first", "cpu=1000");
     world.pod_with("p", "cpu=1000", annotated("fluxion.flux-framework.org/durration", "1h"));
-    let text = "unknown annotation 'fluxion.flux-framework.org/durration' on its Pods is ignored: did you mean \
+    let text = "ignoring unknown annotation 'fluxion.flux-framework.org/durration' on the Pods: did you mean \
                 fluxion.flux-framework.org/duration?";
     assert_eq!(world.job("pod.p").warnings, [text]);
     assert_eq!(events(&world), [("Pod/p".to_owned(), text.to_owned())]);
@@ -57,7 +57,7 @@ fn owners_groups_and_labels_count_and_a_running_job_is_not_told_again() {
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert_eq!(
         warnings[0],
-        "unknown label 'fluxion.flux-framework.org/queue' on Job lammps is ignored: it is read as an annotation only"
+        "ignoring unknown label 'fluxion.flux-framework.org/queue' on Job lammps: it must be an annotation, not a label"
     );
     assert!(
         warnings[1].starts_with("unknown annotation 'fluxion.flux-framework.org/timelimit' on Job lammps")
@@ -79,7 +79,7 @@ fn owners_groups_and_labels_count_and_a_running_job_is_not_told_again() {
     assert_eq!(
         world.job("podgroup.train").warnings,
         [
-            "unknown annotation 'fluence.group-szie' on PodGroup train is ignored: did you mean fluence.group-size?"
+            "ignoring unknown annotation 'fluence.group-szie' on PodGroup train: did you mean fluence.group-size?"
         ]
     );
 }
@@ -94,7 +94,7 @@ fn many_are_counted() {
     });
     let warnings = &world.job("pod.p").warnings;
     assert_eq!(warnings.len(), 11);
-    assert_eq!(warnings[10], "490 more unknown labels and annotations are ignored");
+    assert_eq!(warnings[10], "ignoring 490 more unknown labels and annotations");
 }
 
 #[test]

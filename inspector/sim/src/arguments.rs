@@ -12,67 +12,67 @@ pub(crate) use queue::Queue;
 /// More nodes than any machine has.
 const MAX_NODES: i64 = 1_000_000;
 
-/// Plays a trace of jobs on a cluster under queue policies and compares them.
+/// Simulates a job trace on a cluster and compares queue policies.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
-    /// The trace: Standard Workload Format, or a CSV with columns submit, cores, run and optionally limit (as run
-    /// without; a job is ended then), priority (larger goes first), id and queue, times in seconds; - for
-    /// standard input
+    /// Trace file: Standard Workload Format, or a CSV with columns submit, cores, run and optionally limit (default:
+    /// run; the job is ended at its limit), priority (higher runs first), id and queue, with times in seconds; -
+    /// reads standard input
     pub(crate) trace: PathBuf,
-    /// Form of the trace; without: csv for files that end in .csv, else swf
+    /// Trace format [default: csv for files ending in .csv, otherwise swf]
     #[arg(long, value_enum)]
     pub(crate) trace_format: Option<TraceFormat>,
-    /// Nodes of the cluster
+    /// Number of nodes
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
     pub(crate) nodes: u32,
-    /// Cores of each node
+    /// Cores per node
     #[arg(long, default_value_t = 1, allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
     pub(crate) cores_per_node: u32,
-    /// Give jobs whole nodes
+    /// Allocate whole nodes to jobs
     #[arg(long)]
     pub(crate) whole_nodes: bool,
-    /// Queue policy, repeatable; without: all four
+    /// Queue policy; may be repeated [default: all four]
     #[arg(long = "policy", value_enum)]
     policies: Vec<Policy>,
-    /// A queue, NAME[:POLICY][,queue-depth=N][,reservation-depth=N][,max-reservation-depth=N], repeatable; they
-    /// get nodes in this order. Jobs name theirs in the column queue of a CSV, or in field 15 of a Standard
-    /// Workload Format; a job that names none waits in the first, and a single queue takes all jobs. Queues
-    /// without a policy have the one that is compared. Without: one queue for all jobs
+    /// Queue, as NAME[:POLICY][,queue-depth=N][,reservation-depth=N][,max-reservation-depth=N]; may be repeated.
+    /// Queues are scheduled in this order. A job selects its queue by the CSV column queue or by field 15 of the
+    /// Standard Workload Format; other jobs go to the first queue, and a single queue takes all jobs. Queues
+    /// without a policy use each policy being compared [default: one queue for all jobs]
     #[arg(long = "queue", value_name = "QUEUE")]
     queues: Vec<String>,
-    /// Jobs that one pass over a queue looks at
+    /// Number of jobs considered in one pass over a queue
     #[arg(long, default_value_t = QueueConfig::default().queue_depth, value_parser = depth)]
     queue_depth: usize,
-    /// Reservations that one pass makes under hybrid
+    /// Number of reservations per pass with policy hybrid
     #[arg(long, default_value_t = QueueConfig::default().reservation_depth, value_parser = depth)]
     reservation_depth: usize,
-    /// Reservations that one pass makes under conservative and hybrid, at most
+    /// Maximum number of reservations per pass with policies conservative and hybrid
     #[arg(long, default_value_t = QueueConfig::default().max_reservation_depth, value_parser = depth)]
     max_reservation_depth: usize,
-    /// Play only so many jobs, the first of the trace
+    /// Simulate only the first N jobs of the trace
     #[arg(long, value_parser = depth)]
     pub(crate) jobs: Option<usize>,
-    /// Form of the result
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub(crate) output: Output,
-    /// Add the start and end of every job to the JSON result; needs -o json
+    /// Include the start and end of every job in the JSON output; requires -o json
     #[arg(long)]
     pub(crate) schedule: bool,
-    /// Show no progress
+    /// Don't show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 
-/// Forms of a trace.
+/// Trace formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceFormat {
     Swf,
     Csv,
 }
 
-/// Forms of the result.
+/// Output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     Table,
@@ -88,18 +88,18 @@ enum Policy {
 }
 
 fn depth(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|depth| *depth > 0).ok_or_else(|| "want a number from 1".to_owned())
+    text.parse().ok().filter(|depth| *depth > 0).ok_or_else(|| "must be a positive number".to_owned())
 }
 
 impl Arguments {
     /// Refuses what would have no effect.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.schedule && self.output != Output::Json {
-            return Err("--schedule is for the JSON result: add -o json".to_owned());
+            return Err("--schedule requires -o json".to_owned());
         }
         if !self.policies.is_empty() && self.queues()?.iter().all(|queue| queue.policy.is_some()) {
-            let why = "every --queue has a policy of its own, so --policy has nothing to compare";
-            return Err(format!("{why}: leave one of them out"));
+            let why = "--policy has no effect, because every --queue has its own policy";
+            return Err(format!("{why}: omit one of them"));
         }
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Arguments {
         for text in &self.queues {
             let queue = queue::parse(text, &rest)?;
             if queues.iter().any(|other| other.config.name == queue.config.name) {
-                return Err(format!("there are two queues {}", queue.config.name));
+                return Err(format!("duplicate queue '{}'", queue.config.name));
             }
             queues.push(queue);
         }

@@ -22,19 +22,20 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Vec<TraceJob>> {
     } else {
         File::open(path).map_err(anyhow::Error::from).and_then(|file| text(file, MOST))
     };
-    let text = text.with_context(|| format!("reading the trace {name}"))?;
+    let text = text.with_context(|| format!("can't read trace {name}"))?;
     let format = arguments.trace_format.unwrap_or_else(|| match path.extension() {
         Some(extension) if extension.eq_ignore_ascii_case("csv") => TraceFormat::Csv,
         _ => TraceFormat::Swf,
     });
     let mut jobs = match format {
-        TraceFormat::Csv => read_csv(&text).with_context(|| format!("in the trace {name}, read as csv"))?,
+        TraceFormat::Csv => read_csv(&text).with_context(|| format!("can't parse trace {name} as csv"))?,
         TraceFormat::Swf => {
-            let (jobs, left_out) = read_swf(&text)
-                .with_context(|| format!("in the trace {name}, read as swf (--trace-format has others)"))?;
+            let (jobs, left_out) = read_swf(&text).with_context(|| {
+                format!("can't parse trace {name} as swf (use --trace-format for other formats)")
+            })?;
             if left_out > 0 {
                 let left_out = counted(left_out, "job without", "jobs without");
-                note(&format!("left out of the trace: {left_out} run time or processors"));
+                note(&format!("skipped {left_out} run time or processors"));
             }
             jobs
         }
@@ -42,7 +43,7 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Vec<TraceJob>> {
     if let Some(count) = arguments.jobs {
         jobs.truncate(count);
     }
-    ensure!(!jobs.is_empty(), "the trace {name} has no jobs");
+    ensure!(!jobs.is_empty(), "trace {name} contains no jobs");
     Ok(jobs)
 }
 
@@ -51,9 +52,11 @@ fn text(from: impl Read, most: u64) -> Result<String> {
     let mut bytes = Vec::new();
     from.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.starts_with(&[0x1f, 0x8b]) {
-        bail!("it is compressed: unpack it with gunzip, or pipe `gunzip -c FILE` into `fluxion-sim -`");
+        bail!(
+            "the file is compressed: decompress it with gunzip, or pipe `gunzip -c FILE` to `fluxion-sim -`"
+        );
     }
-    ensure!(bytes.len() as u64 <= most, "it is larger than {} MiB: play a part of it", most >> 20);
+    ensure!(bytes.len() as u64 <= most, "the file is larger than {} MiB: simulate a part of it", most >> 20);
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }

@@ -41,8 +41,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     let results = play(arguments, machine, &trace)?;
     if let Some(refused) = results.iter().map(|result| result.report.refused).max().filter(|count| *count > 0)
     {
-        let refused = counted(refused, "job asks", "jobs ask");
-        note(&format!("{refused} for more than the whole cluster and never run"));
+        let refused = counted(refused, "job requests", "jobs request");
+        note(&format!("{refused} more than the whole cluster has and can never run"));
     }
     let text = match arguments.output {
         Output::Table => output::table(&results),
@@ -51,7 +51,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     match writeln!(stdout(), "{text}") {
         // Whoever closes the pipe has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("writing the result"),
+        written => written.context("can't write the output"),
     }
 }
 
@@ -96,7 +96,9 @@ fn play(arguments: &Arguments, machine: Machine, trace: &[TraceJob]) -> Result<V
             .collect();
         threads
             .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a simulation ended early"))))
+            .map(|thread| {
+                thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a simulation stopped early")))
+            })
             .collect()
     })
 }

@@ -16,7 +16,7 @@ pub(super) struct SecondsOrNone(pub(super) Option<i64>);
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let seconds = deserializer.deserialize_any(Read { none: false })?;
-        seconds.map(Seconds).ok_or_else(|| D::Error::custom("a duration is wanted"))
+        seconds.map(Seconds).ok_or_else(|| D::Error::custom("must be a duration"))
     }
 }
 
@@ -45,9 +45,11 @@ impl Visitor<'_> for Read {
         }
         fluxion_scheduler::duration::parse(text).map(Some).map_err(|error| match error {
             // What that would mean for a job has no place here.
-            InvalidDuration::Zero(text) => E::custom(format!("{text:?} is no time at all: want 1s or more")),
+            InvalidDuration::Zero(text) => {
+                E::custom(format!("invalid duration {text:?}: must be at least 1s"))
+            }
             InvalidDuration::Infinite(text) => {
-                E::custom(format!("{text:?} is no number: want e.g. 90s or 2d"))
+                E::custom(format!("invalid duration {text:?}: must be e.g. 90s or 2d"))
             }
             other => E::custom(other),
         })
@@ -85,9 +87,9 @@ impl<'de> Deserialize<'de> for SecondsOrZero {
         match fluxion_scheduler::duration::parse(&text) {
             Ok(seconds) => Ok(Self(seconds)),
             Err(InvalidDuration::Zero(_)) => Ok(Self(0)),
-            Err(InvalidDuration::Infinite(text)) => {
-                Err(D::Error::custom(format!("{text:?} is not a number: want e.g. 90s, or 0 for none")))
-            }
+            Err(InvalidDuration::Infinite(text)) => Err(D::Error::custom(format!(
+                "invalid duration {text:?}: must be e.g. 90s, or 0 to disable it"
+            ))),
             Err(other) => Err(D::Error::custom(other)),
         }
     }

@@ -35,13 +35,13 @@ impl Leadership {
         }
         Some(match (&self.trouble, &self.holder) {
             (Some(Trouble { since, unreachable: true, .. }), _) => {
-                format!("not leading, API server unreachable since {}", text::time(*since))
+                format!("not the leader: API server unreachable since {}", text::time(*since))
             }
             (Some(Trouble { since, why, .. }), _) => {
-                format!("not leading, the Lease is refused since {}: {why}", text::time(*since))
+                format!("not the leader: access to the Lease denied since {}: {why}", text::time(*since))
             }
-            (None, Some(holder)) => format!("not leading: {holder} leads, and only it plans and binds"),
-            (None, None) => "not leading: the Lease has not been taken yet".to_owned(),
+            (None, Some(holder)) => format!("not the leader: {holder} is the leader"),
+            (None, None) => "not the leader: the Lease has not been acquired yet".to_owned(),
         })
     }
 }

@@ -18,7 +18,7 @@ fn an_idle_watch_is_neither_old_nor_a_problem_and_a_silent_one_is() {
     assert_eq!((nodes.lag(later(35)), nodes.problem(later(35))), (None, None));
     assert!(nodes.lag(later(45)).unwrap() > Duration::from_secs(40));
     let problem = nodes.problem(later(75)).unwrap().text;
-    assert!(problem.starts_with("the watch of nodes has been silent for 7"), "{problem}");
+    assert!(problem.starts_with("the watch of nodes has received nothing for 7"), "{problem}");
 }
 
 #[test]
@@ -32,9 +32,9 @@ fn a_refused_watch_is_a_problem_at_once_and_names_the_verb() {
     }
     assert_eq!((health.synced(), health.warning()), (true, None));
     nodes.failed(Verb::Watch, true, "nodes is forbidden: no".to_owned());
-    let text = "not allowed to watch nodes: nodes is forbidden: no";
+    let text = "forbidden to watch nodes: nodes is forbidden: no";
     assert_eq!(health.problems(), [WatchProblem { resource: "nodes", text: text.to_owned() }]);
-    assert_eq!(health.warning().unwrap(), format!("nothing is bound: {text}"));
+    assert_eq!(health.warning().unwrap(), format!("binding is paused: {text}"));
     assert!(health.synced(), "what was seen can still be read");
     nodes.stands();
     assert_eq!((health.problems(), health.unready()), (vec![], None));
@@ -73,7 +73,10 @@ fn who_does_not_lead_says_why_and_the_data_is_as_old_as_the_last_answer() {
     let trouble = Trouble { since: 940, unreachable: true, why: "connection refused".to_owned() };
     let leadership = Leadership { leads: false, holder: None, trouble: Some(trouble) };
     health.set_leadership(leadership.clone());
-    assert_eq!(health.warning().unwrap(), "not leading, API server unreachable since 1970-01-01T00:15:40Z");
+    assert_eq!(
+        health.warning().unwrap(),
+        "not the leader: API server unreachable since 1970-01-01T00:15:40Z"
+    );
     assert_eq!(health.last_current(1_000), Some(940));
     health.set_leadership(Leadership { leads: true, ..leadership });
     assert_eq!(health.warning(), None);

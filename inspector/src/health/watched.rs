@@ -156,14 +156,14 @@ impl Watched {
         let content = self.lock();
         let text = match &content.failure {
             Some(Failure { verb, refused: true, why }) => {
-                format!("not allowed to {} {}: {why}", verb.as_str(), self.resource)
+                format!("forbidden to {} {}: {why}", verb.as_str(), self.resource)
             }
             _ if age <= STALE_AFTER => return None,
             Some(Failure { verb, why, .. }) => {
                 let (verb, resource) = (verb.as_str(), self.resource);
-                format!("the watch of {resource} is {} s old: {verb} fails: {why}", age.as_secs())
+                format!("the watch of {resource} has been stale for {} s: {verb} fails: {why}", age.as_secs())
             }
-            None => format!("the watch of {} has been silent for {} s", self.resource, age.as_secs()),
+            None => format!("the watch of {} has received nothing for {} s", self.resource, age.as_secs()),
         };
         Some(WatchProblem { resource: self.resource, text })
     }

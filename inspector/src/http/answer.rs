@@ -73,7 +73,7 @@ pub(super) fn typed<T: Serialize>(object: &T, moment: &Moment, content_type: &'s
         Ok(body) => text(body, moment, content_type),
         Err(error) => {
             // Our own types: only a bug gets here.
-            tracing::error!(%error, "an answer could not be written");
+            tracing::error!(%error, "failed to serialize a response");
             Refusal::Internal.into_response()
         }
     }
@@ -90,7 +90,7 @@ pub(super) fn text(body: impl IntoResponse, moment: &Moment, content_type: &'sta
 /// Computes an answer where it holds up no other request.
 pub(super) async fn computed(work: impl FnOnce() -> Response + Send + 'static) -> Result<Response, Refusal> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
-        tracing::error!(%error, "an answer could not be computed");
+        tracing::error!(%error, "failed to compute a response");
         Refusal::Internal
     })
 }

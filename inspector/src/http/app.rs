@@ -108,7 +108,7 @@ impl App {
         if published.state.whole() {
             Ok(published)
         } else {
-            Err(Refusal::Unavailable("the whole cluster has not been seen yet"))
+            Err(Refusal::Unavailable("the cluster has not been fully read yet"))
         }
     }
 

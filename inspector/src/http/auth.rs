@@ -55,7 +55,7 @@ pub(super) async fn own_host(request: Request, next: Next) -> Result<Response, R
         Ok(next.run(request).await)
     } else {
         Err(Refusal::Forbidden(
-            "this server only answers to localhost, 127.0.0.1 and [::1]: ask it by one of these".to_owned(),
+            "this server only accepts requests to localhost, 127.0.0.1 or [::1]".to_owned(),
         ))
     }
 }

@@ -72,8 +72,7 @@ pub(super) async fn post(
     if open {
         if !answer.also_deletes.is_empty() && !also_delete {
             return Err(Refusal::Conflict(format!(
-                "cancelling {name} would also delete {}, which belong to other jobs; to do it all the same say \
-                 alsoDelete=true",
+                "cancelling {name} would also delete {}, which belong to other jobs; set alsoDelete=true to proceed",
                 answer.also_deletes.join(", ")
             )));
         }
@@ -102,7 +101,7 @@ impl CancelRequest {
             return Ok(Self::default());
         }
         let wanted: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
-            Refusal::BadRequest(format!("the body must be a JSON object, e.g. {{}}: {error}"))
+            Refusal::BadRequest(format!("the request body must be a JSON object, e.g. {{}}: {error}"))
         })?;
         let also_delete = match wanted.get("alsoDelete") {
             None => false,
@@ -129,7 +128,7 @@ impl CancelRequest {
     fn is_meant(&self, job: &Job, name: &str) -> Result<(), Refusal> {
         match &self.uid {
             Some(uid) if **uid != *job.key.uid => Err(Refusal::Conflict(format!(
-                "Precondition failed: the uid in preconditions is {uid}, the job {name} that is there now has {}",
+                "Precondition failed: UID in precondition: {uid}, UID in job {name}: {}",
                 job.key.uid
             ))),
             _ => Ok(()),
@@ -175,8 +174,7 @@ async fn until_seen(app: &App, id: JobId) -> Result<(), Refusal> {
 fn do_it_yourself(namespace: &str, name: &str, answer: &CancelAnswer) -> String {
     let commands: Vec<String> = answer.targets.iter().map(cancel::command).collect();
     format!(
-        "this server does not delete objects for others: run `kubectl fluxion cancel -n {namespace} {name}`, which \
-         does it as you, or: {}",
+        "this server does not delete objects on behalf of users: run `kubectl fluxion cancel -n {namespace} {name}`, which uses your own permissions, or: {}",
         commands.join("; ")
     )
 }

@@ -33,15 +33,15 @@ pub(super) async fn post(
 ) -> Result<Response, Refusal> {
     let Some(submit) = &app.submit else { return Err(guard::method_not_allowed(Method::POST, uri).await) };
     if query.dry_run()? {
-        return Err(Refusal::BadRequest("dryRun is not known here: leave it out".to_owned()));
+        return Err(Refusal::BadRequest("dryRun is not supported here: omit it".to_owned()));
     }
     let (body, place) = (body.map_err(|_| Refusal::TooLarge)?, namespace.clone());
     // A large body takes a while to read; nobody else waits for it.
     let objects = tokio::task::spawn_blocking(move || read(&body, &place))
         .await
-        .map_err(|_| Refusal::Unavailable("the body could not be read"))??;
+        .map_err(|_| Refusal::Unavailable("failed to read the request body"))??;
     if objects.is_empty() {
-        return Err(Refusal::BadRequest("the body holds no object: nothing was created".to_owned()));
+        return Err(Refusal::BadRequest("the request body contains no objects".to_owned()));
     }
     let answers = submit.submit(objects).await.map_err(refusal)?;
     let mut said = Vec::new();
@@ -49,12 +49,12 @@ pub(super) async fn post(
         said.push(match answer {
             Ok(Taken::Created { called }) => format!("{called} created"),
             Ok(Taken::Later { called, due }) => {
-                format!("{called} comes at {}", crate::view::text::time(due))
+                format!("{called} will be submitted at {}", crate::view::text::time(due))
             }
-            Ok(Taken::Known { called }) => format!("{called} is known"),
+            Ok(Taken::Known { called }) => format!("{called} already exists"),
             Err(error) if said.is_empty() => return Err(refusal(error)),
             Err(error) => {
-                return Err(Refusal::Conflict(format!("{error}; before that: {}", said.join(", "))));
+                return Err(Refusal::Conflict(format!("{error}; already processed: {}", said.join(", "))));
             }
         });
     }
@@ -73,10 +73,10 @@ pub(super) async fn post(
 }
 
 fn read(body: &[u8], namespace: &str) -> Result<Vec<Object>, Refusal> {
-    let text =
-        std::str::from_utf8(body).map_err(|_| Refusal::BadRequest("the body is no text".to_owned()))?;
+    let text = std::str::from_utf8(body)
+        .map_err(|_| Refusal::BadRequest("request body is not valid UTF-8".to_owned()))?;
     let mut manifests = Manifests::default();
-    manifests.read_text("the body", text).map_err(|error| Refusal::BadRequest(error.to_string()))?;
+    manifests.read_text("request body", text).map_err(|error| Refusal::BadRequest(error.to_string()))?;
     // From a file a warning goes to the log; here nobody would see it.
     if let Some(warning) = manifests.warnings.first() {
         return Err(Refusal::BadRequest(warning.clone()));
@@ -86,14 +86,16 @@ fn read(body: &[u8], namespace: &str) -> Result<Vec<Object>, Refusal> {
         let (place, mut object) = (document.place, document.object.open().into_owned());
         if !object.namespaced() {
             return Err(Refusal::BadRequest(format!(
-                "{place}: belongs to no namespace; put it into --cluster"
+                "{place}: the kind is not namespaced; add it to the --cluster file"
             )));
         }
         match object.namespace() {
             "" => object.meta_mut().namespace = Some(namespace.to_owned()),
             same if same == namespace => {}
             other => {
-                let message = format!("{place}: its namespace is {other}, that of the path {namespace}");
+                let message = format!(
+                    "{place}: namespace {other} does not match the namespace of the request ({namespace})"
+                );
                 return Err(Refusal::BadRequest(message));
             }
         }
@@ -125,9 +127,9 @@ mod tests {
         let node = "{apiVersion: v1, kind: Node, metadata: {name: n1}}";
         let odd = "{apiVersion: v1, kind: Secret, metadata: {name: n1}}";
         let cases: [(&[u8], &str); 5] = [
-            (b"", "holds no object"),
+            (b"", "contains no objects"),
             (b"\xff", "no text"),
-            (other.as_bytes(), "its namespace is shop"),
+            (other.as_bytes(), "namespace shop does not match"),
             (node.as_bytes(), "no namespace"),
             (odd.as_bytes(), "no use for Secret"),
         ];

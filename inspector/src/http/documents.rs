@@ -55,7 +55,7 @@ pub(super) async fn graph(
             return match graph::jgf(inventory, now) {
                 Ok(jgf) => answer::text(jgf, &moment, JGF),
                 Err(error) => {
-                    tracing::error!(%error, "the graph can't be written");
+                    tracing::error!(%error, "failed to serialize the graph");
                     Refusal::Internal.into_response()
                 }
             };
@@ -146,7 +146,7 @@ async fn list<T: Serialize + Send + 'static>(
     if query.flag("watch")? {
         return Err(Refusal::MethodNotAllowed(
             "GET",
-            format!("a {kind} can't be watched: ask for it again, or watch fluxionjobs and fluxionnodes"),
+            format!("{kind} does not support watch: poll it, or watch fluxionjobs and fluxionnodes"),
         ));
     }
     let (published, moment) = now(app).await?;

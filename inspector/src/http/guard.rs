@@ -33,11 +33,11 @@ pub(super) async fn within(limit: Duration, request: Request, next: Next) -> Res
     match tokio::time::timeout(limit, work).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(panic)) => {
-            tracing::error!(request = what, panic = message_of(&*panic), "a request made the server panic");
+            tracing::error!(request = what, panic = message_of(&*panic), "a request caused a panic");
             Err(Refusal::Internal)
         }
         Err(_) => {
-            tracing::warn!(request = what, "a request took too long");
+            tracing::warn!(request = what, "a request timed out");
             Err(Refusal::Timeout(limit.as_secs()))
         }
     }
@@ -66,16 +66,20 @@ pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> Refusal {
         if path.ends_with("/cancel") {
             return Refusal::MethodNotAllowed(
                 "POST",
-                format!("{method} is not allowed here: POST cancels; use `kubectl fluxion cancel JOB`"),
+                format!(
+                    "method {method} is not allowed: use POST to cancel a job, or `kubectl fluxion cancel JOB`"
+                ),
             );
         }
         return Refusal::MethodNotAllowed(
             "GET, HEAD",
             format!(
-                "{method} is not allowed: a FluxionJob shows Pods that exist elsewhere; to end it use \
-                 `kubectl fluxion cancel JOB`, to change it change the object its Pods come from"
+                "method {method} is not allowed: a FluxionJob is a read-only view of Pods; use `kubectl fluxion cancel JOB` to cancel it, and change the owner of the Pods to change it"
             ),
         );
     }
-    Refusal::MethodNotAllowed("GET, HEAD", format!("{method} is not allowed here: this can only be read"))
+    Refusal::MethodNotAllowed(
+        "GET, HEAD",
+        format!("method {method} is not allowed: this resource is read-only"),
+    )
 }

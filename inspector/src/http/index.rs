@@ -123,7 +123,7 @@ impl Index {
         })
         .await
         .map_err(|error| {
-            tracing::error!(%error, "the index of the served objects could not be brought up to date");
+            tracing::error!(%error, "failed to update the index of served objects");
             Refusal::Internal
         })?;
         let served = Arc::new(served);

@@ -27,21 +27,23 @@ const QUIET: Duration = Duration::from_secs(45);
 /// Why there is no listener.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    #[error("{0} can be reached from other machines: listen on 127.0.0.1 or [::1]")]
+    #[error("{0} is reachable from other machines: listen on 127.0.0.1 or [::1]")]
     NotLoopback(SocketAddr),
     #[error(
-        "{address} is in use{}: end it, or choose another address with --listen (port 0 takes a free one)",
+        "{address} is already in use{}: stop that process, or choose another address with --listen (port 0 picks a free port)",
         holder(address, *.pid)
     )]
     InUse { address: SocketAddr, pid: Option<u32> },
-    #[error("can't listen on {address}: {source}; choose another with --listen (port 0 takes a free one)")]
+    #[error(
+        "can't listen on {address}: {source}; choose another address with --listen (port 0 picks a free port)"
+    )]
     Io { address: SocketAddr, source: io::Error },
 }
 
 /// Who has the address, or how to find out.
 fn holder(address: &SocketAddr, pid: Option<u32>) -> String {
     pid.map_or_else(
-        || format!(" by another process, which `ss -ltnp 'sport = :{}'` names", address.port()),
+        || format!(" by another process (see `ss -ltnp 'sport = :{}'`)", address.port()),
         |pid| format!(" by another inspector (process {pid})"),
     )
 }
@@ -92,7 +94,7 @@ impl Listener for LimitedListener {
         let permit = if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             Some(permit)
         } else {
-            tracing::warn!(CONNECTIONS, "all connections are taken: the next one waits");
+            tracing::warn!(CONNECTIONS, "connection limit reached: new connections have to wait");
             Arc::clone(&self.free).acquire_owned().await.ok()
         };
         let (stream, address) = Listener::accept(&mut self.listener).await;
@@ -134,7 +136,7 @@ impl Connection {
         let patience = self.patience;
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
         ready!(stalled.as_mut().poll(context));
-        tracing::info!("dropped a client that stopped reading");
+        tracing::info!("closed a connection whose client stopped reading");
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }

@@ -41,7 +41,7 @@ impl FromStr for Continue {
         };
         parts().filter(|_| token.len() < 1024).ok_or_else(|| {
             Refusal::BadRequest(
-                "continue: not a token of this server: hand back what the last page said".to_owned(),
+                "continue: invalid token: use the one returned with the previous page".to_owned(),
             )
         })
     }
@@ -75,7 +75,7 @@ impl Pages {
             .map(|(_, served)| Arc::clone(served))
             .ok_or_else(|| {
                 Refusal::Expired(
-                    "continue: this list was begun too long ago: start again without continue".to_owned(),
+                    "continue: the token has expired: restart the list without continue".to_owned(),
                 )
             })
     }

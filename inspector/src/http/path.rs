@@ -17,7 +17,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Names<T
         match Path::<T>::from_request_parts(parts, state).await {
             Ok(Path(names)) => Ok(Self(names)),
             Err(PathRejection::FailedToDeserializePathParams(_)) => {
-                Err(Refusal::BadRequest("the path holds a name that is no UTF-8 text".to_owned()))
+                Err(Refusal::BadRequest("the path contains a name that is not valid UTF-8".to_owned()))
             }
             Err(error) => {
                 tracing::error!(%error, "a route takes other names than its path has");

@@ -45,7 +45,7 @@ impl Query {
         if values.all(|(_, value)| value == "All") {
             Ok(asked)
         } else {
-            Err(Refusal::BadRequest("dryRun: the only value is All".to_owned()))
+            Err(Refusal::BadRequest("dryRun: must be All".to_owned()))
         }
     }
 
@@ -54,7 +54,7 @@ impl Query {
             None | Some("") => Ok(0),
             Some(text) => text
                 .parse()
-                .map_err(|_| Refusal::BadRequest(format!("{key}: must be a whole number, 0 or more"))),
+                .map_err(|_| Refusal::BadRequest(format!("{key}: must be an integer, 0 or greater"))),
         }
     }
 }
@@ -92,7 +92,7 @@ impl TryFrom<&Query> for ListQuery {
         let watch = query.flag("watch")?;
         let initial_events = query.flag("sendInitialEvents")?;
         if initial_events && !watch {
-            return Err(Refusal::BadRequest("sendInitialEvents: only for a watch (watch=true)".to_owned()));
+            return Err(Refusal::BadRequest("sendInitialEvents: requires watch=true".to_owned()));
         }
         let resource_version = match query.get("resourceVersion") {
             None | Some("") => None,

@@ -12,14 +12,14 @@ use fluxion_api::Status;
 pub enum Refusal {
     #[error("{0}")]
     BadRequest(String),
-    #[error("this server wants the bearer token of the server.json it was started with")]
+    #[error("the bearer token from this server's server.json is required")]
     Unauthorized,
     #[error("{0}")]
     Forbidden(String),
     /// Resource and name.
     #[error("{0} \"{1}\" not found")]
     NotFound(&'static str, String),
-    #[error("the server could not find the requested resource: what there is, is listed at /apis/{api}", api = fluxion_api::API_VERSION)]
+    #[error("the server could not find the requested resource; see /apis/{api} for the available resources", api = fluxion_api::API_VERSION)]
     NoSuchPath,
     /// The methods that are allowed, and what to do instead.
     #[error("{1}")]
@@ -28,16 +28,16 @@ pub enum Refusal {
     Conflict(String),
     #[error("{0}")]
     Expired(String),
-    #[error("the body is larger than 64 KiB")]
+    #[error("the request body is larger than 64 KiB")]
     TooLarge,
-    #[error("{0} watches are open already: end one, or try again later")]
+    #[error("the limit of {0} concurrent watches has been reached: close one, or try again later")]
     TooMany(usize),
-    #[error("the answer took longer than {0} s: ask for less (limit=, a selector), or try again later")]
+    #[error("the request timed out after {0} s: request less (limit=, a selector), or try again later")]
     Timeout(u64),
     #[error("{0}: try again in a moment")]
     Unavailable(&'static str),
     /// The cause is in the server's log.
-    #[error("the server failed on this request; its log says why")]
+    #[error("internal error; see the server's log for details")]
     Internal,
 }
 

@@ -83,35 +83,51 @@ impl Requests {
             health: OnceLock::new(),
         };
         metrics.register(|registry| {
-            registry.register("http_requests", "Requests by resource, verb and code", requests.total.clone());
-            registry.register("http_request_seconds", "Time until an answer began", requests.seconds.clone());
+            registry.register(
+                "http_requests",
+                "HTTP requests by resource, verb and status code",
+                requests.total.clone(),
+            );
+            registry.register(
+                "http_request_seconds",
+                "Time until the response started",
+                requests.seconds.clone(),
+            );
             registry.register("jobs", "Jobs by queue and state", requests.jobs.clone());
             registry.register(
                 "waiting_jobs",
-                "Jobs that wait, by queue and class of reason",
+                "Waiting jobs by queue and reason class",
                 requests.waiting.clone(),
             );
             for (name, help, amounts) in [
-                ("resource_allocatable", "What nodes can give (cores, bytes, pieces)", &requests.allocatable),
-                ("resource_allocated", "What Pods on nodes hold", &requests.allocated),
-                ("resource_foreign", "The part of it that other schedulers placed", &requests.foreign),
+                (
+                    "resource_allocatable",
+                    "Allocatable resources of all nodes (cores, bytes or units)",
+                    &requests.allocatable,
+                ),
+                ("resource_allocated", "Resources allocated to Pods on nodes", &requests.allocated),
+                (
+                    "resource_foreign",
+                    "Resources allocated to Pods placed by other schedulers",
+                    &requests.foreign,
+                ),
                 (
                     "resource_reserved",
-                    "What is kept for jobs that are to start, and for lost members",
+                    "Resources reserved for planned jobs and for replacements of lost members",
                     &requests.reserved,
                 ),
             ] {
                 registry.register(name, help, amounts.clone());
             }
-            registry.register("nodes", "Nodes in the graph", requests.nodes.clone());
+            registry.register("nodes", "Nodes in the resource graph", requests.nodes.clone());
             registry.register(
                 "snapshot_timestamp_seconds",
-                "When the snapshot that is served was last known to be current",
+                "Time at which the served snapshot was last known to be current",
                 requests.snapshot.clone(),
             );
             registry.register(
                 "inbox_events",
-                "Events that wait for the engine",
+                "Events waiting to be processed by the engine",
                 requests.waiting_events.clone(),
             );
         });
@@ -121,7 +137,7 @@ impl Requests {
     /// Adds the ages of the watches, once.
     pub(super) fn show(&self, metrics: &Metrics, health: &Arc<Health>) {
         if self.health.set(Arc::clone(health)).is_ok() {
-            let help = "Time since a watch was last heard of: an event, a bookmark, its renewal, or a list";
+            let help = "Time since a watch last received anything: an event, a bookmark, a renewal or a list";
             metrics.register(|registry| {
                 registry.register_with_unit("watch_age", help, Unit::Seconds, self.watch_age.clone());
             });

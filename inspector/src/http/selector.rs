@@ -33,7 +33,7 @@ impl Selector {
     pub(super) fn labels(text: &str) -> Result<Self, Refusal> {
         let bad = |term: &str| {
             Refusal::BadRequest(format!(
-                "labelSelector: can't read '{}': write KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or !KEY, with commas between",
+                "labelSelector: unable to parse '{}': must be a comma-separated list of KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or !KEY",
                 shortened(term)
             ))
         };
@@ -50,8 +50,7 @@ impl Selector {
                 && let Some(value) = values.iter().find(|value| !is_label_value(value))
             {
                 return Err(Refusal::BadRequest(format!(
-                    "labelSelector: no label has the value '{}': want at most 63 letters, digits, '-', '_' and '.', \
-                     starting and ending with a letter or digit",
+                    "labelSelector: invalid label value '{}': must consist of at most 63 letters, digits, '-', '_' or '.', and start and end with a letter or digit",
                     shortened(value)
                 )));
             }
@@ -67,13 +66,13 @@ impl Selector {
         for term in split(text, "fieldSelector")?.into_iter().filter(|term| !term.is_empty()) {
             let (key, value, negative) = equation(term).ok_or_else(|| {
                 Refusal::BadRequest(format!(
-                    "fieldSelector: can't read '{}': write FIELD=VALUE or FIELD!=VALUE, with commas between",
+                    "fieldSelector: unable to parse '{}': must be a comma-separated list of FIELD=VALUE or FIELD!=VALUE",
                     shortened(term)
                 ))
             })?;
             if !known.contains(&key) {
                 return Err(Refusal::BadRequest(format!(
-                    "fieldSelector: there is no field '{}' to select by here; there are {}",
+                    "fieldSelector: unknown field '{}': supported fields are {}",
                     shortened(key),
                     known.join(", ")
                 )));
@@ -120,7 +119,7 @@ fn is_label_value(text: &str) -> bool {
 /// The terms between commas that are not inside parentheses.
 fn split<'a>(text: &'a str, what: &str) -> Result<Vec<&'a str>, Refusal> {
     if text.len() > MAX_BYTES {
-        return Err(Refusal::BadRequest(format!("{what}: longer than {MAX_BYTES} bytes")));
+        return Err(Refusal::BadRequest(format!("{what}: must not be longer than {MAX_BYTES} bytes")));
     }
     let mut terms = Vec::new();
     let (mut start, mut open) = (0, false);
@@ -138,7 +137,7 @@ fn split<'a>(text: &'a str, what: &str) -> Result<Vec<&'a str>, Refusal> {
     terms.push(&text[start..]);
     let terms: Vec<&str> = terms.into_iter().map(str::trim).collect();
     if terms.len() > MAX_TERMS {
-        return Err(Refusal::BadRequest(format!("{what}: more than {MAX_TERMS} terms")));
+        return Err(Refusal::BadRequest(format!("{what}: must not have more than {MAX_TERMS} terms")));
     }
     Ok(terms)
 }
@@ -241,7 +240,7 @@ mod tests {
         let refusal = Selector::fields("spec.color=red", &["metadata.name", "node"]).unwrap_err();
         assert_eq!(
             refusal.to_string(),
-            "fieldSelector: there is no field 'spec.color' to select by here; there are metadata.name, node"
+            "fieldSelector: unknown field 'spec.color': supported fields are metadata.name, node"
         );
     }
 

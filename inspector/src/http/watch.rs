@@ -161,7 +161,7 @@ impl<R: Indexed> Watch<R> {
             }
             Start::After(version) if version < table.floor || version > served.version => {
                 return Err(Refusal::Expired(format!(
-                    "resourceVersion: {version} is too old: list again and watch from there"
+                    "too old resource version: {version}: list again and restart the watch"
                 )));
             }
             Start::After(version) => changes(table, version, &self.filter, &self.viewer),
@@ -311,7 +311,7 @@ fn write_line<T: Serialize>(lines: &mut Vec<u8>, type_: &str, object: &T) {
     let start = lines.len();
     if let Err(error) = serde_json::to_writer(&mut *lines, &Line { type_, object }) {
         // Our own types: only a bug gets here, and half a line must not get out.
-        tracing::error!(%error, "an event could not be written");
+        tracing::error!(%error, "failed to serialize a watch event");
         lines.truncate(start);
         return;
     }

@@ -146,6 +146,5 @@ fn body(value: &impl Serialize) -> sqlx::Result<String> {
 /// What another version wrote, or a damaged disk, may not be understood.
 fn parse<T: DeserializeOwned>(body: &str) -> Option<T> {
     let read = serde_json::from_str(body);
-    read.inspect_err(|error| tracing::warn!(%error, "something of the past of a job can't be read: left out"))
-        .ok()
+    read.inspect_err(|error| tracing::warn!(%error, "skipped an unreadable entry of a job's history")).ok()
 }

@@ -14,11 +14,13 @@ use crate::logs::kube_error;
 pub enum ConnectError {
     #[error("kubeconfig {}: {why}", path.display())]
     Kubeconfig { path: PathBuf, why: String },
-    #[error("no cluster to connect to: {0}; give --kubeconfig, or run in a Pod")]
+    #[error("no cluster to connect to: {0}; pass --kubeconfig, or run in a Pod")]
     Infer(#[from] kube::config::InferConfigError),
     #[error("kubeconfig: {0}")]
     Context(#[from] kube::config::KubeconfigError),
-    #[error("{url}: {why}; is the API server up, and do the credentials in the kubeconfig fit?")]
+    #[error(
+        "{url}: {why}; check that the API server is running and that the credentials in the kubeconfig are valid"
+    )]
     Unreachable { url: String, why: String },
     #[error("client: {0}")]
     Client(#[from] kube::Error),

@@ -87,7 +87,7 @@ impl Lease {
                     None
                 }
                 Ok(Err(error)) => Some((unreachable(&error), kube_error(&error))),
-                Err(_) => Some((true, format!("no answer within {} s", third.as_secs()))),
+                Err(_) => Some((true, format!("no response within {} s", third.as_secs()))),
             };
             if let Some((unreachable, why)) = failed {
                 if let Some(left_out) = failures.now(&why) {
@@ -95,7 +95,7 @@ impl Lease {
                         lease = self.name,
                         error = why,
                         left_out,
-                        "the Lease can't be had or renewed"
+                        "failed to acquire or renew the Lease"
                     );
                 }
                 let since = trouble.map_or_else(|| jiff::Timestamp::now().as_second(), |before| before.since);
@@ -103,7 +103,7 @@ impl Lease {
             } else {
                 trouble = None;
                 if failures.over() {
-                    tracing::info!(lease = self.name, "the API server answers about the Lease again");
+                    tracing::info!(lease = self.name, "access to the Lease has recovered");
                 }
             }
             let leads = renewed.is_some_and(|at| at.elapsed() < third * 2);
@@ -117,7 +117,7 @@ impl Lease {
                     tracing::warn!(
                         lease,
                         identity,
-                        "lost the Lease: nothing is bound until it is held again"
+                        "lost the Lease: binding is paused until it is acquired again"
                     );
                 }
             }
@@ -164,7 +164,7 @@ impl Lease {
             return true;
         }
         if seen.holder.as_deref() != Some(holder) {
-            tracing::info!(lease = self.name, holder, "another inspector leads");
+            tracing::info!(lease = self.name, holder, "another inspector is the leader");
             seen.holder = Some(holder.to_owned());
         }
         let length = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
@@ -190,7 +190,7 @@ impl Lease {
             tracing::info!(
                 lease = self.name,
                 holder,
-                "the process that held the Lease has ended: taking it over"
+                "the previous holder of the Lease has exited: taking over"
             );
         }
         dead

@@ -21,7 +21,7 @@ pub mod requests;
 
 /// An object that is of no use to the engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it has no metadata.{0}")]
+#[error("metadata.{0} is missing")]
 pub struct Unreadable(pub &'static str);
 
 /// What all objects have.

@@ -109,7 +109,7 @@ impl Shared {
     fn not_deciding(&self, effect: Effect) {
         match effect {
             Effect::Bind { pod, .. } => {
-                let outcome = BindOutcome::Transient("not leading, or the watches are too old".into());
+                let outcome = BindOutcome::Transient("not the leader, or the watches are stale".into());
                 self.engine.send(Event::Bound { pod: pod.uid, outcome });
             }
             Effect::Note { .. } => {
@@ -129,7 +129,7 @@ impl Shared {
                     && let Some(left_out) = self.failures.now()
                 {
                     tracing::warn!(namespace = %pod.namespace, pod = %pod.name, %node, ?outcome, left_out,
-                        "a binding did not come through");
+                        "a binding failed");
                 }
                 self.engine.send(Event::Bound { pod: pod.uid, outcome });
                 return;
@@ -173,7 +173,7 @@ impl Shared {
             Err(error) => {
                 self.metrics.write_failures.get_or_create(&Kind { kind }).inc();
                 if let Some(left_out) = self.failures.now() {
-                    tracing::warn!(kind, %error, left_out, "a write to the API server was given up");
+                    tracing::warn!(kind, %error, left_out, "a write to the API server failed permanently");
                 }
             }
         }

@@ -200,7 +200,7 @@ fn priority(spec: &PodSpec, classes: Classes<'_>, path: &Path<'_>, problems: &mu
     let value = built_in.map(|(_, value)| *value).or_else(|| classes(class)).or(class.is_none().then_some(0));
     let Some(value) = value else {
         let why = format!(
-            "no PriorityClass with name {} was found: put it into a manifest too",
+            "no PriorityClass with name {} was found: add one to the manifests",
             class.unwrap_or_default().escape_debug()
         );
         problems.forbidden(&path.field("priorityClassName"), &why);

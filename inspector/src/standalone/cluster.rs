@@ -104,7 +104,7 @@ impl Cluster {
     /// Puts a Pod on a node, as the API server does with a Binding.
     pub fn bind(&mut self, pod: &ObjectRef, node: &str, record: &AllocationRecord, now: i64) -> BindOutcome {
         let Some(Object::Pod(known)) = self.store.get(&pod.uid).map(Cow::into_owned) else {
-            return BindOutcome::Gone("there is no such Pod any more".into());
+            return BindOutcome::Gone("the Pod no longer exists".into());
         };
         if known.metadata.deletion_timestamp.is_some() {
             return BindOutcome::Gone("the Pod is being deleted".into());

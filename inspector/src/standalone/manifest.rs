@@ -54,9 +54,9 @@ pub enum ManifestError {
     Io { path: PathBuf, source: std::io::Error },
     #[error("{} is larger than {} MiB: split it", path.display(), FILE_SIZE_MAX >> 20)]
     TooLarge { path: PathBuf },
-    #[error("{} holds no .yaml, .yml or .json file", path.display())]
+    #[error("{} contains no .yaml, .yml or .json files", path.display())]
     EmptyDirectory { path: PathBuf },
-    #[error("{} holds no object", file)]
+    #[error("{} contains no objects", file)]
     NoObject { file: String },
     #[error("{place}: {message}")]
     Syntax { place: Place, message: String },
@@ -168,7 +168,8 @@ impl Manifests {
 
     fn object(&mut self, place: Place, value: Value) -> Result<(), ManifestError> {
         if !value.is_object() {
-            let message = "is no Kubernetes object (a mapping with apiVersion, kind, metadata)".to_owned();
+            let message =
+                "is not a Kubernetes object (a mapping with apiVersion, kind and metadata)".to_owned();
             return Err(ManifestError::Syntax { place, message });
         }
         match Object::from_value(value.clone()) {
@@ -183,16 +184,16 @@ impl Manifests {
                         Entry::Vacant(free) => drop(free.insert(place.clone())),
                         Entry::Occupied(first) => {
                             let first = first.get();
-                            self.warnings.push(format!("{place}: passed over, the name is taken by {first}"));
+                            self.warnings.push(format!("{place}: skipped: duplicate of {first}"));
                             return Ok(());
                         }
                     }
                 }
                 for (count, path) in unknown_fields(&value, &object.to_value()).into_iter().enumerate() {
                     self.warnings.push(if count < NAMED_MAX {
-                        format!("{place}: unknown field {path} is ignored")
+                        format!("{place}: ignoring unknown field {path}")
                     } else {
-                        format!("{place}: more unknown fields are ignored")
+                        format!("{place}: ignoring more unknown fields")
                     });
                 }
                 let object = Packed::of(object, &mut self.texts);
@@ -200,7 +201,7 @@ impl Manifests {
                 Ok(())
             }
             Err(NotAnObject::UnknownKind(kind)) => {
-                self.warnings.push(format!("{place}: passed over, standalone mode has no use for {kind}"));
+                self.warnings.push(format!("{place}: skipped: standalone mode does not support kind {kind}"));
                 Ok(())
             }
             Err(NotAnObject::Field { path, message }) => Err(ManifestError::Field { place, path, message }),
@@ -253,7 +254,7 @@ fn yaml(file: &str, text: &str, each: Each<'_>) -> Result<(), ManifestError> {
         let value = value.map_err(|error| {
             let told = error.to_string();
             let why = if told.contains("budget breached") {
-                "its aliases (*NAME) make it many times as large as it is: write the parts out".to_owned()
+                "its aliases (*NAME) expand to a much larger document: write them out".to_owned()
             } else {
                 format!("not YAML: {told}")
             };
@@ -315,7 +316,7 @@ mod tests {
         assert_eq!(
             got.warnings,
             [
-                "cluster.yaml, document 1 (ConfigMap/c): passed over, standalone mode has no use for ConfigMap (v1)",
+                "cluster.yaml, document 1 (ConfigMap/c): skipped: standalone mode does not support kind ConfigMap (v1)",
                 "cluster.yaml, document 2 (Pod/p): unknown field spec.containers[0].resoures is ignored",
             ]
         );
@@ -335,9 +336,7 @@ mod tests {
         assert_eq!(got.documents.len(), 4);
         assert_eq!(
             got.warnings,
-            [
-                "cluster.yaml, document 2 (Pod/p): passed over, the name is taken by cluster.yaml, document 1 (Pod/p)"
-            ]
+            ["cluster.yaml, document 2 (Pod/p): skipped: duplicate of cluster.yaml, document 1 (Pod/p)"]
         );
     }
 
@@ -350,7 +349,7 @@ mod tests {
             ("kind: Pod\n", "cluster.yaml, document 1 (Pod): field apiVersion: missing"),
             ("{apiVersion: v1, kind: Pod}", "cluster.yaml, document 1 (Pod): field metadata"),
             ("{apiVersion: v1, kind: Node, metadata: {labels: {}}}", "field metadata.name: missing"),
-            ("", "cluster.yaml holds no object"),
+            ("", "cluster.yaml contains no objects"),
             (
                 "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: two, template: {}}}",
                 "cluster.yaml, document 1 (Job/j): field spec.parallelism: ",

@@ -45,7 +45,7 @@ impl Object {
             Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
             _ => Err(NotAnObject::Field {
                 path: key.to_owned(),
-                message: "missing; a Kubernetes object starts with apiVersion and kind".to_owned(),
+                message: "missing; a Kubernetes object has apiVersion and kind".to_owned(),
             }),
         };
         let (api_version, kind) = (text("apiVersion")?, text("kind")?);
@@ -69,7 +69,7 @@ impl Object {
             }
             (version, "PodGroup") if version.starts_with("scheduling.k8s.io/") => Err(NotAnObject::Field {
                 path: "apiVersion".to_owned(),
-                message: format!("is {version}: PodGroups of {NATIVE_POD_GROUP} are understood"),
+                message: format!("is {version}, but only {NATIVE_POD_GROUP} is supported for PodGroups"),
             }),
             _ => Err(NotAnObject::UnknownKind(format!("{kind} ({api_version})"))),
         }

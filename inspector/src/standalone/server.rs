@@ -85,7 +85,7 @@ pub struct Server {
 
 /// A row that is no object any more.
 #[derive(Debug, thiserror::Error)]
-#[error("the state holds something that is no {what}: {problem}; move state.db away to begin anew")]
+#[error("the state contains an invalid {what}: {problem}; move state.db away to start over")]
 pub struct BadRow {
     what: String,
     problem: String,
@@ -205,7 +205,7 @@ impl Server {
             let ((due, key), object) = entry.remove_entry();
             let called = called(&object);
             if let Err(error) = self.take(key.clone(), object, due) {
-                tracing::warn!(object = called, %error, "not taken in");
+                tracing::warn!(object = called, %error, "not accepted");
                 // It had its chance: otherwise every restart would try it again.
                 self.batch.submissions.push(Submission { key, due, body: None });
             }

@@ -14,7 +14,7 @@ use super::metadata::{Uid, controller_uid, time};
 use super::object::Object;
 use super::packed::{Brief, Packed, Texts};
 
-/// More objects than this are not taken in: memory and state file stay bounded.
+/// More objects than this are not accepted: memory and state file stay bounded.
 pub const OBJECTS_MAX: usize = 200_000;
 /// Seconds a virtual Pod takes to stop.
 const GRACE: i64 = 1;
@@ -22,14 +22,14 @@ const GRACE: i64 = 1;
 /// What an object is called among its like: resource (`pods`, `podgroups.scheduling.k8s.io`), namespace, name.
 pub type NameKey = (String, String, String);
 
-/// Why an object was not taken in.
+/// Why an object was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     #[error("{0} exists already")]
     Exists(String),
     #[error("{object} is invalid: {refused}")]
     Invalid { object: String, refused: Refused },
-    #[error("there are {OBJECTS_MAX} objects already: wait until some have ended, or cancel some")]
+    #[error("the limit of {OBJECTS_MAX} objects has been reached: wait until some finish, or cancel some")]
     Full,
 }
 

@@ -5,8 +5,8 @@
 pub enum Failure {
     #[error("{what} panicked: {message}")]
     Panicked { what: String, message: String },
-    #[error("{0} has ended, which it never should")]
+    #[error("{0} stopped unexpectedly")]
     Ended(String),
-    #[error("{what} has not come back for {seconds} s")]
+    #[error("{what} has not responded for {seconds} s")]
     Stuck { what: String, seconds: u64 },
 }

@@ -34,7 +34,7 @@ impl Watchdog {
                 }
             }
             // Whoever should end the process hangs too.
-            eprintln!("error: {failure}, and the process can't be ended in order");
+            eprintln!("error: {failure}; the process can't shut down gracefully");
             std::process::exit(1);
         })?;
         Ok(Self(receiver))

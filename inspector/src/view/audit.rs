@@ -16,13 +16,13 @@ pub fn audit(visible: &Visible<'_>, watches: &[WatchProblem], history: Option<St
     let stale = watches.iter().map(|problem| Finding {
         class: "StaleWatch".to_owned(),
         object: format!("watch/{}", problem.resource),
-        text: format!("{}; nothing is bound until it is mended", problem.text),
+        text: format!("{}; binding is paused until this is fixed", problem.text),
     });
     let history = history.map(|problem| Finding {
         class: "NoHistory".to_owned(),
         object: "history".to_owned(),
         text: format!(
-            "{problem}; after a restart, ended jobs and what is missing of histories are not shown"
+            "{problem}; after a restart, finished jobs and parts of the job histories will be missing"
         ),
     });
     let findings = visible.state.audit().into_iter().filter(|finding| seen(&finding.object));

@@ -37,10 +37,10 @@ pub fn answer(visible: &Visible<'_>, job: &Job, plan: &CancelPlan, outcome: Canc
     let state = visible.state;
     let name = full_name(state, job);
     let message = match outcome {
-        CancelOutcome::Cancelled => format!("{name} is cancelled"),
-        CancelOutcome::DryRun => format!("{name} would be cancelled; nothing was changed"),
-        CancelOutcome::AlreadyEnding => format!("{name} is ending already"),
-        CancelOutcome::AlreadyEnded => format!("{name} has ended already ({})", job.state.as_str()),
+        CancelOutcome::Cancelled => format!("{name} cancelled"),
+        CancelOutcome::DryRun => format!("{name} would be cancelled (dry run)"),
+        CancelOutcome::AlreadyEnding => format!("{name} is already ending"),
+        CancelOutcome::AlreadyEnded => format!("{name} has already ended ({})", job.state.as_str()),
     };
     let ended = outcome == CancelOutcome::AlreadyEnded;
     CancelAnswer {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fluxion_api::explain::{FluxionExplanation, NodesLeftOut};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
+use fluxion_scheduler::constraint::Exclusion;
 use fluxion_scheduler::explain::{self, Count, Names, NodeReason, WhyNot};
 use fluxion_scheduler::inventory::Release;
 use fluxion_scheduler::state::{Job, JobId};
@@ -108,26 +109,32 @@ fn left_out(why: &WhyNot, names: &dyn Names) -> Vec<NodesLeftOut> {
 
 fn reason(count: &Count, names: &dyn Names) -> String {
     match &count.reason {
+        NodeReason::Excluded(Exclusion::Tainted(taint) | Exclusion::TaintedForNow(taint)) => {
+            format!("had untolerated taint {{{taint}}}")
+        }
         NodeReason::Excluded(exclusion) => exclusion.to_string(),
-        NodeReason::Affinity { wanted } => format!("excluded by node affinity: {wanted}"),
+        NodeReason::Affinity { wanted } => format!("didn't match node affinity ({wanted})"),
         NodeReason::Withheld { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
-            format!("allow at most {resource} {largest} even when empty: {need} wanted")
+            format!("had at most {largest} {resource} even when empty ({need} requested)")
         }
-        NodeReason::Missing { resource } => format!("lack {resource}"),
+        NodeReason::Missing { resource } if resource.as_ref() == "pods" => {
+            "had no allocatable pods".to_owned()
+        }
+        NodeReason::Missing { resource } => format!("had no {resource}"),
         NodeReason::TooSmall { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
-            format!("too small for {resource}: {need} wanted, the largest has {largest}")
+            format!("too small for {resource} ({need} requested, largest has {largest})")
         }
         NodeReason::Busy { resource } => {
             let (need, free) = quantity::compared(resource, count.need, count.largest);
-            format!("full: {resource} {need} wanted, {free} free at most")
+            format!("had insufficient {resource} ({need} requested, at most {free} available)")
         }
-        NodeReason::PortTaken { port } => format!("host port {port} taken"),
+        NodeReason::PortTaken { port } => format!("had host port {port} in use"),
         NodeReason::Reserved => {
             let known: Vec<String> = count.jobs.iter().filter_map(|id| names.job(*id)).collect();
-            let whom = if known.is_empty() { "other jobs".to_owned() } else { known.join(", ") };
-            format!("held for {whom}")
+            let owner = if known.is_empty() { "other jobs".to_owned() } else { known.join(", ") };
+            format!("reserved for {owner}")
         }
     }
 }
@@ -136,11 +143,11 @@ fn nearest(why: &WhyNot) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(gang) = why.gang.as_ref().filter(|gang| gang.wanted > 1 || gang.level.is_some()) {
         let place = match (&gang.level, &gang.best) {
-            (Some(level), Some(best)) => format!(" together in one {level} (the best is {best})"),
-            (Some(level), None) => format!(" together in one {level}, which no node has"),
+            (Some(level), Some(best)) => format!(" in one {level} (the best is {best})"),
+            (Some(level), None) => format!(" in one {level}: no node has that label"),
             (None, _) => String::new(),
         };
-        parts.push(format!("{} of the {} members fit now{place}", gang.room, gang.wanted));
+        parts.push(format!("{} of {} members fit now{place}", gang.room, gang.wanted));
     }
     parts.extend(
         why.shapes.iter().find_map(|shape| shape.nearest.as_ref()).map(|miss| format!("node {miss}")),

@@ -16,7 +16,7 @@ use super::text::quantities;
 pub fn graph(inventory: &Inventory, now: i64, with_jgf: bool) -> FluxionGraph {
     let written = with_jgf.then(|| jgf(inventory, now));
     if let Some(Err(error)) = &written {
-        tracing::error!(%error, "the graph can't be written");
+        tracing::error!(%error, "failed to serialize the graph");
     }
     let jgf = written.and_then(Result::ok).and_then(|text| serde_json::from_str(&text).ok());
     FluxionGraph {

@@ -177,9 +177,9 @@ fn an_explanation_names_changes_that_would_help() {
     let visible = Visible::new(&state, &viewer);
     let gang = state.job_named("ours", "group.gang").unwrap();
     let explanation = explain::explain(&visible, gang, job::job(&visible, gang));
-    assert_eq!(explanation.suggestions, ["with 1 member instead of 2 it would start now"]);
+    assert_eq!(explanation.suggestions, ["with 1 member instead of 2 it could start now"]);
     assert_eq!(
-        explanation.nearest.as_deref().map(|text| text.starts_with("1 of the 2 members fit now")),
+        explanation.nearest.as_deref().map(|text| text.starts_with("1 of 2 members fit now")),
         Some(true)
     );
     assert_eq!(explanation.nodes[0].count, 1);
@@ -221,8 +221,8 @@ fn the_graph_with_its_topology_is_read_back_as_jgf() {
 fn a_history_that_is_not_kept_is_a_finding() {
     let state = state();
     let viewer = Viewer::namespaces([SharedStr::from("ours")]);
-    let problem = "the history has gaps: disk full".to_owned();
+    let problem = "history entries were dropped: disk full".to_owned();
     let audit = audit::audit(&Visible::new(&state, &viewer), &[], Some(problem));
     assert_eq!((&*audit.findings[0].class, &*audit.findings[0].object), ("NoHistory", "history"));
-    assert!(audit.findings[0].text.starts_with("the history has gaps: disk full; after a restart"));
+    assert!(audit.findings[0].text.starts_with("history entries were dropped: disk full; after a restart"));
 }

@@ -119,10 +119,10 @@ fn preview<'a>(planned: impl Iterator<Item = (&'a str, &'a CancelAnswer)>) -> St
         }
         text.push('\n');
         if !answer.also_deletes.is_empty() {
-            putln!(text, "  and Pods of other jobs: {}", clean(&answer.also_deletes.join(", ")));
+            putln!(text, "  also deletes Pods of other jobs: {}", clean(&answer.also_deletes.join(", ")));
         }
         if !answer.starts_next.is_empty() {
-            putln!(text, "  then starts: {}", clean(&answer.starts_next.join(", ")));
+            putln!(text, "  starts next: {}", clean(&answer.starts_next.join(", ")));
         }
     }
     text
@@ -131,14 +131,14 @@ fn preview<'a>(planned: impl Iterator<Item = (&'a str, &'a CancelAnswer)>) -> St
 /// Asks on the terminal. `Some` says why it is not to be done.
 fn confirm(jobs: usize) -> Result<Option<String>, Failure> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Ok(Some("nobody to ask, as this is no terminal; add -y".to_owned()));
+        return Ok(Some("not a terminal, so nothing can be confirmed: pass -y".to_owned()));
     }
     let what = if jobs == 1 { "this job".to_owned() } else { format!("these {jobs} jobs") };
     say(&format!("Cancel {what}? [y/N] "));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     let yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    Ok((!yes).then(|| "you said no".to_owned()))
+    Ok((!yes).then(|| "cancelled by user".to_owned()))
 }
 
 /// Goes to stderr, so that stdout holds outcomes only. A stderr that is gone is no reason to fail.

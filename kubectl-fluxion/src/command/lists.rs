@@ -84,15 +84,15 @@ fn capitalised(state: &str) -> String {
 
 fn nothing(selection: &Selection, listing: &Listing, columns: Columns) -> String {
     let what = match columns {
-        Columns::Queue => "no job waits",
-        Columns::Jobs => "no jobs",
+        Columns::Queue => "no waiting jobs",
+        Columns::Jobs => "no jobs found",
     };
     let Listing { selector, state, queue, kind, node, .. } = listing;
     let filtered =
         !selector.is_empty() || !state.is_empty() || [queue, kind, node].iter().any(|it| it.is_some());
-    let filter = if filtered { " that the filter selects" } else { "" };
+    let filter = if filtered { " matching the filter" } else { "" };
     match &selection.namespace {
-        Some(namespace) => format!("{what}{filter} in namespace {namespace} (-A shows all namespaces)"),
+        Some(namespace) => format!("{what}{filter} in namespace {namespace} (use -A for all namespaces)"),
         None => format!("{what}{filter} in any namespace"),
     }
 }
@@ -110,7 +110,7 @@ pub(super) async fn nodes(server: &Server, listing: &NodeListing) -> Result<Exit
     match format {
         Format::Json | Format::Yaml => output::document(&list, format)?,
         Format::Name => output::names(list.items.iter().map(|node| format!("node/{}", node.metadata.name)))?,
-        Format::Table | Format::Wide if list.items.is_empty() => output::note("no nodes"),
+        Format::Table | Format::Wide if list.items.is_empty() => output::note("no nodes found"),
         Format::Table | Format::Wide => output::write(&render::nodes(&list.items, &options))?,
     }
     Ok(Exit::Done)
@@ -125,7 +125,7 @@ pub(super) async fn graph(server: &Server, format: Format) -> Result<Exit, Failu
         (Format::Json | Format::Yaml, None) => {
             return Err(Failure::new(
                 Exit::Other,
-                "the server answered without the graph itself; is it an older version?",
+                "the server's response does not contain the graph; it may be an older version",
             ));
         }
         (Format::Name, _) => output::names(graph.status.summary.iter().map(|level| &level.level))?,

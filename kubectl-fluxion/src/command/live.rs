@@ -97,7 +97,7 @@ async fn run<T: Resource>(
         match change {
             Change::All(_, objects) => {
                 if lost {
-                    output::note("the inspector is back");
+                    output::note("the inspector is available again");
                 }
                 (began, lost) = (true, false);
                 // After an interruption only what is new or different is written.
@@ -124,7 +124,7 @@ async fn run<T: Resource>(
             Change::Lost(error) if !began || !error.is_temporary() => return Err(error.into()),
             Change::Lost(error) => {
                 if !lost {
-                    output::note(&format!("{}; waiting for it", short(&error)));
+                    output::note(&format!("{}; waiting for the inspector", short(&error)));
                 }
                 lost = true;
             }

@@ -25,7 +25,7 @@ pub(super) async fn run(server: &Server, scope: &Scope, format: Format) -> Resul
     match format {
         Format::Json | Format::Yaml => output::document(&list, format)?,
         Format::Name => write_names(&list.items, all_namespaces)?,
-        Format::Table | Format::Wide if list.items.is_empty() => output::note("no job has a planned start"),
+        Format::Table | Format::Wide if list.items.is_empty() => output::note("no jobs with a planned start"),
         Format::Table | Format::Wide => {
             let options = options(format, true, all_namespaces);
             output::write(&render::reservations(&list.items, &options))?;

@@ -30,7 +30,7 @@ pub(super) async fn run(connected: Result<Server, Failure>, format: Format) -> R
             .iter()
             .find_map(|key| version.get(key)?.as_str().map(str::to_owned))
             .unwrap_or_else(|| version.to_string()),
-        Err(why) => format!("not known: {why}"),
+        Err(why) => format!("unknown: {why}"),
     };
     output::names([format!("Client: {OWN}"), format!("Server: {server}")])?;
     Ok(Exit::Done)

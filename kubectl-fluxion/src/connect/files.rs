@@ -13,13 +13,13 @@ pub(super) fn read_server_file(path: &Path) -> Result<Option<ServerFile>, Failur
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable("the file of the standalone inspector", path, &error)),
+        Err(error) => return Err(unreadable("the server file of the standalone inspector", path, &error)),
     };
     serde_json::from_slice(&text).map(Some).map_err(|error| {
         Failure::new(
             Exit::Other,
             format!(
-                "{} is no file of a standalone inspector ({error}); delete it and start the inspector again",
+                "{} is not a valid server file ({error}); delete it and restart the inspector",
                 path.display()
             ),
         )
@@ -30,7 +30,7 @@ pub(super) fn read_token(path: &Path) -> Result<String, Failure> {
     let text = fs::read_to_string(path).map_err(|error| unreadable("the token", path, &error))?;
     let token = text.trim();
     if token.is_empty() {
-        return Err(Failure::new(Exit::Forbidden, format!("the token file {} is empty", path.display())));
+        return Err(Failure::new(Exit::Forbidden, format!("token file {} is empty", path.display())));
     }
     Ok(token.to_owned())
 }
@@ -39,5 +39,5 @@ pub(super) fn unreadable(what: &str, path: &Path, error: &io::Error) -> Failure 
     let exit = if error.kind() == io::ErrorKind::PermissionDenied { Exit::Forbidden } else { Exit::Other };
     let why = error.to_string();
     let why = why.split(" (os error").next().unwrap_or_default().to_lowercase();
-    Failure::new(exit, format!("{what} in {} can't be read: {why}", path.display()))
+    Failure::new(exit, format!("can't read {what} from {}: {why}", path.display()))
 }

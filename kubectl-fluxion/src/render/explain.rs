@@ -23,7 +23,7 @@ pub fn explain(answer: &FluxionExplanation, options: &Options) -> String {
     out.place(job);
     out.waits(job);
     let never = answer.job.status.state == "Unsatisfiable";
-    let title = if never { "What would let it run" } else { "What would start it now" };
+    let title = if never { "What would allow it to run" } else { "What would allow it to start now" };
     out.list(title, &answer.suggestions);
     out.warnings(job);
     out.history(job);
@@ -81,7 +81,7 @@ impl Page<'_> {
             ended if !job.has_ended() => format!(" ({ended} ended)"),
             before => format!(" ({before} more ended before)"),
         };
-        let place = status.position.map_or_else(String::new, |place| format!(", number {place} in line"));
+        let place = status.position.map_or_else(String::new, |place| format!(", position {place}"));
         putln!(
             self.text,
             "{DIM}{} members{earlier}, {request}, {duration}; queue {}{place}, priority {}{DIM:#}",
@@ -108,13 +108,13 @@ impl Page<'_> {
         if status.members.gated > 0 {
             putln!(
                 self.text,
-                "  {} of its Pods carry scheduling gates and don't count yet",
+                "  {} of its Pods are blocked by scheduling gates and are not counted yet",
                 status.members.gated
             );
         }
         if !answer.nodes.is_empty() {
             let total: u32 = answer.nodes.iter().fold(0, |sum, left_out| sum.saturating_add(left_out.count));
-            putln!(self.text, "  {total} nodes can't take a member now:");
+            putln!(self.text, "  {total} nodes are not available to a member now:");
             for left_out in &answer.nodes {
                 let until = left_out.until.as_deref().map_or_else(String::new, |until| {
                     let assumed = if left_out.until_assumed { " (assumed)" } else { "" };
@@ -124,7 +124,7 @@ impl Page<'_> {
             }
         }
         if let Some(nearest) = &answer.nearest {
-            putln!(self.text, "  Nearest: {}", self.said(nearest));
+            putln!(self.text, "  Closest match: {}", self.said(nearest));
         }
     }
 
@@ -155,14 +155,14 @@ impl Page<'_> {
                     let over = ago(Some(end), now);
                     putln!(
                         self.text,
-                        "  {WARN}planned to end at {at}, overran by {over}, and still holds them{WARN:#}"
+                        "  {WARN}planned to end at {at}, overdue by {over}, and still holding its nodes{WARN:#}"
                     );
                 } else {
                     let ends = if job.spec.limit_seconds.is_some() { "ends by" } else { "planned to end at" };
                     putln!(self.text, "  {ends} {at} (in {left})");
                 }
             } else {
-                putln!(self.text, "  no planned duration: nobody knows when it ends");
+                putln!(self.text, "  no planned duration: its end is unknown");
             }
         } else if let Some(start) = planned_start(job).filter(|_| job.is_queued()) {
             self.title("Planned start");
@@ -175,11 +175,11 @@ impl Page<'_> {
             if let Some(reservation) = status.reservation.as_ref().filter(|it| !it.nodes.is_empty()) {
                 putln!(self.text, " on {}", clean(&hostlist(&reservation.nodes, 12)));
             } else {
-                putln!(self.text, ", an estimate: nothing is reserved for it");
+                putln!(self.text, ", an estimate: no nodes are reserved");
             }
         } else if matches!(status.state.as_str(), "Pending" | "Reserved") {
             self.title("Planned start");
-            putln!(self.text, "  none yet: there is no estimate");
+            putln!(self.text, "  none: no estimate is available");
         }
     }
 
@@ -196,7 +196,7 @@ impl Page<'_> {
         if job.status.waits_for.is_empty() {
             return;
         }
-        self.title("Waits for");
+        self.title("Waiting for");
         for other in job.status.waits_for.iter().take(20) {
             let until = other.until.as_deref().map_or_else(
                 || "no planned end".to_owned(),

@@ -97,7 +97,7 @@ pub fn node_row(node: &FluxionNode, resources: &[String], options: &Options) -> 
     let status = &node.status;
     let mut row: Vec<Painted> = vec![
         Painted::new(&node.metadata.name, BOLD),
-        if status.eligible { Painted::new("ready", GOOD) } else { Painted::new("closed", WARN) },
+        Painted::new(condition(node), if unschedulable(node) { WARN } else { GOOD }),
         cell(NodeUse::of(node, "cpu"), "cpu"),
         cell(NodeUse::of(node, "memory"), "memory"),
     ];
@@ -133,13 +133,25 @@ fn cell(usage: NodeUse, resource: &str) -> Painted {
     )
 }
 
-/// Why it takes no work, and what it owes.
+/// Whether no new Pod can start there: not for a taint, which Pods may tolerate.
+pub fn unschedulable(node: &FluxionNode) -> bool {
+    !node.status.eligible && node.status.reasons.iter().any(|reason| !reason.starts_with("tainted "))
+}
+
+/// The state of the node as `kubectl get nodes` prints it.
+fn condition(node: &FluxionNode) -> String {
+    let is = |wanted: &str| node.status.reasons.iter().any(|reason| reason == wanted);
+    let ready = if is("not ready") { "NotReady" } else { "Ready" };
+    if is("cordoned") { format!("{ready},SchedulingDisabled") } else { ready.to_owned() }
+}
+
+/// Why it accepts no Pods, and what it lacks.
 fn note(node: &FluxionNode) -> Painted {
     let status = &node.status;
     if status.deficit.is_empty() {
         return Painted::new(status.reasons.join(", "), WARN);
     }
     let mut parts = status.reasons.clone();
-    parts.insert(0, format!("more used than there is: {}", summary(&status.deficit, true)));
+    parts.insert(0, format!("overcommitted: {}", summary(&status.deficit, true)));
     Painted::new(parts.join(", "), BAD)
 }

@@ -49,7 +49,7 @@ pub struct StatusReport {
 #[serde(rename_all = "camelCase")]
 pub struct NodeCount {
     pub total: usize,
-    /// Those that take work.
+    /// Nodes that accept Pods without tolerations.
     pub eligible: usize,
     /// Why the others don't; a node with two reasons counts for both.
     pub reasons: BTreeMap<String, u32>,
@@ -69,7 +69,7 @@ pub struct Usage {
 }
 
 impl StatusReport {
-    /// Sums up what the server answered. Usage counts what is on closed nodes too: it is held.
+    /// Sums up what the server answered. Usage counts what is on unschedulable nodes too: it is allocated.
     pub fn new(
         server: &str,
         list: &ListMeta,
@@ -180,7 +180,7 @@ pub fn status(report: &StatusReport, options: &Options) -> String {
 }
 
 fn freshness(report: &StatusReport, options: &Options) -> String {
-    let Some(taken) = parse(&report.observed_at) else { return "age not told".to_owned() };
+    let Some(taken) = parse(&report.observed_at) else { return "age unknown".to_owned() };
     let age = options.now.duration_since(taken).as_secs_f64().max(0.0);
     let style = if age < 5.0 { GOOD } else { WARN };
     let age = if age < 10.0 {
@@ -192,7 +192,7 @@ fn freshness(report: &StatusReport, options: &Options) -> String {
 }
 
 fn node_line(nodes: &NodeCount) -> String {
-    let mut text = format!("{} of {} take work", nodes.eligible, nodes.total);
+    let mut text = format!("{} of {} schedulable", nodes.eligible, nodes.total);
     if nodes.total == 0 {
         "none".clone_into(&mut text);
     }

@@ -39,7 +39,7 @@ pub fn reservations(jobs: &[FluxionJob], options: &Options) -> String {
             )
             .into(),
             end.map_or_else(
-                || "not known".to_owned(),
+                || "unknown".to_owned(),
                 |end| {
                     let assumed = assumed(reservation.is_some_and(|it| it.end_assumed));
                     format!("{}{assumed}", clock(end, options.now, &options.zone))

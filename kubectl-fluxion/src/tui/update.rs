@@ -188,7 +188,7 @@ fn pressed(app: &mut App, key: KeyEvent) -> Option<Effect> {
         KeyCode::Enter => return open(app),
         KeyCode::Char('c') => {
             let job = app.chosen_job().cloned();
-            return ask_to_cancel(app, job, "choose a job first: tab goes from pane to pane");
+            return ask_to_cancel(app, job, "select a job first (Tab switches panes)");
         }
         code => {
             if let Some(by) = steps(code) {
@@ -260,7 +260,7 @@ fn over(app: &mut App, code: KeyCode) -> Option<Effect> {
                 // The job that is read about, wherever the cursor has gone meanwhile.
                 KeyCode::Char('c') if pane != Pane::Nodes => {
                     let job = app.jobs.objects.get(&key).cloned();
-                    ask_to_cancel(app, job, "it is gone: there is nothing to cancel")
+                    ask_to_cancel(app, job, "the job no longer exists")
                 }
                 KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => None,
                 _ => {

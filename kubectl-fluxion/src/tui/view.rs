@@ -141,13 +141,13 @@ fn stale_banner(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     let text = if let Some((contact, error)) = app.stale() {
         let age = match contact {
             Some(contact) => format!("STALE, {} old", age(contact)),
-            None => "NOTHING SEEN YET".to_owned(),
+            None => "NO DATA YET".to_owned(),
         };
         // Who is asked stands in the line above, and what to do is being done.
         let why = match error {
             Error::Unreachable { why, .. } => why.clone(),
             Error::NotReady { message, .. } => format!("not ready: {message}"),
-            Error::TimedOut { limit, .. } => format!("no answer within {} s", limit.as_secs_f64()),
+            Error::TimedOut { limit, .. } => format!("no response within {} s", limit.as_secs_f64()),
             other => other.to_string(),
         };
         format!(" {age}: {}; trying again ", clean(&why))
@@ -178,9 +178,7 @@ fn footer(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
             Some(Over::Detail { pane: Pane::Nodes, .. }) => "esc back  ↑↓ scroll".to_owned(),
             Some(Over::Detail { .. }) => "esc back  ↑↓ scroll  c cancel".to_owned(),
             Some(_) => String::new(),
-            None => {
-                "? help  tab pane  enter detail  / filter  s sort  a other jobs  c cancel  q quit".to_owned()
-            }
+            None => "? help  tab pane  enter details  / filter  s sort  a jobs  c cancel  q quit".to_owned(),
         };
         if !app.filter.is_empty() {
             text = format!("filter '{}' (esc clears)  {text}", clean(&app.filter));

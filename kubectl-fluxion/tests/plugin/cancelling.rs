@@ -7,8 +7,8 @@ fn nothing_is_done_where_nobody_can_be_asked() {
     let mock = Mock::sample();
     let Ran { code, out, err } = mock.run(&["cancel", "job/lammps"]);
     assert_eq!(code, 7);
-    assert_eq!(out, "job/lammps refused: nobody to ask, as this is no terminal; add -y\n");
-    assert_eq!(err, "job/lammps: 4 Pods; frees cpu=8,mem=16Gi\n  then starts: podgroup/train\n");
+    assert_eq!(out, "job/lammps refused: not a terminal, so nothing can be confirmed: pass -y\n");
+    assert_eq!(err, "job/lammps: 4 Pods; frees cpu=8,mem=16Gi\n  starts next: podgroup/train\n");
     assert!(
         mock.requests
             .lock()
@@ -29,12 +29,12 @@ fn each_job_has_its_outcome() {
         (
             "job/sweep",
             7,
-            "refused: this would also delete Pods of other jobs (job/other); add --with-others if that is meant",
+            "refused: this would also delete Pods of other jobs (job/other); pass --with-others to proceed",
         ),
         (
             "job/nothing-like-it",
             3,
-            "not found: there is no job job/nothing-like-it in namespace default; `kubectl fluxion jobs -A` lists them",
+            "not found: no such job job/nothing-like-it in namespace default; `kubectl fluxion jobs -A` lists them",
         ),
     ] {
         let ran = Mock::sample().run(&["cancel", "-y", job]);

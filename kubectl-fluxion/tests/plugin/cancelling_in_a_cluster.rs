@@ -137,7 +137,7 @@ fn what_the_cluster_answers_decides_the_outcome() {
         (
             "missing",
             3,
-            "not found: there is no job job/missing in namespace default; `kubectl fluxion jobs -A` lists them",
+            "not found: no such job job/missing in namespace default; `kubectl fluxion jobs -A` lists them",
         ),
     ] {
         let ran = cancel(&cluster(&Arc::default()), &[&format!("job/{name}")]);
@@ -159,7 +159,7 @@ fn an_inspector_that_is_asked_directly_still_leaves_deleting_to_the_user() {
     assert_eq!(deleted.lock().unwrap().len(), 1);
     let ran = Ran::of(command.env_remove("KUBECONFIG"));
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("failed: the kubeconfig in"), "{}", ran.out);
+    assert!(ran.out.contains("failed: can't read the kubeconfig from"), "{}", ran.out);
 }
 
 #[test]

@@ -144,11 +144,11 @@ fn explain_finds_a_name_that_is_unique_over_all_namespaces() {
     assert!(mock.run(&["explain", "near"]).out.starts_with("default/pod/near "));
     for (arguments, wanted) in [
         (&["explain", "twin"][..], "a/pod/twin, b/pod/twin"),
-        (&["explain", "-n", "team", "web-0"], "there is no job web-0 in namespace team"),
+        (&["explain", "-n", "team", "web-0"], "no such job web-0 in namespace team"),
         (&["explain", "team/pod/web-0"], "in namespace team"),
-        (&["explain", "nobody"], "there is no job nobody in namespace default"),
+        (&["explain", "nobody"], "no such job nobody in namespace default"),
         // What is deleted is named in full, or is here.
-        (&["cancel", "-y", "web-0"], "there is no job web-0 in namespace default"),
+        (&["cancel", "-y", "web-0"], "no such job web-0 in namespace default"),
     ] {
         let ran = mock.run(arguments);
         assert_eq!(ran.code, 3, "{arguments:?}: {}", ran.err);

@@ -27,7 +27,7 @@ fn nobody_listens() {
     assert_eq!((ran.code, ran.out.as_str()), (5, ""));
     assert_eq!(
         ran.err,
-        format!("error: no inspector answers at {url}: connection refused; is it running?\n")
+        format!("error: can't reach an inspector at {url}: connection refused; is it running?\n")
     );
 }
 
@@ -46,7 +46,7 @@ fn the_token_is_wrong_or_missing() {
     assert!(ran.err.contains("--token-file"), "{}", ran.err);
     let ran = Ran::of(plugin().args(["queue", "--server", &mock.url, "--token-file", "/nonexistent/token"]));
     assert_eq!(ran.code, 1);
-    assert_eq!(ran.err, "error: the token in /nonexistent/token can't be read: no such file or directory\n");
+    assert_eq!(ran.err, "error: can't read the token from /nonexistent/token: no such file or directory\n");
 }
 
 #[test]
@@ -114,13 +114,13 @@ fn wrong_command_lines() {
 
 #[test]
 fn a_selector_that_is_none_is_a_wrong_command_line() {
-    let refuse = any(|| async { failure(400, "BadRequest", "labelSelector: can't read '==='") });
+    let refuse = any(|| async { failure(400, "BadRequest", "labelSelector: unable to parse '==='") });
     let mock = Mock::serve(Router::new().fallback(refuse));
     for arguments in [&["jobs", "-l", "==="][..], &["queue", "-w", "-l", "==="], &["nodes", "-l", "==="]] {
         let ran = mock.run(arguments);
         assert_eq!(
             (ran.code, ran.err.as_str()),
-            (2, "error: labelSelector: can't read '==='\n"),
+            (2, "error: labelSelector: unable to parse '==='\n"),
             "{arguments:?}"
         );
     }
@@ -140,7 +140,7 @@ fn an_unknown_job_and_an_ambiguous_one() {
     let mock = Mock::sample();
     let ran = mock.run(&["explain", "job/lamps"]);
     assert_eq!(ran.code, 3);
-    assert_eq!(ran.err, "error: there is no job job/lamps in namespace default; did you mean job/lammps?\n");
+    assert_eq!(ran.err, "error: no such job job/lamps in namespace default; did you mean job/lammps?\n");
     let ran = mock.run(&["explain", "-A", "lammps"]);
     assert_eq!(ran.code, 3);
     assert!(ran.err.contains("default/job/lammps, team-b/job/lammps"), "{}", ran.err);
@@ -171,7 +171,7 @@ fn a_kubeconfig_that_is_not_there_is_named_once() {
     assert_eq!(ran.code, 1);
     assert_eq!(
         ran.err,
-        "error: the kubeconfig in /nonexistent/config can't be read: no such file or directory\n"
+        "error: can't read the kubeconfig from /nonexistent/config: no such file or directory\n"
     );
 }
 
@@ -209,7 +209,7 @@ fn that_no_server_file_was_found_is_said_before_a_cluster_fails() {
     )
     .unwrap();
     let file = state.path().join("fluxion/server.json");
-    let start = format!("error: there is no {}, so the cluster ", file.display());
+    let start = format!("error: {} does not exist, so the cluster ", file.display());
     let ask = |more: &[&str]| {
         let mut plugin = plugin();
         plugin.env("XDG_STATE_HOME", state.path()).env("KUBECONFIG", &config).arg("queue").args(more);

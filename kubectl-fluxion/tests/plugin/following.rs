@@ -85,7 +85,7 @@ fn a_watched_queue_shows_what_leaves_it_and_waits_for_a_lost_server() {
     assert!(line().starts_with("podgroup/train   Running "));
     drop(mock);
     let complaint = BufReader::new(child.stderr.take().unwrap()).lines().next().unwrap().unwrap();
-    assert!(complaint.ends_with("waiting for it"), "{complaint}");
+    assert!(complaint.ends_with("waiting for the inspector"), "{complaint}");
     child.kill().unwrap();
     child.wait().unwrap();
 }

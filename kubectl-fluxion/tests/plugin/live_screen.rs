@@ -239,7 +239,7 @@ fn a_late_answer_is_not_taken_for_the_answer_to_another_question() {
     for late in [Ok(Box::new(answer())), Err(Outcome::AlreadyEnded)] {
         screen.send(Message::Planned(first, train.clone(), late));
         let picture = screen.picture();
-        assert!(picture.contains("asking what cancelling default/job/sweep would do"), "{picture}");
+        assert!(picture.contains("checking what cancelling default/job/sweep would delete"), "{picture}");
         assert!(!picture.contains("Cancel default/podgroup/train?"), "{picture}");
     }
     assert_eq!(screen.press(KeyCode::Char('y')), None, "nothing was confirmed");
@@ -286,7 +286,7 @@ fn what_is_read_about_is_what_is_cancelled() {
     screen.press(KeyCode::Enter);
     screen.send(Message::JobGone(("default".into(), "podgroup.train".into())));
     assert_eq!(screen.press(KeyCode::Char('c')), None, "the next job in the list was not asked about");
-    assert!(screen.picture().contains("it is gone: there is nothing to cancel"), "{}", screen.picture());
+    assert!(screen.picture().contains("the job no longer exists"), "{}", screen.picture());
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn a_lost_inspector_is_told_with_the_age_of_what_is_shown() {
 #[test]
 fn what_the_server_says_of_its_data_stands_above_it() {
     let mut screen = Screen::sample(120, 24);
-    let warning = "not leading, API server unreachable since 2026-03-01T11:58:00Z";
+    let warning = "not the leader: API server unreachable since 2026-03-01T11:58:00Z";
     let standing = |role: &str, at: &str, warning: Option<&str>| {
         let warning = warning.map(str::to_owned);
         Message::Standing(ListMeta {
@@ -331,7 +331,7 @@ fn a_filter_that_selects_nothing_says_so_in_every_pane() {
     screen.press(KeyCode::Char('/'));
     screen.type_in("no such thing");
     let picture = screen.picture();
-    assert_eq!(picture.matches("nothing that the filter selects").count(), 4, "{picture}");
+    assert_eq!(picture.matches("nothing matching the filter").count(), 4, "{picture}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn status_screen() {
     insta::assert_snapshot!("status", plain(&render::status(&report, &options())));
     let empty = StatusReport::new("http://127.0.0.1:8080", &list.metadata, &[], Vec::new(), None);
     insta::assert_snapshot!("status_empty", plain(&render::status(&empty, &options())));
-    let warning = Some("not leading, API server unreachable since 2026-03-01T11:58:00Z".to_owned());
+    let warning = Some("not the leader: API server unreachable since 2026-03-01T11:58:00Z".to_owned());
     let report = StatusReport { warning, observed_at: "2026-03-01T11:58:00Z".to_owned(), ..report };
     let text = plain(&render::status(&report, &options()));
     assert!(

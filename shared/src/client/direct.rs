@@ -30,19 +30,21 @@ impl Direct {
         let bad = |why: &str| Error::BadUrl { url: url.to_owned(), why: why.to_owned() };
         let parsed = Url::parse(url).map_err(|error| bad(&error.to_string()))?;
         if parsed.host_str().is_none() {
-            return Err(bad("it names no host"));
+            return Err(bad("it has no host"));
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
-            return Err(bad("a user or password has no place in it"));
+            return Err(bad("it must not contain a user name or password"));
         }
         if parsed.query().is_some() || parsed.fragment().is_some() {
-            return Err(bad("it has a query or fragment"));
+            return Err(bad("it must not contain a query or fragment"));
         }
         if token
             .as_ref()
             .is_some_and(|token| token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()))
         {
-            return Err(Error::Setup("the token is empty or holds blanks or control characters".to_owned()));
+            return Err(Error::Setup(
+                "the token is empty or contains whitespace or control characters".to_owned(),
+            ));
         }
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("kubectl-fluxion/", env!("CARGO_PKG_VERSION")))
@@ -59,15 +61,14 @@ impl Direct {
                 drop(rustls::crypto::ring::default_provider().install_default());
                 match certificates {
                     Some(pem) => {
-                        let certificates = reqwest::Certificate::from_pem_bundle(pem).map_err(|error| {
-                            Error::Setup(format!("the certificates can't be read: {error}"))
-                        })?;
+                        let certificates = reqwest::Certificate::from_pem_bundle(pem)
+                            .map_err(|error| Error::Setup(format!("invalid CA certificates: {error}")))?;
                         builder.tls_certs_only(certificates)
                     }
                     None => builder,
                 }
             }
-            _ => return Err(bad("only http and https are known")),
+            _ => return Err(bad("the scheme must be http or https")),
         };
         let http = builder.build().map_err(|error| Error::Setup(chain(&error)))?;
         Ok(Self { http, base: url.trim_end_matches('/').to_owned(), token })

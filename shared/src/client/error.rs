@@ -10,21 +10,19 @@ use crate::status::Status;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The address is no URL that can be asked.
-    #[error("'{url}' is no address of a server: {why}; write it as http://{DEFAULT_LISTEN}")]
+    #[error("invalid server URL '{url}': {why}; must be like http://{DEFAULT_LISTEN}")]
     BadUrl { url: String, why: String },
     /// Nobody listens, the name is unknown, or the connection broke.
-    #[error("no inspector answers at {server}: {why}; is it running?")]
+    #[error("can't reach an inspector at {server}: {why}; is it running?")]
     Unreachable { server: String, why: String },
     /// It listens, but isn't ready: starting, or without a leader.
     #[error("the inspector at {server} is not ready: {message}")]
     NotReady { server: String, message: String, retry_after: Option<u64> },
     /// No answer within the time limit.
-    #[error("no answer from {server} within {}; it may be busy: try again, or wait longer with --timeout", seconds(*.limit))]
+    #[error("no response from {server} within {}; the server may be busy: try again, or increase --timeout", seconds(*.limit))]
     TimedOut { server: String, limit: Duration },
     /// The token is missing or wrong.
-    #[error(
-        "{server} does not accept the token: {message}; name the file that holds the right one with --token-file"
-    )]
+    #[error("{server} rejected the token: {message}; use --token-file to specify a valid one")]
     Unauthorized { server: String, message: String },
     /// The user may not.
     #[error("{message}")]
@@ -39,10 +37,10 @@ pub enum Error {
     #[error("{message}")]
     Refused { code: u16, reason: String, message: String },
     /// What answers is no inspector, or one of another version.
-    #[error("what answers at {server} is no Fluxion inspector: {why}; check the address")]
+    #[error("the server at {server} is not a Fluxion inspector: {why}; check the URL")]
     Foreign { server: String, why: String },
     /// The answer is larger than is ever right.
-    #[error("the answer of {server} is larger than {limit} bytes; ask for less with -n or -l")]
+    #[error("the response from {server} is larger than {limit} bytes; narrow the request with -n or -l")]
     TooLarge { server: String, limit: usize },
     /// The way to the server could not be set up (kubeconfig, certificates).
     #[error("{0}")]
@@ -114,14 +112,14 @@ impl Error {
             },
             504 => Self::NotReady {
                 server,
-                message: format!("it did not answer in time ({message})"),
+                message: format!("it did not respond in time ({message})"),
                 retry_after,
             },
             _ => match status {
                 Some(status) => Self::Refused { code, reason: status.reason, message },
                 None => Self::Foreign {
                     server,
-                    why: format!("HTTP status {code}, and no Status object: {message}"),
+                    why: format!("HTTP status {code} without a Status object: {message}"),
                 },
             },
         }
@@ -130,7 +128,10 @@ impl Error {
     fn not_installed(server: String) -> Self {
         Self::Foreign {
             server,
-            why: format!("it does not serve {} (is Fluxion installed there?)", crate::names::API_VERSION),
+            why: format!(
+                "it does not serve {} (is Fluxion installed in the cluster?)",
+                crate::names::API_VERSION
+            ),
         }
     }
 }

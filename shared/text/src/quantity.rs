@@ -26,7 +26,7 @@ pub enum InvalidQuantity {
     NoDigits(String),
     /// Something that is no digit, suffix or exponent.
     #[error(
-        "quantity {text:?} ends in {suffix:?}, which is no suffix (n u m k M G T P E, Ki Mi Gi Ti Pi Ei) and no exponent"
+        "quantity {text:?} has unknown suffix {suffix:?} (must be one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent)"
     )]
     Suffix {
         /// The whole text.

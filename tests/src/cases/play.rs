@@ -193,7 +193,7 @@ impl Player<'_> {
         let namespace = job["metadata"]["namespace"].as_str().unwrap_or("default");
         let pods: Api<Pod> = Api::namespaced(self.applier.client().clone(), namespace);
         let mine = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={name}"));
-        let what = format!("job/{name} has its Pods");
+        let what = format!("job/{name} has the Pods");
         let made = wait::until(&what, MADE_WITHIN, || async {
             let count = pods.list_metadata(&mine).await?.items.len();
             if count >= wanted { Ok(()) } else { bail!("it has {count} of {wanted}") }

@@ -69,7 +69,7 @@ impl Engine {
     /// marked, otherwise whatever number an earlier step left when nothing marked is exclusive.
     pub(super) fn book(&mut self, booking: &Booking, sink: &mut dyn Sink) -> Result<(), Failure> {
         let Some(root) = self.root().filter(|_| self.scratch.root_is_marked()) else {
-            return Err(Failure::new(Errno::Einval, "the root of the graph is not part of the answer"));
+            return Err(Failure::new(Errno::Einval, "the root of the graph is not part of the match"));
         };
         self.scratch.start_walk(&self.graph);
         let mark = self.scratch.root_mark;
@@ -93,7 +93,7 @@ impl Engine {
         };
         if walk.visit(root, entered, &mut Sums::new()) == 0 {
             let errno = if self.quirks.stale_errno { self.scratch.errno } else { Errno::Einval };
-            return Err(Failure::new(errno, "nothing in the answer is exclusive: ask for a slot"));
+            return Err(Failure::new(errno, "nothing in the match is exclusive: request a slot"));
         }
         sink.times(booking.start, booking.start.saturating_add(booking.duration));
         Ok(())

@@ -44,7 +44,7 @@ impl Default for Options {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EngineError {
     /// No subsystem, or one that the graph does not have.
-    #[error("subsystem {0} is not in this graph: choose one that is")]
+    #[error("the graph has no subsystem {0}")]
     NoSubsystem(String),
     /// The pruning filters can't be set up.
     #[error(transparent)]

@@ -59,7 +59,7 @@ impl Engine {
             return Ok(found);
         }
         if spec.resources.is_empty() || self.root().is_none() {
-            return Err(Failure::new(Errno::Einval, "the request asks for nothing"));
+            return Err(Failure::new(Errno::Einval, "the request is empty"));
         }
         let duration = effective_duration(spec.duration)?;
         let request = Request::compile(spec, &self.graph, &self.filters, self.flexible)

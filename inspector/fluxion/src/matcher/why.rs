@@ -28,7 +28,7 @@ impl Engine {
     /// [`Engine::match_job`] for a request that makes no sense.
     pub fn why_not(&self, spec: &Jobspec, now: i64) -> Result<WhyNot, Failure> {
         if spec.resources.is_empty() || self.root().is_none() {
-            return Err(Failure::new(Errno::Einval, "the request asks for nothing"));
+            return Err(Failure::new(Errno::Einval, "the request is empty"));
         }
         let duration = effective_duration(spec.duration)?;
         let request = Request::compile(spec, &self.graph, &self.filters, self.flexible)

@@ -10,7 +10,7 @@ use crate::session::Session;
 /// `explain JOBSPEC [text|json]`
 pub(super) fn run(session: &mut Session<'_>, words: &[&str]) {
     let Some(form) = Explain::parse(words.get(2).copied().unwrap_or("text")) else {
-        session.output.error(&format!("ERROR: neither text nor json: {}\n", words[2]));
+        session.output.error(&format!("ERROR: invalid format {} (must be text or json)\n", words[2]));
         return;
     };
     let Some(bytes) = session.read_file(words[1]) else { return };

@@ -81,13 +81,13 @@ impl fmt::Display for Exclusion {
         match self {
             Self::Deleting => f.write_str("being deleted"),
             Self::Selector { key, value } => {
-                write!(f, "excluded by node selector {}", super::words::pair(key, value))
+                write!(f, "didn't match node selector {}", super::words::pair(key, value))
             }
-            Self::Affinity => f.write_str("excluded by node affinity"),
+            Self::Affinity => f.write_str("didn't match node affinity"),
             Self::Tainted(taint) | Self::TaintedForNow(taint) => write!(f, "tainted {taint}"),
             Self::NotReady => f.write_str("not ready"),
             Self::Cordoned => f.write_str("cordoned"),
-            Self::RefusedBinding => f.write_str("refused a binding lately"),
+            Self::RefusedBinding => f.write_str("recently rejected a binding"),
         }
     }
 }

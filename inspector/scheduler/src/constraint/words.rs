@@ -10,11 +10,15 @@ const LISTED: usize = 5;
 /// The terms of a required node affinity, one of which has to match.
 pub fn affinity(terms: &[Term]) -> String {
     if terms.is_empty() {
-        return "no term, which nothing matches".to_owned();
+        return "no terms, which matches no node".to_owned();
     }
     listed(terms, " or ", |term| {
         let all: Vec<&Expression> = term.labels.iter().chain(&term.fields).collect();
-        if all.is_empty() { "an empty term".to_owned() } else { listed(&all, ", ", ToString::to_string) }
+        if all.is_empty() {
+            "an empty term, which matches no node".to_owned()
+        } else {
+            listed(&all, ", ", ToString::to_string)
+        }
     })
 }
 
@@ -76,7 +80,7 @@ mod tests {
             affinity(&terms),
             "pool in (a, b), gpu or zone!=z, !old or cores>16, empty= (an empty value) or an empty term"
         );
-        assert_eq!(affinity(&[]), "no term, which nothing matches");
+        assert_eq!(affinity(&[]), "no terms, which matches no node");
         let many: Vec<String> = (0..1000).map(|at| at.to_string()).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let term = term(vec![expression("n", Operator::In, &many)]);

@@ -34,18 +34,18 @@ fn nodes_are_counted_by_reason() {
     let (text, details) = render(&why_not(&inventory, &gang(3, "cpu=4 nvidia.com/gpu=1"), 0), &Nameless);
     assert_eq!(
         text,
-        "11 nodes: 4 lack cpu (busy), 3 have no nvidia.com/gpu, 2 tainted dedicated=ai:NoSchedule, \
-         1 node not ready, 1 node cordoned; needs 3 together, room for 0"
+        "0/11 nodes are available: 4 had insufficient cpu, 3 had no nvidia.com/gpu, 2 had untolerated taint {dedicated=ai:NoSchedule}, \
+         1 node not ready, 1 node cordoned; 3 members must start together, room for 0"
     );
     assert_eq!(
         details,
         [
-            "4 lack cpu (busy), the first has room at 1970-01-01T00:01:40Z",
-            "3 have no nvidia.com/gpu",
-            "2 tainted dedicated=ai:NoSchedule",
+            "4 had insufficient cpu, first has room at 1970-01-01T00:01:40Z",
+            "3 had no nvidia.com/gpu",
+            "2 had untolerated taint {dedicated=ai:NoSchedule}",
             "1 node not ready",
             "1 node cordoned",
-            "nearest: full0 has cpu 0 of 4",
+            "closest node: full0 (0 of 4 cpu available)",
         ]
     );
 }
@@ -57,25 +57,31 @@ fn busy_and_impossible_are_told_apart() {
     inventory.hold("full-2".into(), "n2", hold("cpu=8", None));
     assert_eq!(
         why(&inventory, &gang(10, "cpu=20")),
-        "2 nodes: 2 too small for cpu (20 wanted, the largest has 8); \
-         needs 10 together, room for 0 even when empty"
+        "0/2 nodes are available: 2 too small for cpu (20 requested, largest has 8); \
+         10 members must start together, room for 0 even when empty"
     );
     assert_eq!(
         why(&inventory, &gang(3, "cpu=8")),
-        "2 nodes: 2 fit; needs 3 together, room for 2 even when empty (cpu is short)"
+        "2/2 nodes are available; 3 members must start together, room for 2 even when empty (insufficient cpu)"
     );
     assert_eq!(
         why(&inventory, &gang(2, "cpu=8")),
-        "2 nodes: 2 lack cpu (busy); needs 2 together, room for 0; \
-         no estimate: what runs there has no time limit"
+        "0/2 nodes are available: 2 had insufficient cpu; 2 members must start together, room for 0; \
+         no estimate: running Pods have no time limit"
     );
-    assert_eq!(why(&inventory, &gang(1, "example.com/tpu=1")), "2 nodes: 2 have no example.com/tpu");
+    assert_eq!(
+        why(&inventory, &gang(1, "example.com/tpu=1")),
+        "0/2 nodes are available: 2 had no example.com/tpu"
+    );
     let gold = Request { shapes: vec![shape(1, "cpu=1").on("pool", "gold")], ..gang(0, "") };
-    assert_eq!(why(&inventory, &gold), "2 nodes: 2 excluded by node selector pool=gold");
+    assert_eq!(why(&inventory, &gold), "0/2 nodes are available: 2 didn't match node selector pool=gold");
     let affinity = NodeConstraint { affinity: Some(vec![Term::default()]), ..NodeConstraint::default() };
     let mut nowhere = gang(1, "cpu=1");
     nowhere.shapes[0].constraint = Arc::new(affinity);
-    assert_eq!(why(&inventory, &nowhere), "2 nodes: 2 excluded by node affinity: an empty term");
+    assert_eq!(
+        why(&inventory, &nowhere),
+        "0/2 nodes are available: 2 didn't match node affinity (an empty term, which matches no node)"
+    );
     assert_eq!(why(&Inventory::new(), &gang(1, "cpu=1")), "the cluster has no nodes");
 }
 
@@ -86,12 +92,12 @@ fn gangs_say_how_many_find_room_together() {
     inventory.hold("a-2".into(), "g2", hold("nvidia.com/gpu=4", Some(50)));
     assert_eq!(
         why(&inventory, &gang(3, "nvidia.com/gpu=4")),
-        "2 nodes: 1 lacks nvidia.com/gpu (busy), 1 fits; needs 3 together, room for 1 (nvidia.com/gpu is short)"
+        "1/2 nodes are available: 1 had insufficient nvidia.com/gpu; 3 members must start together, room for 1 (insufficient nvidia.com/gpu)"
     );
     let mixed = gang(2, "cpu=100m").and(shape(1, "nvidia.com/gpu=8"));
     assert_eq!(
         why(&inventory, &mixed),
-        "1 of nvidia.com/gpu 8: 2 nodes: 2 lack nvidia.com/gpu (busy); needs 3 together, room for 2"
+        "for 1 member requesting nvidia.com/gpu 8: 0/2 nodes are available: 2 had insufficient nvidia.com/gpu; 3 members must start together, room for 2"
     );
 }
 
@@ -102,19 +108,19 @@ fn levels_and_ports_are_named() {
     inventory.hold("o".into(), "a2", hold("cpu=2", Some(9)));
     assert_eq!(
         why(&inventory, &gang(2, "cpu=3").within("rack")),
-        "4 nodes: 1 lacks cpu (busy), 3 fit; needs 2 together in one rack, the best (ra) has room for 1 (cpu is short)"
+        "3/4 nodes are available: 1 had insufficient cpu; 2 members must start together in one rack, the best (ra) has room for 1 (insufficient cpu)"
     );
     assert_eq!(
         why(&inventory, &gang(3, "cpu=3").within("rack")),
-        "4 nodes: 4 fit; needs 3 together in one rack, the best (ra) has room for 2 even when empty (cpu is short)"
+        "4/4 nodes are available; 3 members must start together in one rack, the best (ra) has room for 2 even when empty (insufficient cpu)"
     );
-    assert!(why(&inventory, &gang(1, "cpu=3").within("row")).contains("one row, which no node has"));
+    assert!(why(&inventory, &gang(1, "cpu=3").within("row")).contains("one row, but no node has that label"));
     let port = Allocation { ports: Arc::new([tcp("", 8080)]), ..hold("cpu=0", Some(9)) };
     for (holder, node) in [("e1", "a1"), ("e2", "a2"), ("e3", "b1"), ("e4", "x")] {
         inventory.hold(holder.into(), node, port.clone());
     }
     let any = Request { shapes: vec![shape(1, "cpu=1").port(8080)], ..gang(0, "") };
-    assert_eq!(why(&inventory, &any), "4 nodes: 4 have host port 8080/TCP taken");
+    assert_eq!(why(&inventory, &any), "0/4 nodes are available: 4 had host port 8080/TCP in use");
 }
 
 #[test]
@@ -125,10 +131,13 @@ fn a_shape_that_finds_room_is_short_of_nothing() {
         shapes: [launcher.shapes.clone(), vec![shape(count, text)]].concat(),
         ..gang(0, "")
     };
-    assert!(why(&inventory, &workers(3, "cpu=3")).ends_with("room for 3 even when empty (cpu is short)"));
-    assert!(why(&inventory, &workers(3, "gpu=1")).ends_with("needs 4 together, room for 0 even when empty"));
+    assert!(why(&inventory, &workers(3, "cpu=3")).ends_with("room for 3 even when empty (insufficient cpu)"));
+    assert!(
+        why(&inventory, &workers(3, "gpu=1"))
+            .ends_with("4 members must start together, room for 0 even when empty")
+    );
     let many = Request { shapes: vec![shape(3, "cpu=1").port(2222)], ..gang(0, "") };
-    assert!(why(&inventory, &many).ends_with("(host port 2222/TCP allows one on each node)"));
+    assert!(why(&inventory, &many).ends_with("(host port 2222/TCP limits each node to one member)"));
 }
 
 struct Known;
@@ -153,19 +162,19 @@ fn reservations_and_missing_limits_are_named_as_far_as_the_reader_may_know() {
     let long = why_not(&inventory, &gang(1, "cpu=4").lasting(6000), 0);
     assert_eq!(
         render(&long, &Known).0,
-        "2 nodes: 1 lacks cpu (busy), 1 held for group/wide; room is held for group/wide"
+        "0/2 nodes are available: 1 had insufficient cpu, 1 reserved for group/wide; room is reserved for group/wide"
     );
     inventory.clear_reservations();
     inventory.reserve(8, &wide, planned.placement, planned.start, planned.end);
     let long = why_not(&inventory, &gang(1, "cpu=4").lasting(6000), 0);
-    assert!(render(&long, &Known).0.ends_with("room is held for another job"));
+    assert!(render(&long, &Known).0.ends_with("room is reserved for another job"));
     inventory.clear_reservations();
     inventory.hold("uid-1".into(), "n1", hold("cpu=1", None));
     inventory.hold("uid-2".into(), "n2", hold("cpu=1", None));
     let behind = why_not(&inventory, &gang(1, "cpu=4"), 0);
     assert_eq!(
         render(&behind, &Known).0,
-        "2 nodes: 2 lack cpu (busy); no estimate: pod/p-none, others have no time limit"
+        "0/2 nodes are available: 2 had insufficient cpu; no estimate: pod/p-none and others have no time limit"
     );
 }
 

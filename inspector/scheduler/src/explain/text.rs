@@ -1,4 +1,4 @@
-//! The words: one line, and details.
+//! Reasons as text: one line, and details.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -8,11 +8,11 @@ use super::why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNo
 use crate::constraint::Exclusion;
 use fluxion_text::quantity;
 
-/// What the reader may know by name.
+/// The names that the reader may see.
 pub trait Names {
-    /// The job's name, if the reader may know it.
+    /// The job's name, if the reader may see it.
     fn job(&self, id: u32) -> Option<String>;
-    /// The holder's name, if the reader may know it.
+    /// The holder's name, if the reader may see it.
     fn holder(&self, key: &str) -> Option<String>;
     /// A time in seconds as the reader counts them; without more: since 1970, in UTC.
     fn time(&self, seconds: i64) -> String {
@@ -34,7 +34,7 @@ impl Names for Nameless {
     }
 }
 
-/// One line, and details one a line.
+/// One line, and one line per detail.
 pub fn render(why: &WhyNot, names: &dyn Names) -> (String, Vec<String>) {
     let mut parts = Vec::new();
     let mut details = Vec::new();
@@ -50,12 +50,12 @@ pub fn render(why: &WhyNot, names: &dyn Names) -> (String, Vec<String>) {
         }
         let more = shown.len().saturating_sub(SHAPES) + why.left_out;
         if more > 0 {
-            parts.push(format!("and {more} more shapes"));
+            parts.push(format!("{more} more shapes not shown"));
         }
     }
     parts.extend(why.gang.as_ref().and_then(|gang| one_gang(gang, why.never)));
     if !why.behind.is_empty() {
-        parts.push(format!("room is held for {}", jobs(&why.behind, names)));
+        parts.push(format!("room is reserved for {}", jobs(&why.behind, names)));
     }
     parts.extend(no_estimate(why, names));
     for shape in why.shapes.iter().take(SHAPES) {
@@ -76,17 +76,14 @@ fn nodes(count: usize) -> String {
 fn one_shape(why: &WhyNot, shape: &ShapeWhy, several: bool, names: &dyn Names) -> String {
     let mut text = String::new();
     if several {
-        let _ = write!(text, "{} of {}: ", shape.wanted, needs(shape));
+        let members = if shape.wanted == 1 { "member" } else { "members" };
+        let _ = write!(text, "for {} {members} requesting {}: ", shape.wanted, needs(shape));
     }
-    let mut counts: Vec<String> =
-        shape.counts.iter().map(|count| one_count(count, why.never, names)).collect();
-    if shape.fitting > 0 {
-        counts.push(match shape.fitting {
-            1 => "1 fits".to_owned(),
-            fitting => format!("{fitting} fit"),
-        });
+    let _ = write!(text, "{}/{} nodes are available", shape.fitting, why.nodes);
+    let counts: Vec<String> = shape.counts.iter().map(|count| one_count(count, why.never, names)).collect();
+    if !counts.is_empty() {
+        let _ = write!(text, ": {}", counts.join(", "));
     }
-    let _ = write!(text, "{}: {}", nodes(why.nodes), counts.join(", "));
     text
 }
 
@@ -97,39 +94,36 @@ fn needs(shape: &ShapeWhy) -> String {
         .filter(|(resource, quantity)| *quantity > 0 && resource.as_ref() != "pods")
         .map(|(resource, quantity)| format!("{resource} {}", quantity::shown(resource, quantity)))
         .collect();
-    if listed.is_empty() { "nothing but a place".to_owned() } else { listed.join(" + ") }
+    if listed.is_empty() { "no resources".to_owned() } else { listed.join(", ") }
 }
 
 fn one_count(count: &Count, never: bool, names: &dyn Names) -> String {
     let n = count.nodes;
-    let lack = if n == 1 { "lacks" } else { "lack" };
     match &count.reason {
         NodeReason::Excluded(exclusion @ (Exclusion::Cordoned | Exclusion::NotReady)) => {
             format!("{} {exclusion}", nodes(n))
         }
+        NodeReason::Excluded(Exclusion::Tainted(taint) | Exclusion::TaintedForNow(taint)) => {
+            format!("{n} had untolerated taint {{{taint}}}")
+        }
         NodeReason::Excluded(exclusion) => format!("{n} {exclusion}"),
-        NodeReason::Affinity { wanted } => format!("{n} excluded by node affinity: {wanted}"),
+        NodeReason::Affinity { wanted } => format!("{n} didn't match node affinity ({wanted})"),
         NodeReason::Missing { resource } if resource.as_ref() == "pods" => {
-            format!("{n} {} no allocatable pods", if n == 1 { "has" } else { "have" })
+            format!("{n} had no allocatable pods")
         }
-        NodeReason::Missing { resource } => {
-            format!("{n} {} no {resource}", if n == 1 { "has" } else { "have" })
-        }
+        NodeReason::Missing { resource } => format!("{n} had no {resource}"),
         NodeReason::TooSmall { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
             let empty = if never { "" } else { " when empty" };
-            format!("{n} too small for {resource} ({need} wanted, the largest has {largest}{empty})")
+            format!("{n} too small for {resource} ({need} requested, largest has {largest}{empty})")
         }
         NodeReason::Withheld { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
-            let most = if n == 1 { "allows" } else { "allow at most" };
-            format!("{n} {most} {resource} {largest} even when empty ({need} wanted)")
+            format!("{n} had at most {largest} {resource} even when empty ({need} requested)")
         }
-        NodeReason::Busy { resource } => format!("{n} {lack} {resource} (busy)"),
-        NodeReason::PortTaken { port } => {
-            format!("{n} {} host port {port} taken", if n == 1 { "has" } else { "have" })
-        }
-        NodeReason::Reserved => format!("{n} held for {}", jobs(&count.jobs, names)),
+        NodeReason::Busy { resource } => format!("{n} had insufficient {resource}"),
+        NodeReason::PortTaken { port } => format!("{n} had host port {port} in use"),
+        NodeReason::Reserved => format!("{n} reserved for {}", jobs(&count.jobs, names)),
     }
 }
 
@@ -139,8 +133,8 @@ fn one_gang(gang: &GangWhy, never: bool) -> Option<String> {
     }
     let empty = if never { " even when empty" } else { "" };
     let short = match &gang.short {
-        Some(Short::Resource(resource)) => format!(" ({resource} is short)"),
-        Some(Short::Port(port)) => format!(" (host port {port} allows one on each node)"),
+        Some(Short::Resource(resource)) => format!(" (insufficient {resource})"),
+        Some(Short::Port(port)) => format!(" (host port {port} limits each node to one member)"),
         None => String::new(),
     };
     let wanted = if gang.of > gang.wanted {
@@ -148,13 +142,16 @@ fn one_gang(gang: &GangWhy, never: bool) -> Option<String> {
     } else {
         gang.wanted.to_string()
     };
+    let members = if gang.of == 1 { "member" } else { "members" };
     Some(match (&gang.level, &gang.best) {
         (Some(level), Some(best)) => format!(
-            "needs {wanted} together in one {level}, the best ({best}) has room for {}{empty}{short}",
+            "{wanted} {members} must start together in one {level}, the best ({best}) has room for {}{empty}{short}",
             gang.room
         ),
-        (Some(level), None) => format!("needs {wanted} together in one {level}, which no node has"),
-        (None, _) => format!("needs {wanted} together, room for {}{empty}{short}", gang.room),
+        (Some(level), None) => {
+            format!("{wanted} {members} must start together in one {level}, but no node has that label")
+        }
+        (None, _) => format!("{wanted} {members} must start together, room for {}{empty}{short}", gang.room),
     })
 }
 
@@ -162,15 +159,13 @@ fn one_gang(gang: &GangWhy, never: bool) -> Option<String> {
 fn list(known: &[Option<String>], one: &str, more: &str) -> String {
     let names = distinct(known);
     let unknown = known.iter().filter(|name| name.is_none()).count();
-    let mut told: Vec<&str> = names.iter().copied().take(LISTED).collect();
+    let told: Vec<&str> = names.iter().copied().take(LISTED).collect();
     let rest = names.len() - told.len() + unknown;
     if told.is_empty() {
         return if rest == 1 { one.to_owned() } else { more.to_owned() };
     }
-    if rest > 0 {
-        told.push("others");
-    }
-    told.join(", ")
+    let told = told.join(", ");
+    if rest > 0 { format!("{told} and others") } else { told }
 }
 
 /// The names among them, each once, in their order: a gang may be met on each of its nodes.
@@ -191,18 +186,18 @@ fn no_estimate(why: &WhyNot, names: &dyn Names) -> Option<String> {
     }
     if known.is_empty() {
         let what = if why.down {
-            "nobody knows when the nodes that are down take work again"
+            "it is not known when unavailable nodes will recover"
         } else {
-            "no planned end makes room for it"
+            "no planned end frees enough resources"
         };
         return Some(format!("no estimate: {what}"));
     }
     let alone = match distinct(&known).len() {
-        0 => true,
+        0 => false,
         names => names == 1 && known.iter().all(Option::is_some),
     };
     let verb = if alone { "has" } else { "have" };
-    Some(format!("no estimate: {} {verb} no time limit", list(&known, "what runs there", "what runs there")))
+    Some(format!("no estimate: {} {verb} no time limit", list(&known, "running Pods", "running Pods")))
 }
 
 fn shape_details(shape: &ShapeWhy, never: bool, names: &dyn Names, details: &mut Vec<String>) {
@@ -210,7 +205,7 @@ fn shape_details(shape: &ShapeWhy, never: bool, names: &dyn Names, details: &mut
         let mut line = one_count(count, never, names);
         if let (Some(soonest), NodeReason::Busy { .. }) = (count.soonest, &count.reason) {
             let assumed = if soonest.assumed { " (assumed)" } else { "" };
-            let _ = write!(line, ", the first has room at {}{assumed}", names.time(soonest.at));
+            let _ = write!(line, ", first has room at {}{assumed}", names.time(soonest.at));
         }
         if count.endless > 0 {
             let _ = write!(line, ", {} without a planned end", count.endless);
@@ -218,20 +213,20 @@ fn shape_details(shape: &ShapeWhy, never: bool, names: &dyn Names, details: &mut
         details.push(line);
     }
     if let Some(miss) = &shape.nearest {
-        details.push(format!("nearest: {miss}"));
+        details.push(format!("closest node: {miss}"));
     }
 }
 
-/// `n1 has cpu 2 of 4`
+/// `n1 (2 of 4 cpu available)`
 impl fmt::Display for NearestMiss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lack = |(resource, need, has): &(Arc<str>, u64, u64)| {
             let (has, need) = quantity::compared(resource, *has, *need);
-            format!("{resource} {has} of {need}")
+            format!("{has} of {need} {resource} available")
         };
         let mut lacks: Vec<String> = self.lacks.iter().map(lack).collect();
-        lacks.extend(self.port.as_ref().map(|port| format!("host port {port} taken")));
-        write!(f, "{} has {}", self.node, lacks.join(", "))
+        lacks.extend(self.port.as_ref().map(|port| format!("host port {port} in use")));
+        write!(f, "{} ({})", self.node, lacks.join(", "))
     }
 }
 

@@ -140,8 +140,8 @@ pub struct WhyNot {
     pub down: bool,
     /// No start can be planned.
     pub no_estimate: bool,
-    /// Holders without a planned end, where no start can be planned.
+    /// Holders without a planned end, where no planned start is possible.
     pub no_end: Vec<Arc<str>>,
-    /// Jobs that are about to hold, or are promised, something without an end, where no start can be planned.
+    /// Jobs that are about to hold, or are promised, something without an end, where no planned start is possible.
     pub no_end_jobs: Vec<u32>,
 }

@@ -117,7 +117,7 @@ impl Extension for GangMatcher {
 }
 
 /// Says why a gang does not start at `now` (seconds), as the inspector does for a job of its own, and when it could
-/// start as things are booked: `now` for one that fits, none when no start can be planned. Nothing is booked.
+/// start as things are booked: `now` for one that fits, none when no planned start is possible. Nothing is booked.
 ///
 /// Errors: those of [`Engine::match_job`] for a request that makes no sense, and for an engine into which no
 /// [`GangMatcher`] is plugged.
@@ -272,7 +272,7 @@ impl Search<'_> {
 fn can_be_asked(view: View<'_>, request: &Request) -> Result<(), Failure> {
     let refuse = |message: String| Err(Failure::new(Errno::Einval, message));
     if request.slots() == 0 {
-        return refuse("the request asks for nothing".to_owned());
+        return refuse("the request is empty".to_owned());
     }
     if request.duration.is_some_and(|seconds| seconds > LIFETIME) {
         return refuse(format!("the duration must be between 0 and the lifetime of the graph, {LIFETIME} s"));

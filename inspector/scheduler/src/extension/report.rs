@@ -9,7 +9,7 @@ use crate::explain::{Names, WhyNot, render};
 /// A report on a gang that was asked about at second 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GangReport {
-    /// Whether waiting helps; none when nobody knows: no start can be planned.
+    /// Whether waiting helps; none when nobody knows: no planned start is possible.
     verdict: Option<Verdict>,
     /// When it could start, in seconds.
     earliest: Option<i64>,
@@ -66,7 +66,7 @@ impl fmt::Display for GangReport {
         }
         match (self.verdict, self.earliest) {
             (Some(Verdict::Busy), Some(at)) => writeln!(f, "it could start at {at}")?,
-            (None, _) => writeln!(f, "no start can be planned")?,
+            (None, _) => writeln!(f, "no planned start is possible")?,
             _ => {}
         }
         if !self.reason.is_empty() {

@@ -17,7 +17,7 @@ pub enum NodePolicy {
 pub struct Blocked {
     /// It would start but for what these jobs are promised.
     pub behind: Vec<u32>,
-    /// Holders without a planned end that stand in the way (at most 16), where no start can be planned.
+    /// Holders without a planned end that stand in the way (at most 16), where no planned start is possible.
     pub no_end: Vec<Arc<str>>,
     /// Jobs that are about to hold, or are promised, something without an end that stands in the way (at most 16).
     pub no_end_jobs: Vec<u32>,

@@ -23,7 +23,7 @@ pub(super) struct Known {
     pub(super) failed: Option<(Blocked, (usize, usize))>,
     /// In this pass: the last start that was planned for it; there is none before.
     pub(super) not_before: i64,
-    /// In this pass: no start can be planned for it, and why.
+    /// In this pass: no planned start is possible for it, and why.
     pub(super) no_estimate: Option<Blocked>,
     /// It would not start even if nothing were promised to others.
     pub(super) busy: bool,

@@ -32,7 +32,7 @@ pub enum Refusal {
     Order,
     /// The pass ended before it: the queue's depth is reached.
     DepthReached,
-    /// It was to get a reservation, but no start can be planned.
+    /// It was to get a reservation, but no planned start is possible.
     NoEstimate {
         /// Holders without a planned end that stand in the way.
         holders: Vec<Arc<str>>,

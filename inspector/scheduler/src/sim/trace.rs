@@ -25,12 +25,16 @@ const LONGEST: i64 = 1000 * 366 * 86_400;
 fn job(line: usize, id: u64, figures: [i64; 5], queue: Option<Arc<str>>) -> Result<TraceJob, TraceError> {
     let [submit, cores, run, limit, priority] = figures;
     let count = u32::try_from(cores).ok().filter(|count| *count > 0);
-    let cores =
-        count.ok_or_else(|| wrong(line, format!("{cores} processors; a job has 1 to {}", u32::MAX)))?;
+    let cores = count.ok_or_else(|| {
+        wrong(line, format!("invalid number of processors {cores}: must be between 1 and {}", u32::MAX))
+    })?;
     for (what, value, least) in [("submit time", submit, 0), ("run time", run, 0), ("time limit", limit, -1)]
     {
         if !(least..=LONGEST).contains(&value) {
-            return Err(wrong(line, format!("{what} {value} is not within 0 to {LONGEST} s")));
+            return Err(wrong(
+                line,
+                format!("{what} {value} is out of range: must be between 0 and {LONGEST} s"),
+            ));
         }
     }
     let run = run.max(1);
@@ -58,7 +62,10 @@ pub fn read_swf(text: &str) -> Result<(Vec<TraceJob>, usize), TraceError> {
             })
             .collect::<Result<_, _>>()?;
         if figures.len() < 9 {
-            return Err(wrong(line_number, format!("{} fields; the format has 18", figures.len())));
+            return Err(wrong(
+                line_number,
+                format!("line has {} fields, but the format requires 18", figures.len()),
+            ));
         }
         let cores = if figures[7] > 0 { figures[7] } else { figures[4] };
         if cores <= 0 || figures[3] < 0 {
@@ -79,7 +86,7 @@ fn number(word: &str) -> Option<i64> {
 }
 
 fn not_a_number(line: usize, place: std::fmt::Arguments<'_>, word: &str) -> TraceError {
-    wrong(line, format!("{place}: `{word:.20}` is not a number such as 12 or 12.5"))
+    wrong(line, format!("{place}: invalid number `{word:.20}`"))
 }
 
 /// Reads a CSV with a header that names its columns, in any order: `submit`, `cores`, `run` and
@@ -94,22 +101,22 @@ pub fn read_csv(text: &str) -> Result<Vec<TraceJob>, TraceError> {
         !line.is_empty() && !line.starts_with('#')
     });
     let (index, header) =
-        lines.next().ok_or_else(|| wrong(1, "no header: submit,cores,run[,limit,priority,id,queue]"))?;
+        lines.next().ok_or_else(|| wrong(1, "missing header: submit,cores,run[,limit,priority,id,queue]"))?;
     let columns: Vec<&str> = header.split(',').map(str::trim).collect();
     if let Some(unknown) = columns.iter().find(|name| !NAMES.contains(name)) {
         return Err(wrong(
             index + 1,
-            format!("unknown column `{unknown:.20}`; known are {}", NAMES.join(", ")),
+            format!("unknown column `{unknown:.20}`: valid columns are {}", NAMES.join(", ")),
         ));
     }
     if let Some((_, twice)) =
         columns.iter().enumerate().find(|(place, name)| columns[..*place].contains(name))
     {
-        return Err(wrong(index + 1, format!("there are two columns {twice}")));
+        return Err(wrong(index + 1, format!("duplicate column {twice}")));
     }
     let places = NAMES.map(|name| columns.iter().position(|column| *column == name));
     if let Some(missing) = NAMES.iter().zip(&places).take(3).find(|(_, place)| place.is_none()) {
-        return Err(wrong(index + 1, format!("the column {} is missing", missing.0)));
+        return Err(wrong(index + 1, format!("missing column {}", missing.0)));
     }
     let mut jobs = Vec::new();
     for (index, line) in lines {
@@ -118,7 +125,7 @@ pub fn read_csv(text: &str) -> Result<Vec<TraceJob>, TraceError> {
         if fields.len() != columns.len() {
             return Err(wrong(
                 line_number,
-                format!("{} fields where the header has {} columns", fields.len(), columns.len()),
+                format!("line has {} fields, but the header has {} columns", fields.len(), columns.len()),
             ));
         }
         let figure = |which: usize, otherwise: Option<i64>| {

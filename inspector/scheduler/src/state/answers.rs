@@ -14,7 +14,7 @@ pub struct CancelPlan {
     pub frees: ResourceList,
     /// How many Pods go.
     pub pods: u32,
-    /// All of it is being deleted already.
+    /// All of the Pod is being deleted already.
     pub ending: bool,
 }
 

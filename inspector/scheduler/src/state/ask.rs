@@ -1,6 +1,7 @@
 //! Questions to the engine; answering changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::explain::WhyNot;
 use crate::inventory::Inventory;
@@ -194,7 +195,7 @@ impl State {
         pods
     }
 
-    /// Everything that is off, and what to do about it; empty when healthy.
+    /// All problems, and what to do about each; empty when healthy.
     pub fn audit(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for node in self.inventory.nodes() {
@@ -203,9 +204,9 @@ impl State {
                     class: "Overcommitted",
                     object: format!("node/{}", node.spec.name),
                     text: format!(
-                        "its Pods ask for more than it can give, by {}: the kubelet may refuse or end some; look at what \
-                         other schedulers bound there, and at its devices",
-                        node.deficit
+                        "its Pods request more than the node has (excess: {}): the kubelet may reject or evict some of \
+                         them; check for Pods bound by other schedulers and for failed devices",
+                        amounts(&node.deficit)
                     ),
                 });
             }
@@ -228,19 +229,18 @@ impl State {
             if matches!(job.state, JobState::Running | JobState::Binding) && there < wanted && late {
                 let why = match &job.binds.why {
                     Some(why) => {
-                        format!("the rest could not be bound ({why}): cancel the job, or let them be bound")
+                        format!(
+                            "the others could not be bound ({why}): cancel the job, or fix what prevents binding"
+                        )
                     }
-                    None => {
-                        "the rest did not come: cancel the job, or make the missing Pods again".to_owned()
-                    }
+                    None => "the others are missing: cancel the job, or recreate the missing Pods".to_owned(),
                 };
-                let text = format!("{} of {wanted} members are bound and {why}", job.members.bound);
+                let text = format!("{} of {wanted} members are bound; {why}", job.members.bound);
                 findings.push(Finding { class: "PartlyBound", object: object.clone(), text });
             }
             if job.given_up > 0 {
                 let text = format!(
-                    "{} of {wanted} members were lost and not replaced within {} s, so their places are no longer \
-                     kept: recreate the Pods, or cancel the job",
+                    "{} of {wanted} members were lost and not replaced within {} s, so no resources are reserved for them any longer: recreate the Pods, or cancel the job",
                     job.given_up, self.settings.lost_member_deadline
                 );
                 findings.push(Finding { class: "LostMember", object: object.clone(), text });
@@ -261,8 +261,7 @@ impl State {
                 text,
             }));
             if let Some(reason) = job.disruption() {
-                let text =
-                    format!("members were taken by {reason}: use nodes of its own or a higher priority");
+                let text = format!("members were lost ({reason}): use dedicated nodes or a higher priority");
                 findings.push(Finding { class: "Preempted", object: object.clone(), text });
             }
             for pod in job.pods.iter().filter_map(|uid| self.delivered.pod(uid)) {
@@ -270,7 +269,7 @@ impl State {
                 {
                     let node = pod.node.as_deref().unwrap_or("its node");
                     let text = format!(
-                        "the kubelet of {node} refused Pod {}: {reason}; somebody else bound there at the same time",
+                        "the kubelet of {node} rejected Pod {}: {reason}; another scheduler bound Pods to the node at the same time",
                         pod.name
                     );
                     findings.push(Finding { class: "RejectedByKubelet", object: object.clone(), text });
@@ -285,6 +284,14 @@ impl State {
         findings.sort();
         findings
     }
+}
+
+/// `cpu 2.5, memory 1.1Ti`.
+fn amounts(list: &ResourceList) -> String {
+    let shown = |(resource, quantity): (&Arc<str>, u64)| {
+        format!("{resource} {}", fluxion_text::quantity::shown(resource, quantity))
+    };
+    list.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
 fn short_uid(job: &Job) -> String {

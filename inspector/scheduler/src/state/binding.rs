@@ -194,7 +194,7 @@ impl State {
             self.node_refused(&pod.namespace, &assumed.node, id);
         }
         let answer = fluxion_text::shorten(answer, ANSWER_MAX);
-        let text = format!("binding Pod {} to {} failed: {answer}", pod.name, assumed.node);
+        let text = format!("failed to bind Pod {} to {}: {answer}", pod.name, assumed.node);
         let failure = Some(BindFailure { text: text.clone(), refused });
         let assumed = Assumed { failures, failure, retry_at: Some(retry_at), ..assumed };
         self.bindings.assumed.insert(pod.uid.clone(), assumed);

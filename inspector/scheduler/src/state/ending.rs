@@ -11,7 +11,7 @@ use crate::state::State;
 pub(super) fn cancelled(job: &Job) -> Reason {
     let text = match &job.cancelled_by {
         Some(by) => format!("cancelled by {by}"),
-        None => "its Pods were deleted".to_owned(),
+        None => "the Pods were deleted".to_owned(),
     };
     Reason { class: ReasonClass::Cancelled, text, details: Vec::new() }
 }
@@ -23,7 +23,7 @@ pub(super) fn disrupted(why: &str) -> Reason {
         "DeletionByTaintManager" => (ReasonClass::Disrupted, "evicted by a taint of its node".to_owned()),
         "EvictionByEvictionAPI" => (ReasonClass::Disrupted, "evicted through the API".to_owned()),
         "TerminationByKubelet" => (ReasonClass::Disrupted, "evicted by its node's kubelet".to_owned()),
-        "DeletionByPodGC" => (ReasonClass::NodesDown, "its node is gone".to_owned()),
+        "DeletionByPodGC" => (ReasonClass::NodesDown, "its node was deleted".to_owned()),
         other => (ReasonClass::Disrupted, format!("disrupted: {}", marks::shorten(other))),
     };
     Reason { class, text, details: Vec::new() }
@@ -63,7 +63,7 @@ impl State {
             });
             let limit =
                 limit.map_or_else(String::new, |limit| format!(": its activeDeadlineSeconds is {limit}"));
-            let text = format!("its Job failed: DeadlineExceeded{limit}");
+            let text = format!("the Job failed: DeadlineExceeded{limit}");
             return Reason { class: ReasonClass::DeadlineExceeded, text, details: Vec::new() };
         }
         let why = marks::shorten(why);
@@ -71,7 +71,7 @@ impl State {
             Some((cause, limit)) => (cause.class(), format!("; {}", cause.text(limit))),
             None => (ReasonClass::PodFailed, String::new()),
         };
-        Reason { class, text: format!("its Job failed: {why}{text}"), details: Vec::new() }
+        Reason { class, text: format!("the Job failed: {why}{text}"), details: Vec::new() }
     }
 
     /// What stays of a job that ends now: where and with how many it ran, since when it is over, and what its members

@@ -239,18 +239,18 @@ impl State {
                     reason(
                         ReasonClass::Gated,
                         format!(
-                            "{seen} of {wanted} members are there, {} wait for the scheduling gate{}",
+                            "waiting for members: {seen} of {wanted} created; {} blocked by scheduling gate{}",
                             summary.members.gated,
                             gates(&summary.gates)
                         ),
                     )
                 } else {
-                    reason(ReasonClass::Gathering, format!("{seen} of {wanted} members are there"))
+                    reason(ReasonClass::Gathering, format!("waiting for members: {seen} of {wanted} created"))
                 },
             );
         }
         if let Some(why) = job.binds.why.as_ref().filter(|_| job.binds.paused(self.now)) {
-            let text = format!("{why}; tried again after a pause");
+            let text = format!("{why}; will be retried after a pause");
             return (JobState::Pending, reason(ReasonClass::BindFailed, text));
         }
         // What was wrong with the request itself was said of another one than this.
@@ -259,7 +259,7 @@ impl State {
             JobState::Pending | JobState::Reserved | JobState::Unsatisfiable if !invalid => {
                 (job.state, job.reason.clone())
             }
-            _ => (JobState::Pending, reason(ReasonClass::QueueOrder, "waits for its turn".to_owned())),
+            _ => (JobState::Pending, reason(ReasonClass::QueueOrder, "waiting in the queue".to_owned())),
         }
     }
 
@@ -276,7 +276,7 @@ impl State {
             owner_lives || (!summary.source.going && summary.creatable.is_some_and(|left| left > 0));
         if goes_on && !alone {
             if summary.source.suspended {
-                let text = "its Job is suspended: it holds nothing, and starts again when it is resumed";
+                let text = "the Job is suspended: it holds no resources until it is resumed";
                 return (JobState::Suspended, reason(text.to_owned()));
             }
             let wanted = summary.start_size().unwrap_or(0);
@@ -285,10 +285,10 @@ impl State {
             let done = ended > 0 && summary.succeeded == ended && job.state == JobState::Running;
             let state = if done { JobState::Running } else { JobState::Gathering };
             let text = match ended {
-                0 => format!("0 of {wanted} members are there"),
+                0 => format!("waiting for members: 0 of {wanted} created"),
                 ended => {
                     format!(
-                        "its {ended} Pods have ended: waiting for the controller to finish or recreate them"
+                        "{ended} Pods have finished: waiting for the controller to finish the job or recreate them"
                     )
                 }
             };
@@ -330,12 +330,14 @@ impl State {
             if let Some(node) = summary.on_lost_nodes.first() {
                 let lost = summary.on_lost_nodes.len();
                 let more = if summary.on_lost_nodes.iter().all(|other| other == node) { "" } else { ", …" };
-                let text = format!("{lost} of {wanted} members were on nodes that are gone ({node}{more})");
+                let text = format!("{lost} of {wanted} members were on deleted nodes ({node}{more})");
                 return Some(Reason { class: ReasonClass::NodesDown, text, details: Vec::new() });
             }
             if let Some((class @ ReasonClass::GroupNotFound, _)) = summary.problem {
-                let text =
-                    format!("PodGroup {} is gone: its Pods run on, and nobody joins them", job.key.name);
+                let text = format!(
+                    "PodGroup {} was deleted: its Pods keep running, but no more can join",
+                    job.key.name
+                );
                 return Some(Reason { class, text, details: Vec::new() });
             }
             if let Some((class, text)) = &summary.set_aside {
@@ -349,12 +351,12 @@ impl State {
         }
         if may_join(summary) {
             return job.reason.clone().or_else(|| {
-                let text = format!("{} more members wait for a node", summary.waiting.len());
+                let text = format!("{} more members are waiting for a node", summary.waiting.len());
                 Some(Reason { class: ReasonClass::Busy, text, details: Vec::new() })
             });
         }
         if summary.assigned == 0 && summary.in_flight == 0 {
-            let text = "its nodes are gone: it starts again as a whole once its Pods on them are deleted";
+            let text = "its nodes were deleted: the gang restarts once its Pods on them are deleted";
             return Some(Reason {
                 class: ReasonClass::Gathering,
                 text: text.to_owned(),
@@ -362,8 +364,9 @@ impl State {
             });
         }
         let there = summary.assigned + u32::try_from(summary.waiting.len()).unwrap_or(u32::MAX);
-        let text =
-            format!("{there} of {wanted} members are there: the rest joins when the minimum can be reached");
+        let text = format!(
+            "waiting for members: {there} of {wanted} created; they start once the minimum can be reached"
+        );
         Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() })
     }
 
@@ -390,10 +393,10 @@ impl State {
             job.killed_at.filter(|killed| job.state.waiting() && wanted_end.is_some_and(|end| *killed < end))
         {
             warnings.push(if killed <= start {
-                "its Job's activeDeadlineSeconds runs from the Job's start, time in the queue included, and ends it before it can start".to_owned()
+                "the Job's activeDeadlineSeconds includes time in the queue and will end the Job before it can start".to_owned()
             } else {
                 format!(
-                    "its Job's activeDeadlineSeconds runs from the Job's start, time in the queue included: it leaves {} s of run time",
+                    "the Job's activeDeadlineSeconds includes time in the queue: only {} s of run time remain",
                     killed.saturating_sub(start)
                 )
             });
@@ -441,12 +444,21 @@ fn why_degraded(job: &Job, summary: &MemberSummary) -> Option<Reason> {
         ([], true) if summary.leaving_in_place > 0 => {
             format!("{text}: waiting for the terminating Pods to be replaced")
         }
-        ([], true) if job.given_up > 0 => format!("{text}: no replacement came in time, so no place is kept"),
-        ([], true) if summary.source.recreates => format!("{text}: no place is kept"),
-        ([], true) => format!("{text}: nothing recreates Pods without a controller, so no place is kept"),
-        ([node], _) => format!("{text}: room for the replacement is kept on {node}"),
+        ([], true) if job.given_up > 0 => {
+            format!("{text}: no replacement was created in time, so no resources are reserved")
+        }
+        ([], true) if summary.source.recreates => {
+            format!("{text}: no resources are reserved for a replacement")
+        }
+        ([], true) => {
+            format!("{text}: Pods without a controller are not recreated, so no resources are reserved")
+        }
+        ([node], _) => format!("{text}: resources for the replacement are reserved on {node}"),
         ([node, ..], _) => {
-            format!("{text}: room for replacements is kept on {node} and {} more nodes", kept.len() - 1)
+            format!(
+                "{text}: resources for replacements are reserved on {node} and {} more nodes",
+                kept.len() - 1
+            )
         }
     };
     Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() })

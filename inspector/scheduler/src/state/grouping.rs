@@ -87,12 +87,15 @@ impl State {
                 (None, None) => return None,
                 (Some((key, name)), _) if name.is_empty() => {
                     return Some(Membership {
-                        size: invalid(format!("{key} is empty: it must name the group")),
+                        size: invalid(format!("{key} is empty: it must contain the group's name")),
                         ..alone(pod)
                     });
                 }
                 (None, Some((key, _))) => {
-                    let text = format!("{key} gives a size, but no {} names the group", family.names[0]);
+                    let text = format!(
+                        "{key} sets a size, but {} with the group's name is missing",
+                        family.names[0]
+                    );
                     return Some(Membership { size: invalid(text), ..alone(pod) });
                 }
                 (Some((key, name)), None) => {
@@ -172,7 +175,7 @@ impl State {
 
     /// How many Pods this owner can have at once from now on; `Err` says why that can't be told.
     pub(super) fn owner_needs(&self, owner: &SharedStr) -> Result<u32, String> {
-        let Some(owner) = self.delivered.owner(owner) else { return Err("its owner is gone".to_owned()) };
+        let Some(owner) = self.delivered.owner(owner) else { return Err("its owner was deleted".to_owned()) };
         let count = match &owner.detail {
             OwnerDetail::Job { parallelism, completions, succeeded, failed_indexes, gang, .. } => {
                 let over = succeeded.saturating_add(*failed_indexes);
@@ -182,15 +185,14 @@ impl State {
             }
             OwnerDetail::StatefulSet { replicas, ordered: true } if *replicas > 1 => {
                 return Err(format!(
-                    "StatefulSet {} makes its Pods one after the other (podManagementPolicy OrderedReady), so they \
-                     can never gather: set podManagementPolicy: Parallel",
+                    "StatefulSet {} creates its Pods one at a time (podManagementPolicy OrderedReady), so the gang can never be complete: set podManagementPolicy: Parallel",
                     owner.name
                 ));
             }
             OwnerDetail::StatefulSet { replicas, .. } | OwnerDetail::Replicas { replicas } => *replicas,
             OwnerDetail::Other => {
                 return Err(format!(
-                    "the number of Pods of {} {} is not known: label them with fluxion.flux-framework.org/group and \
+                    "the number of Pods of {} {} is unknown: label them with fluxion.flux-framework.org/group and \
                      group-size instead",
                     owner.kind, owner.name
                 ));
@@ -199,7 +201,7 @@ impl State {
         match u32::try_from(count) {
             Ok(count) if count <= self.settings.group_size_max => Ok(count),
             _ => Err(format!(
-                "{} {} wants {count} Pods at once: the limit is {}",
+                "{} {} requires {count} Pods at once, but the limit is {}",
                 owner.kind, owner.name, self.settings.group_size_max
             )),
         }
@@ -211,7 +213,7 @@ impl State {
             _ => Size::Unknown {
                 class: ReasonClass::InvalidRequest,
                 text: format!(
-                    "{what} is {size}: want a whole number from 1 to {}",
+                    "invalid {what} {size}: must be an integer between 1 and {}",
                     self.settings.group_size_max
                 ),
             },
@@ -249,7 +251,7 @@ fn missing_group(pod: &PodSpec, kind: SharedStr, name: &SharedStr, what: &str) -
 
 /// What its owner says about it is not known yet, so it waits.
 fn unseen_owner(pod: &PodSpec, owner: &ControllerRef) -> Membership {
-    let text = format!("its {} {} has not been seen yet", owner.kind, owner.name);
+    let text = format!("{} {} has not been observed yet", owner.kind, owner.name);
     Membership {
         key: GroupKey {
             namespace: pod.namespace.clone(),

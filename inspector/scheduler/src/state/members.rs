@@ -203,7 +203,10 @@ impl State {
                     format!("{size} ({}{})", names[0], if names.len() > 1 { ", …" } else { "" })
                 })
                 .collect();
-            let text = format!("members disagree on {what}: {}; give all of them the same", parts.join(", "));
+            let text = format!(
+                "members disagree on {what}: {}; it must be the same for all members",
+                parts.join(", ")
+            );
             summary.problem = Some((ReasonClass::SizesDisagree, text));
         }
         // With a problem, what was wanted before still tells how far it is.
@@ -215,7 +218,7 @@ impl State {
             summary.problem = Some((
                 ReasonClass::InvalidRequest,
                 format!(
-                    "all Pods of one group must have the same schedulerName; these have {}",
+                    "all Pods of a group must have the same schedulerName, but these have {}",
                     marks::shorten(&names.join(", "))
                 ),
             ));
@@ -301,14 +304,13 @@ impl State {
             summary.created = group.created;
             summary.priority = group.priority.unwrap_or(summary.priority);
             if group.deleting {
-                let text = format!("PodGroup {} is being deleted: it starts nothing new", group.name);
+                let text = format!("PodGroup {} is being deleted: no Pods are started", group.name);
                 summary.problem.get_or_insert((ReasonClass::GroupNotFound, text));
             }
         }
         if owners.len() > OWNERS_DEEP {
-            let text = format!(
-                "more than {OWNERS_DEEP} owners stand above one another, or they own each other in a circle"
-            );
+            let text =
+                format!("the chain of owner references is longer than {OWNERS_DEEP} or contains a cycle");
             summary.problem.get_or_insert((ReasonClass::InvalidRequest, text));
         }
         if let Some(object) = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid)) {
@@ -319,7 +321,8 @@ impl State {
                 summary.queue = queue.name.clone();
             } else {
                 let known: Vec<&str> = self.settings.queues.iter().map(|queue| &*queue.name).collect();
-                let text = format!("there is no queue '{}': use {}", marks::shorten(name), known.join(", "));
+                let text =
+                    format!("queue '{}' not found: must be {}", marks::shorten(name), known.join(", "));
                 summary.problem.get_or_insert((ReasonClass::InvalidRequest, text));
             }
         }
@@ -346,7 +349,7 @@ impl State {
                 summary.duration = Some(of_pods.map_or(seconds, |limit| limit.min(seconds)));
             }
             Some((text, Err(error))) => {
-                let text = format!("{} is '{}': {error}", marks::DURATION, marks::shorten(text));
+                let text = format!("invalid {} '{}': {error}", marks::DURATION, marks::shorten(text));
                 summary.problem.get_or_insert((ReasonClass::InvalidRequest, text));
             }
             None => summary.duration = summary.limit.or(summary.duration),
@@ -417,21 +420,28 @@ fn pod_problem(pod: &PodSpec) -> Option<(ReasonClass, String)> {
     let what = match pod.unsupported.first()? {
         Unsupported::UnboundVolume(claim) => {
             format!(
-                "its claim {} is not bound to a volume: bind it first (volumeBindingMode: Immediate)",
+                "PersistentVolumeClaim {} is not bound: bind it first (volumeBindingMode: Immediate)",
                 marks::shorten(claim)
             )
         }
-        Unsupported::MissingClaim(claim) => format!("its claim {} does not exist", marks::shorten(claim)),
+        Unsupported::MissingClaim(claim) => {
+            format!("PersistentVolumeClaim {} does not exist", marks::shorten(claim))
+        }
         Unsupported::MissingVolume(claim, volume) => {
             let (claim, volume) = (marks::shorten(claim), marks::shorten(volume));
-            format!("its claim {claim} is bound to volume {volume}, which does not exist")
+            format!(
+                "PersistentVolumeClaim {claim} is bound to PersistentVolume {volume}, which does not exist"
+            )
         }
         Unsupported::WideVolume(claim) => format!(
-            "the volume of its claim {} has too many node affinity terms next to the Pod's own: use fewer",
+            "the volume of PersistentVolumeClaim {} and the Pod together have too many node affinity terms: use fewer",
             marks::shorten(claim)
         ),
         Unsupported::ResourceClaim(claim) => {
-            format!("resource claims ({}) are allocated by kube-scheduler only", marks::shorten(claim))
+            format!(
+                "ResourceClaims ({}) are not supported: they are allocated by kube-scheduler",
+                marks::shorten(claim)
+            )
         }
         Unsupported::PodAffinity => "required podAffinity is not supported".to_owned(),
         Unsupported::PodAntiAffinity => "required podAntiAffinity is not supported".to_owned(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::explain::utc;
 use crate::job::{HISTORY_MAX, HistoryEntry, Job, JobId, JobState, Move, Reservation};
 use crate::model::SharedStr;
+use crate::request::Shape;
 use crate::state::State;
 
 /// Jobs that are named as having moved a start.
@@ -52,40 +53,44 @@ impl State {
     }
 
     fn why_later(&self, before: &Job, job: &Job, planned: &Reservation) -> String {
-        let takes_none = |node: &&SharedStr| self.inventory.node(node).is_none_or(|node| !node.eligible);
+        // Measured by the job's own constraints: a taint that it tolerates is no reason.
+        let takes_none = |node: &&SharedStr| {
+            let takes = |shape: &Shape| self.inventory.takes(node, &shape.constraint);
+            job.request.as_ref().is_some_and(|request| !request.shapes.iter().any(takes))
+        };
         if let Some(node) = planned.nodes.iter().find(takes_none) {
-            return format!("node {node} takes no work");
+            return format!("node {node} is no longer available");
         }
         let named = |others: &[JobId]| self.names_for(job, others);
         let new: Vec<JobId> =
             job.waits_for.iter().filter(|other| !before.waits_for.contains(other)).copied().collect();
         if !new.is_empty() {
-            return format!("{} came before it", named(&new));
+            return format!("{} was scheduled ahead of it", named(&new));
         }
         let late = |id: &&JobId| {
             self.job(**id).is_some_and(|other| other.planned_end.is_some_and(|end| end <= self.now))
         };
         let late: Vec<JobId> = job.waits_for.iter().filter(late).copied().collect();
         if !late.is_empty() {
-            return format!("past the time limit of {}", named(&late));
+            return format!("{} exceeded its planned duration", named(&late));
         }
         let assumed = |id: &&JobId| {
             self.job(**id).and_then(|other| self.release_of(other)).is_some_and(|end| end.assumed)
         };
         let assumed: Vec<JobId> = job.waits_for.iter().filter(assumed).copied().collect();
         if !assumed.is_empty() {
-            return format!("assumed to run longer: {}", named(&assumed));
+            return format!("{} is assumed to run longer", named(&assumed));
         }
-        "others hold its nodes for longer".to_owned()
+        "its nodes are in use for longer".to_owned()
     }
 
     fn why_earlier(&self, before: &Job, job: &Job) -> String {
         let gone: Vec<JobId> =
             before.waits_for.iter().filter(|other| !job.waits_for.contains(other)).copied().collect();
         if gone.is_empty() {
-            return "there is room earlier".to_owned();
+            return "resources are available earlier".to_owned();
         }
-        format!("no longer behind {}", self.names_for(job, &gone))
+        format!("no longer waiting for {}", self.names_for(job, &gone))
     }
 
     fn names_for(&self, job: &Job, others: &[JobId]) -> String {

@@ -122,9 +122,9 @@ impl State {
             self.inventory.release(&lost.holder(id));
         }
         if let Some(regarding) = regarding {
-            let (places, are) = if late.len() == 1 { ("place", "is") } else { ("places", "are") };
+            let (places, are) = if late.len() == 1 { ("reservation", "is") } else { ("reservations", "are") };
             let note = format!(
-                "No replacement came within {deadline} s: {} {places} kept for lost members {are} given up",
+                "No replacement was created within {deadline} s: {} {places} for lost members {are} no longer held",
                 late.len()
             );
             self.work.effects.push(Effect::Note {

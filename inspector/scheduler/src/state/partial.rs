@@ -133,7 +133,7 @@ impl State {
             return;
         }
         let text = format!(
-            "{}: held as it is; delete the job, or let its members be bound",
+            "{}: the bound members are kept; delete the job, or fix what prevents binding",
             self.what_is_bound(job, half)
         );
         for pod in self.live_members(job) {
@@ -152,8 +152,7 @@ impl State {
         let until = self.now.saturating_add(pause);
         let text = self.what_is_bound(job, half);
         if !half.bound.is_empty() {
-            let text =
-                format!("{text}: all members are let go, and the gang is tried again when it is whole");
+            let text = format!("{text}: releasing all members; the gang is retried once it is complete");
             for pod in self.live_members(job) {
                 self.warn(&pod, "GangReleased", text.clone());
             }
@@ -207,7 +206,7 @@ impl State {
             self.waiting.look_at(again, *job);
             self.work.dirty.insert(*job);
         }
-        let why = "its gang could be bound only in part".to_owned();
+        let why = "the gang could only be bound partially".to_owned();
         self.work.effects.push(Effect::Evict { pod: pod.object(), why });
     }
 
@@ -225,14 +224,11 @@ impl State {
             .unwrap_or(0);
         let why = job.binds.why.as_ref().filter(|_| job.binds.given_up > 0 || most >= REFUSALS_MAX)?;
         let tried = if job.binds.given_up > 0 {
-            format!(
-                "given up {} times and tried again after pauses of up to {PAUSE_MAX} s",
-                job.binds.given_up
-            )
+            format!("failed {} times; retried after up to {PAUSE_MAX} s", job.binds.given_up)
         } else {
-            format!("refused {most} times and tried again every few minutes")
+            format!("rejected {most} times; retried every few minutes")
         };
-        Some(format!("{why} ({tried}): look at admission policies, webhooks and quotas for pods/binding"))
+        Some(format!("{why} ({tried}): check admission policies, webhooks and quotas for pods/binding"))
     }
 
     /// Pods of the job that were let go and stay, for the audit.
@@ -248,8 +244,7 @@ impl State {
             more => format!("Pod {} and {more} more were", first.name),
         };
         Some(format!(
-            "{who} let go, as the gang could be bound only in part, and can't be evicted: look at PodDisruptionBudgets, \
-             or delete the Pods"
+            "{who} released because the gang could only be bound partially, but can't be evicted: check PodDisruptionBudgets, or delete the Pods"
         ))
     }
 

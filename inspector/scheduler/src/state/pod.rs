@@ -49,7 +49,7 @@ pub(super) fn shapes(members: &[Arc<PodSpec>]) -> Vec<Shape> {
 }
 
 /// When a bound Pod is planned to give back what it holds: what was written into it at the binding, else its
-/// own time limit; and no later than the end of its grace period once it is being deleted.
+/// own time limit; and no later than the end of its grace period once the Pod is being deleted.
 pub(super) fn planned_release(pod: &PodSpec) -> Option<i64> {
     let planned = match &pod.record {
         Some(record) => record.planned_end,

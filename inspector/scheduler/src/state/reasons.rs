@@ -71,7 +71,7 @@ impl State {
             (Some(other), count) => {
                 format!("{} and {} more have no time limit", other.key.display(), count - 1)
             }
-            (None, 0) => "what holds its nodes has no time limit".to_owned(),
+            (None, 0) => "the Pods on its nodes have no time limit".to_owned(),
             (None, _) => "jobs in other namespaces have no time limit".to_owned(),
         }
     }
@@ -83,7 +83,7 @@ impl State {
             all().filter(|other| other.duration.is_none()).map(|other| other.id).collect();
         match all().next() {
             Some(other) if endless.is_empty() => {
-                format!("so is the end of {}", self.name_for(job, other.id))
+                format!("the end of {} is assumed", self.name_for(job, other.id))
             }
             _ => self.without_limit(job, &endless),
         }
@@ -108,7 +108,7 @@ impl State {
         }
         let reason = self.explained(job, explained).unwrap_or_else(|| Reason {
             class: ReasonClass::Busy,
-            text: "what it asks for is in use".to_owned(),
+            text: "the requested resources are in use".to_owned(),
             details: Vec::new(),
         });
         if let Some(request) = &job.request {

@@ -115,8 +115,7 @@ impl State {
                 class: "RefusesBindings",
                 object: format!("node/{node}"),
                 text: format!(
-                    "the API server refused bindings of {} jobs of namespace {namespace} to it, which leave it out for \
-                     {AVOIDED} s after each: look at admission policies and webhooks for pods/binding",
+                    "the API server rejected bindings of {} jobs in namespace {namespace} to this node, so each of them avoids it for {AVOIDED} s: check admission policies and webhooks for pods/binding",
                     jobs.len()
                 ),
             },

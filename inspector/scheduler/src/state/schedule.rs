@@ -115,8 +115,8 @@ impl State {
             let reason = (!refused.is_empty()).then(|| {
                 let reason = self.reason_of(&job, &request_for(&refused, self.now));
                 let who = match refused.len() {
-                    1 => "a member waits".to_owned(),
-                    more => format!("{more} members wait"),
+                    1 => "a member is waiting".to_owned(),
+                    more => format!("{more} members are waiting"),
                 };
                 Reason { text: format!("{who}: {}", reason.text), ..reason }
             });
@@ -226,7 +226,7 @@ impl State {
                 match &verdict {
                     Some(reason) => self.settle(id, JobState::Unsatisfiable, Some((**reason).clone()), false),
                     None if was == JobState::Unsatisfiable => {
-                        let text = "waits for its turn".to_owned();
+                        let text = "waiting in the queue".to_owned();
                         let reason = Reason { class: ReasonClass::QueueOrder, text, details: Vec::new() };
                         self.settle(id, JobState::Pending, Some(reason), false);
                     }
@@ -268,7 +268,7 @@ impl State {
             let why = job.request.as_ref().map(|request| self.reason_of(&job, request));
             let class = if killed { ReasonClass::DeadlineBeforeStart } else { ReasonClass::Reserved };
             let mut text = if killed {
-                "its Job's activeDeadlineSeconds runs out before its planned start".to_owned()
+                "the Job's activeDeadlineSeconds expires before its planned start".to_owned()
             } else {
                 why.as_ref().map_or_else(|| "has a planned start".to_owned(), |why| why.text.clone())
             };
@@ -321,12 +321,11 @@ impl State {
                 plain(ReasonClass::QueueOrder, text)
             }
             Refusal::Order => {
-                plain(ReasonClass::QueueOrder, "waits for its turn behind the jobs before it".to_owned())
+                plain(ReasonClass::QueueOrder, "waiting behind earlier jobs in the queue".to_owned())
             }
-            Refusal::DepthReached => plain(
-                ReasonClass::QueueOrder,
-                "its queue does not look this far down (queue depth)".to_owned(),
-            ),
+            Refusal::DepthReached => {
+                plain(ReasonClass::QueueOrder, "the job is beyond the queue depth of its queue".to_owned())
+            }
         };
         if let Some(job) = self.job_mut(id) {
             job.waits_for = waits_for;

@@ -36,7 +36,7 @@ impl State {
             look(&owner.labels, &owner.annotations, &|| format!("{} {}", owner.kind, owner.name));
         }
         for pod in pods() {
-            look(&pod.labels, &pod.annotations, &|| "its Pods".to_owned());
+            look(&pod.labels, &pod.annotations, &|| "the Pods".to_owned());
         }
         let count = found.len();
         let mut said: Vec<String> = found
@@ -44,11 +44,11 @@ impl State {
             .take(NAMED)
             .map(|((key, what), at)| {
                 let (shown, advice) = (marks::shorten(&key), marks::advice(&key));
-                format!("unknown {what} '{shown}' on {at} is ignored: {advice}")
+                format!("ignoring unknown {what} '{shown}' on {at}: {advice}")
             })
             .collect();
         if count > NAMED {
-            said.push(format!("{} more unknown labels and annotations are ignored", count - NAMED));
+            said.push(format!("ignoring {} more unknown labels and annotations", count - NAMED));
         }
         said
     }

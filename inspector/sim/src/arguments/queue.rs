@@ -18,7 +18,7 @@ pub(crate) fn parse(text: &str, rest: &QueueConfig) -> Result<Queue, String> {
     let head = parts.next().unwrap_or_default();
     let (name, policy) = head.split_once(':').map_or((head, None), |(name, policy)| (name, Some(policy)));
     if name.is_empty() {
-        return Err(format!("the queue `{text}` has no name: want NAME[:POLICY][,KEY=VALUE...]"));
+        return Err(format!("queue `{text}` has no name: must be NAME[:POLICY][,KEY=VALUE...]"));
     }
     let policy = match policy {
         None => None,
@@ -27,22 +27,24 @@ pub(crate) fn parse(text: &str, rest: &QueueConfig) -> Result<Queue, String> {
         Some("conservative") => Some(QueuePolicy::Conservative),
         Some("hybrid") => Some(QueuePolicy::Hybrid),
         Some(other) => {
-            return Err(format!("queue {name}: `{other}` is not fcfs, easy, conservative or hybrid"));
+            return Err(format!(
+                "queue {name}: unknown policy `{other}`: must be fcfs, easy, conservative or hybrid"
+            ));
         }
     };
     let mut config = QueueConfig { name: name.into(), ..rest.clone() };
     for part in parts {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         let number = value.parse().ok().filter(|number| *number > 0);
-        let number =
-            number.ok_or_else(|| format!("queue {name}: {key} wants a number from 1, not `{value}`"))?;
+        let number = number
+            .ok_or_else(|| format!("queue {name}: invalid {key} `{value}`: must be a positive number"))?;
         match key {
             "queue-depth" => config.queue_depth = number,
             "reservation-depth" => config.reservation_depth = number,
             "max-reservation-depth" => config.max_reservation_depth = number,
             _ => {
                 return Err(format!(
-                    "queue {name}: `{key}` is not queue-depth, reservation-depth or max-reservation-depth"
+                    "queue {name}: unknown option `{key}`: must be queue-depth, reservation-depth or max-reservation-depth"
                 ));
             }
         }
@@ -66,8 +68,8 @@ mod tests {
             (":easy", "no name"),
             ("a:fair", "`fair`"),
             ("a,depth=3", "`depth`"),
-            ("a,queue-depth=0", "from 1"),
-            ("a,queue-depth", "from 1"),
+            ("a,queue-depth=0", "positive"),
+            ("a,queue-depth", "positive"),
             ("a,queue-depth=-1", "`-1`"),
         ] {
             let error = parse(text, &rest).unwrap_err();

@@ -20,7 +20,7 @@ async fn watching() -> (Server, Arc<Health>, Arc<Watched>) {
     let server = Server::with(false, Arc::clone(&health), Arc::new(|| START * 1000));
     assert_eq!(
         open(&server, "/readyz").await,
-        (StatusCode::SERVICE_UNAVAILABLE, "not ready: not everything has been listed yet: nodes".to_owned())
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready: waiting for the initial lists: nodes".to_owned())
     );
     nodes.heard();
     nodes.listed();
@@ -55,7 +55,7 @@ async fn reads_go_on_when_the_lease_is_lost_and_say_how_old_they_are() {
     health.set_leadership(Leadership { trouble: Some(trouble), ..Leadership::default() });
     server.engine.set_role(Role::Follower);
     server.tell([Event::Paused]).await;
-    let wanted = "not leading, API server unreachable since 2025-12-31T23:58:45Z";
+    let wanted = "not the leader: API server unreachable since 2025-12-31T23:58:45Z";
     for path in ["fluxionnodes", "fluxionjobs", "fluxionqueues", "fluxionaudits", "fluxiongraphs"] {
         let response = server.send(request(Method::GET, path)).await;
         assert_eq!(response.headers()["warning"], format!("299 - \"{wanted}\""), "{path}");
@@ -76,14 +76,14 @@ async fn a_refused_watch_is_named_wherever_somebody_looks() {
     nodes.failed(Verb::Watch, true, "nodes is forbidden: \"u\" cannot watch".to_owned());
     let (status, text) = open(&server, "/readyz").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(text.contains("not allowed to watch nodes"), "{text}");
+    assert!(text.contains("forbidden to watch nodes"), "{text}");
     let (_, body) = server.get("fluxionaudits/live").await;
     let finding = &body["findings"][0];
     assert_eq!((&finding["class"], &finding["object"]), (&"StaleWatch".into(), &"watch/nodes".into()));
     let (status, body) = server.get("fluxionnodes").await;
     assert_eq!(status, StatusCode::OK);
     let warning = body["metadata"]["warning"].as_str().unwrap();
-    assert!(warning.starts_with("nothing is bound: not allowed to watch nodes"), "{warning}");
+    assert!(warning.starts_with("binding is paused: forbidden to watch nodes"), "{warning}");
     let response = server.send(request(Method::GET, "/metrics")).await;
     let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
     let text = String::from_utf8(body.to_vec()).unwrap();
@@ -108,7 +108,7 @@ async fn an_engine_that_hangs_or_died_fails_the_liveness() {
     tokio::time::sleep(Duration::from_millis(3500)).await;
     let (status, text) = open(&server, "/livez").await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
-    assert!(text.starts_with("the engine has not come back for "), "{text}");
+    assert!(text.starts_with("the engine has not responded for "), "{text}");
     stuck.store(false, Ordering::Relaxed);
 
     let clock: Clock = Arc::new({

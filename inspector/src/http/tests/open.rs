@@ -129,7 +129,7 @@ async fn metrics_tell_what_waits_why_and_what_is_held() {
             r#"fluxion_waiting_jobs{queue="default",reason="Unsatisfiable"} 1"#,
             r#"fluxion_resource_allocated{resource="cpu"} 1.0"#,
             r#"fluxion_job_wait_seconds_count{queue="default"} 1"#,
-            "# HELP fluxion_resource_allocated What Pods on nodes hold",
+            "# HELP fluxion_resource_allocated Resources allocated to Pods on nodes",
             "fluxion_build_info{",
         ] {
             assert!(text.contains(line), "no {line} in {text}");

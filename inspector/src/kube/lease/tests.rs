@@ -121,6 +121,6 @@ async fn a_holder_that_cannot_renew_stops_before_the_lease_runs_out_and_says_sin
     leading.wait_for(|leads| !*leads).await.unwrap();
     assert!(failed_at.elapsed() < Duration::from_secs(3), "{:?}", failed_at.elapsed());
     let warning = health.warning().unwrap();
-    assert!(warning.starts_with("not leading, API server unreachable since 2"), "{warning}");
+    assert!(warning.starts_with("not the leader: API server unreachable since 2"), "{warning}");
     run.abort();
 }

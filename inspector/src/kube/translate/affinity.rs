@@ -64,8 +64,7 @@ fn expression(requirement: &NodeSelectorRequirement, problems: &mut Vec<SharedSt
     }
     let (key_shown, operator) = (short(&requirement.key), short(&requirement.operator));
     problems.push(
-        format!("node affinity on {key_shown} has the unknown operator '{operator}': it matches no node")
-            .into(),
+        format!("node affinity on {key_shown} has unknown operator '{operator}' and matches no node").into(),
     );
     // One of no values: what is not understood matches no node.
     Expression { key, operator: Operator::In, values: Vec::new() }
@@ -84,15 +83,14 @@ fn toleration(toleration: &ApiToleration, problems: &mut Vec<SharedStr>) -> Opti
     };
     let key = toleration.key.as_deref().filter(|key| !key.is_empty()).map(SharedStr::from);
     let (Some(operator), Some(effect)) = (operator, effect) else {
-        let of = key.as_deref().map_or_else(|| "every taint".to_owned(), short);
+        let of = key.as_deref().map_or_else(|| "all taints".to_owned(), short);
         let (what, value) = match operator {
             None => ("operator", toleration.operator.as_deref()),
             Some(_) => ("effect", toleration.effect.as_deref()),
         };
         let value = short(value.unwrap_or_default());
-        problems.push(
-            format!("toleration of {of} has the unknown {what} '{value}': it tolerates nothing").into(),
-        );
+        problems
+            .push(format!("toleration of {of} has unknown {what} '{value}' and tolerates nothing").into());
         return None;
     };
     Some(Toleration { key, operator, value: toleration.value.as_deref().unwrap_or_default().into(), effect })
@@ -144,7 +142,7 @@ fn container_ports(container: &Container, on_host: bool, problems: &mut Vec<Shar
             found.push(HostPort { protocol, ip, port: port_number });
         } else {
             let protocol = short(port.protocol.as_deref().unwrap_or("TCP"));
-            problems.push(format!("host port {number}/{protocol} is not known: it is not kept free").into());
+            problems.push(format!("ignoring unknown host port {number}/{protocol}").into());
         }
     }
     found

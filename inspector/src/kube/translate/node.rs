@@ -53,7 +53,7 @@ fn taints(taints: &[core::Taint], problems: &mut Vec<SharedStr>) -> Vec<Taint> {
             }),
             None => problems.push(
                 format!(
-                    "taint {} has the unknown effect '{}': it is ignored",
+                    "ignoring taint {} with unknown effect '{}'",
                     short(&taint.key),
                     short(&taint.effect)
                 )
@@ -77,7 +77,7 @@ fn offered(
         if amount.is_none() {
             problems.push(
                 format!(
-                    "status.{what} of {} is '{}', which can't be counted: it is taken as 0",
+                    "status.{what} of {}: invalid quantity '{}', treated as 0",
                     short(resource),
                     short(&quantity.0)
                 )
@@ -123,6 +123,6 @@ mod tests {
         let node: Node = serde_json::from_value(json!({"metadata": {"name": "n1", "uid": "u"}})).unwrap();
         assert!(!translate(&node).unwrap().ready);
         let nameless: Node = serde_json::from_value(json!({"metadata": {"uid": "u"}})).unwrap();
-        assert_eq!(translate(&nameless).unwrap_err().to_string(), "it has no metadata.name");
+        assert_eq!(translate(&nameless).unwrap_err().to_string(), "metadata.name is missing");
     }
 }

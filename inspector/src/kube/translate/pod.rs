@@ -95,9 +95,11 @@ fn record(pod: &Pod, problems: &mut Vec<SharedStr>) -> Option<AllocationRecord> 
     match serde_json::from_str(text) {
         Ok(record) => Some(record),
         Err(error) => {
-            let instead = "start and planned end follow from its conditions and limits instead";
-            problems
-                .push(format!("annotation {ALLOCATION} is no allocation record ({error}): {instead}").into());
+            let instead = "start and planned end are derived from the Pod's conditions and limits instead";
+            problems.push(
+                format!("annotation {ALLOCATION} is not a valid allocation record ({error}): {instead}")
+                    .into(),
+            );
             None
         }
     }

@@ -65,7 +65,7 @@ fn amounts(list: Option<&Quantities>, container: Option<&str>) -> Result<Request
         Err(_) => Err(InvalidRequest {
             container: container.map(str::to_owned),
             resource: resource.as_str().into(),
-            problem: "is no quantity that can be counted",
+            problem: "is not a valid quantity",
         }),
     };
     list.into_iter().flatten().map(amount).collect()

@@ -133,7 +133,7 @@ impl Follow {
     fn invalid(&self, object: &Known, error: &Unreadable) {
         self.metrics.invalid_objects.get_or_create(&Kind { kind: self.kind }).inc();
         let Known { namespace, name, uid } = object;
-        tracing::warn!(kind = self.kind, %namespace, %name, %uid, %error, "an object is left out");
+        tracing::warn!(kind = self.kind, %namespace, %name, %uid, %error, "skipped an invalid object");
     }
 
     fn failed(&self, error: &watcher::Error) {
@@ -148,11 +148,16 @@ impl Follow {
                     verb,
                     error = why,
                     left_out,
-                    "not allowed to {verb} {resource}: nothing \
-                    is bound until the inspector's role grants it (charts/fluxion/rbac.yaml)"
+                    "forbidden to {verb} {resource}: binding is paused until the inspector's role allows it (see charts/fluxion/rbac.yaml)"
                 );
             } else {
-                tracing::warn!(resource, verb, error = why, left_out, "a watch failed and is started again");
+                tracing::warn!(
+                    resource,
+                    verb,
+                    error = why,
+                    left_out,
+                    "a watch failed and is being restarted"
+                );
             }
         }
         self.watched.failed(verb, refused, why);

@@ -50,11 +50,11 @@ pub(super) fn discover(
                     None
                 }
                 Ok(Err(error)) => Some(kube_error(&error)),
-                Err(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
+                Err(_) => Some(format!("no response within {} s", PATIENCE.as_secs())),
             };
             if let Some(error) = failed {
                 if let Some(left_out) = failures.now(&error) {
-                    tracing::warn!(error, left_out, "the API server does not say what it serves");
+                    tracing::warn!(error, left_out, "API discovery failed");
                 }
                 watched.failed(Verb::List, false, error);
             }

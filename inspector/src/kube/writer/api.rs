@@ -16,10 +16,10 @@ const WAITS: [Duration; 3] = [Duration::from_millis(100), Duration::from_millis(
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
     /// The object is not there, or not the one that was meant.
-    #[error("the object is gone")]
+    #[error("the object no longer exists")]
     Gone,
     /// Not sent, so as not to flood.
-    #[error("too many Events about one object")]
+    #[error("too many Events for one object")]
     Dropped,
     /// 409.
     #[error("{0}")]
@@ -74,7 +74,7 @@ impl Write {
         match tokio::time::timeout(TIMEOUT, client.request::<Value>(request)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(classify(error)),
-            Err(_) => Err(WriteError::Transient(format!("no answer within {} s", TIMEOUT.as_secs()))),
+            Err(_) => Err(WriteError::Transient(format!("no response within {} s", TIMEOUT.as_secs()))),
         }
     }
 }

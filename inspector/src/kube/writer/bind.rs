@@ -29,12 +29,12 @@ pub(super) async fn bind(
     });
     match Write::json("POST", format!("{}/binding", path(pod)), &body).send(client).await {
         Ok(_) => BindOutcome::Done,
-        Err(WriteError::Gone) => BindOutcome::Gone("it does not exist any more".into()),
+        Err(WriteError::Gone) => BindOutcome::Gone("the Pod no longer exists".into()),
         // All conflicts differ only in their text: the Pod itself says what is the case.
         Err(WriteError::Conflict(why)) => look(client, pod, node, &why).await,
         Err(WriteError::Refused(why)) => BindOutcome::Refused(why.into()),
         Err(WriteError::Transient(why)) => BindOutcome::Transient(why.into()),
-        Err(WriteError::Dropped) => BindOutcome::Transient("it was not sent".into()),
+        Err(WriteError::Dropped) => BindOutcome::Transient("the request was not sent".into()),
     }
 }
 
@@ -58,7 +58,7 @@ async fn look(client: &Client, pod: &ObjectRef, node: &str, why: &str) -> BindOu
     let read = Write { method: "GET", path: path(pod), content_type: "application/json", body: Vec::new() };
     match read.send(client).await {
         Ok(found) => judge(&found, &pod.uid, node, why),
-        Err(WriteError::Gone) => BindOutcome::Gone("it does not exist any more".into()),
+        Err(WriteError::Gone) => BindOutcome::Gone("the Pod no longer exists".into()),
         // What it is now is not known: it is asked for again.
         Err(_) => BindOutcome::Transient(why.into()),
     }
@@ -68,13 +68,13 @@ async fn look(client: &Client, pod: &ObjectRef, node: &str, why: &str) -> BindOu
 fn judge(found: &Value, uid: &str, node: &str, why: &str) -> BindOutcome {
     let at = |path: &str| found.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());
     if at("/metadata/uid") != Some(uid) {
-        return BindOutcome::Gone("another Pod has its name".into());
+        return BindOutcome::Gone("another Pod has the same name".into());
     }
     match at("/spec/nodeName") {
         Some(on) if on == node => BindOutcome::Done,
         Some(on) => BindOutcome::Elsewhere(on.into()),
         None if at("/metadata/deletionTimestamp").is_some() => {
-            BindOutcome::Gone("it is being deleted".into())
+            BindOutcome::Gone("the Pod is being deleted".into())
         }
         None if found.pointer("/spec/schedulingGates/0").is_some() => BindOutcome::Refused(why.into()),
         None => BindOutcome::Transient(why.into()),

@@ -15,7 +15,7 @@ pub(super) async fn pod(client: &Client, pod: &ObjectRef, why: &str) -> Result<(
         Err(WriteError::Gone) => return Err(WriteError::Gone),
         // It costs its Job a failure, but kept half-bound it would cost nodes for ever.
         Err(error) => tracing::warn!(namespace = %pod.namespace, pod = %pod.name, %error,
-            "an evicted Pod is not marked as disrupted"),
+            "failed to set the DisruptionTarget condition of an evicted Pod"),
     }
     let eviction = json!({
         "apiVersion": "policy/v1",

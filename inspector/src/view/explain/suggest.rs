@@ -40,7 +40,7 @@ impl Suggest<'_> {
     /// What a change brings, if anything.
     fn outcome(&self, request: &Request) -> Option<&'static str> {
         if self.starts(request) {
-            Some("it would start now")
+            Some("it could start now")
         } else if self.never && self.trial.possible(request) {
             Some("it could run")
         } else {

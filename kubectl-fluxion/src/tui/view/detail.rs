@@ -51,7 +51,7 @@ pub(super) fn lines(
             .to_string()
         }),
     };
-    let text = text.unwrap_or_else(|| "it is gone\n".to_owned());
+    let text = text.unwrap_or_else(|| "the object no longer exists\n".to_owned());
     text.lines().map(|line| Line::raw(line.to_owned())).collect()
 }
 
@@ -59,9 +59,9 @@ fn node(node: &FluxionNode) -> String {
     let status = &node.status;
     let mut text = String::new();
     let ready = if status.eligible {
-        "takes work".to_owned()
+        "schedulable".to_owned()
     } else {
-        format!("takes no work: {}", clean(&status.reasons.join(", ")))
+        format!("not schedulable: {}", clean(&status.reasons.join(", ")))
     };
     putln!(text, "node {} {ready}", clean(&node.metadata.name));
     for (key, domain) in &status.levels {
@@ -91,10 +91,10 @@ fn node(node: &FluxionNode) -> String {
         );
     }
     if !status.deficit.is_empty() {
-        putln!(text, "\nmore used than there is: {}", clean(&render::amounts(&status.deficit)));
+        putln!(text, "\novercommitted: {}", clean(&render::amounts(&status.deficit)));
     }
     if !status.jobs.is_empty() {
-        putln!(text, "\njobs on it");
+        putln!(text, "\njobs on this node");
         for job in &status.jobs {
             putln!(text, "  {}", clean(job));
         }
@@ -104,7 +104,7 @@ fn node(node: &FluxionNode) -> String {
 
 /// As much of it as a small pane holds.
 pub(super) fn part(frame: &mut Frame, area: Rect, lines: Vec<Line<'static>>, theme: Theme) {
-    let block = Block::bordered().title("Detail (enter: all of it)").border_style(theme.dim());
+    let block = Block::bordered().title("Details (Enter: show all)").border_style(theme.dim());
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(block), area);
 }
 

@@ -14,20 +14,20 @@ use crate::tui::app::{App, Over};
 const TARGETS: usize = 5;
 
 const HELP: [&str; 14] = [
-    "↑ ↓ j k       move",
-    "PgUp PgDn     ten lines",
-    "g G           first, last",
+    "↑ ↓ j k       move the selection",
+    "PgUp PgDn     move by ten lines",
+    "g G           go to the first or last line",
     "tab ← →       next pane",
-    "enter         everything about it",
-    "/             filter by name, state, reason",
+    "enter         show all details",
+    "/             filter by name, state or reason",
     "esc           clear the filter",
-    "s             sort",
-    "a             waiting, running, all jobs",
-    "c             cancel the job (asks first)",
+    "s             change the sort order",
+    "a             show waiting, running or all jobs",
+    "c             cancel the job (with confirmation)",
     "q Ctrl-C      quit",
     "",
-    "bars: █ held  ▒ planned  · free",
-    "any key closes this",
+    "bars: █ allocated  ▒ reserved  · free",
+    "press any key to close",
 ];
 
 /// Draws what lies over, if anything.
@@ -36,13 +36,16 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
         None | Some(Over::Detail { .. }) => return,
         Some(Over::Help) => ("Keys", HELP.map(Line::raw).to_vec()),
         Some(Over::Asking(_, job)) => {
-            ("Cancel", vec![Line::raw(format!("asking what cancelling {} would do …", clean(job)))])
+            ("Cancel", vec![Line::raw(format!("checking what cancelling {} would delete …", clean(job)))])
         }
         Some(Over::Confirm(job, answer)) => {
             let mut lines =
                 vec![Line::styled(format!("Cancel {}?", clean(&job.reference().to_string())), theme.bold())];
-            let pods =
-                if answer.pods == 1 { "1 Pod goes".to_owned() } else { format!("{} Pods go", answer.pods) };
+            let pods = if answer.pods == 1 {
+                "1 Pod is deleted".to_owned()
+            } else {
+                format!("{} Pods are deleted", answer.pods)
+            };
             lines.push(Line::raw(pods));
             for target in answer.targets.iter().take(TARGETS) {
                 lines.push(Line::raw(format!("deletes {}", clean(&cancel::name(target)))));
@@ -54,10 +57,10 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
                 lines.push(Line::raw(format!("frees {}", clean(&amounts(&answer.frees)))));
             }
             if !answer.starts_next.is_empty() {
-                lines.push(Line::raw(format!("then starts {}", clean(&answer.starts_next.join(", ")))));
+                lines.push(Line::raw(format!("starts next: {}", clean(&answer.starts_next.join(", ")))));
             }
             lines.push(Line::raw(""));
-            lines.push(Line::styled("y cancel it   n leave it", theme.bold()));
+            lines.push(Line::styled("y cancel the job   n keep it", theme.bold()));
             ("Cancel", lines)
         }
     };

@@ -9,7 +9,9 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
 use unicode_width::UnicodeWidthStr;
 
 use super::theme::Theme;
-use crate::render::{Amount, NodeUse, bar, clean, clock, gpus, hostlist, localised, members, request, until};
+use crate::render::{
+    Amount, NodeUse, bar, clean, clock, gpus, hostlist, localised, members, request, unschedulable, until,
+};
 use crate::tui::app::{App, Pane, Show, planned_start};
 use crate::tui::message::Key;
 
@@ -55,8 +57,8 @@ fn title(app: &App, pane: Pane) -> String {
     match pane {
         Pane::Nodes => {
             let listed = app.lists.nodes.iter().filter_map(|key| app.nodes.objects.get(key));
-            let closed = listed.filter(|node| !node.status.eligible).count();
-            let closed = if closed == 0 { String::new() } else { format!(", {closed} closed") };
+            let closed = listed.filter(|node| unschedulable(node)).count();
+            let closed = if closed == 0 { String::new() } else { format!(", {closed} unschedulable") };
             format!("Nodes: {}{closed}, by {}", app.lists.nodes.len(), app.node_order.name())
         }
         Pane::Queue => {
@@ -78,20 +80,20 @@ pub(super) fn nothing(app: &App, pane: Pane) -> &'static str {
         _ => (app.jobs.contact.is_some(), false),
     };
     if refused && !loaded {
-        return "not shown to you";
+        return "access denied";
     }
     if !loaded {
         return "loading …";
     }
     if !app.filter.is_empty() {
-        return "nothing that the filter selects";
+        return "nothing matching the filter";
     }
     match (pane, app.show) {
-        (Pane::Nodes, _) => "no nodes",
-        (Pane::Queue, Show::Waiting) => "no job waits (a shows the running ones)",
-        (Pane::Queue, Show::Running) => "no job runs",
-        (Pane::Queue, Show::All) => "no jobs",
-        (Pane::Reservations, _) => "no job has a planned start",
+        (Pane::Nodes, _) => "no nodes found",
+        (Pane::Queue, Show::Waiting) => "no waiting jobs (press a to show running jobs)",
+        (Pane::Queue, Show::Running) => "no running jobs",
+        (Pane::Queue, Show::All) => "no jobs found",
+        (Pane::Reservations, _) => "no jobs with a planned start",
     }
 }
 
@@ -141,7 +143,7 @@ fn name_in(app: &App, pane: Pane, key: &Key) -> String {
     }
 }
 
-/// The node, and why it takes no work.
+/// The node, and why it accepts no Pods.
 fn node_name(node: &FluxionNode) -> String {
     let name = clean(&node.metadata.name);
     if node.status.eligible {

@@ -208,12 +208,12 @@ fn words_and_json_say_the_same() {
     let mut engine = engine_of(machine(1, 1, 1, 0, 0));
     booked(&mut engine, WHOLE_NODE, 60, 1);
     let report = why(&engine, WHOLE_NODE, 10);
-    let text = "busy: it can be met once jobs have ended
+    let text = "busy: it can start once running jobs end
 it could start at 60
 slot: 1 asked for, 0 found
-cluster: 1 of 1 too full below until 60 (/cluster0)
+cluster: 1 of 1 with insufficient free resources until 60 (/cluster0)
 node: 1 of 1 held until 60 (/cluster0/rack0/node0)
-rack: 1 of 1 too full below until 60 (/cluster0/rack0)
+rack: 1 of 1 with insufficient free resources until 60 (/cluster0/rack0)
 ";
     assert_eq!(report.to_string(), text);
     let json = serde_json::to_value(&report).unwrap();

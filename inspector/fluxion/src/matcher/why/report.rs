@@ -41,13 +41,13 @@ impl Reason {
     pub fn text(self) -> &'static str {
         match self {
             Self::Down => "down",
-            Self::Constraint => "ruled out by the constraint",
+            Self::Constraint => "excluded by the constraint",
             Self::Held => "held",
-            Self::Exclusive => "not free for exclusive use",
+            Self::Exclusive => "not available for exclusive use",
             Self::TooSmall => "too small",
-            Self::Aggregate => "too full below",
-            Self::Below => "left with too little below",
-            Self::Contradiction => "asked for as shared within something exclusive",
+            Self::Aggregate => "with insufficient free resources",
+            Self::Below => "with insufficient suitable resources",
+            Self::Contradiction => "requested as shared within an exclusive resource",
         }
     }
 }
@@ -117,13 +117,13 @@ impl Verdict {
     /// In words, after "the request is".
     pub fn text(self) -> &'static str {
         match self {
-            Self::Fits => "met now",
+            Self::Fits => "can start now",
             Self::NothingExclusive => {
-                "met now, but nothing in it is exclusive, so there is nothing to book: ask for a slot"
+                "can start now, but nothing in the request is exclusive, so nothing can be allocated: request a slot"
             }
-            Self::Busy => "busy: it can be met once jobs have ended",
-            Self::Down => "blocked: it can be met once something comes up that is down",
-            Self::Unsatisfiable => "unsatisfiable: this graph can't meet it",
+            Self::Busy => "busy: it can start once running jobs end",
+            Self::Down => "blocked: it can start once resources that are down come back up",
+            Self::Unsatisfiable => "unsatisfiable: the resource graph can't satisfy the request",
         }
     }
 }
@@ -143,11 +143,11 @@ impl fmt::Display for WhyNot {
         writeln!(f, "{}", self.verdict.text())?;
         match (self.verdict, self.earliest) {
             (Verdict::Busy, Some(at)) => writeln!(f, "it could start at {at}")?,
-            (Verdict::Busy, None) => writeln!(f, "no start can be planned")?,
+            (Verdict::Busy, None) => writeln!(f, "no planned start is possible")?,
             _ => {}
         }
         for Shortage { type_name, wanted, found } in &self.missing {
-            writeln!(f, "{type_name}: {wanted} asked for, {found} found")?;
+            writeln!(f, "{type_name}: {wanted} requested, {found} found")?;
         }
         for refused in &self.refused {
             let (type_name, count, of) = (&refused.type_name, refused.count, refused.of);

@@ -32,7 +32,7 @@ fn limits_stand_in_for_requests_and_bad_quantities_are_named() {
     let spec = translate(&pod(json!({"containers": containers}), json!({}))).unwrap();
     assert_eq!(spec.needs.unwrap().to_string(), "cpu 1, memory 1073741824, pods 1");
     let bad = translate(&pod(json!({"containers": container(json!({"cpu": "a lot"}))}), json!({}))).unwrap();
-    assert_eq!(bad.needs.unwrap_err().to_string(), "cpu of container c is no quantity that can be counted");
+    assert_eq!(bad.needs.unwrap_err().to_string(), "cpu of container c is not a valid quantity");
 }
 
 #[test]
