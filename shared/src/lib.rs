@@ -15,6 +15,7 @@ pub mod node;
 pub mod queue;
 pub mod server_file;
 pub mod status;
+pub mod words;
 
 pub use cancel::{CancelAnswer, CancelOutcome, CancelTarget};
 pub use client::Client;
@@ -27,3 +28,4 @@ pub use names::{API_VERSION, GROUP, JobRef, VERSION};
 pub use node::FluxionNode;
 pub use queue::FluxionQueue;
 pub use status::Status;
+pub use words::{JobState, ReasonClass, Role};
