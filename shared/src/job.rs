@@ -179,7 +179,7 @@ pub struct ExitCause {
 pub struct Reason {
     /// Programs match on this.
     pub class: ReasonClass,
-    /// For a person, one line.
+    /// For a person, one line. Times in it, as in all texts, are written as [`instant`](crate::instant) says.
     pub text: String,
     /// The same in parts, largest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]

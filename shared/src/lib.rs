@@ -8,6 +8,7 @@ pub mod client;
 pub mod exit;
 pub mod explain;
 pub mod graph;
+pub mod instant;
 pub mod job;
 pub mod meta;
 pub mod names;
