@@ -9,7 +9,7 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x0241_1218_ce7b_5bcb_969c_7e95_07b0_b4e
 fn hash(parts: &[&str], sequence: u64) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     // Not FNV's own start but one beside it, which the names of earlier runs were made with.
-    let mut state = 0xcbf2_9ce4_8422_2325 ^ 1;
+    let mut state: u64 = 0xcbf2_9ce4_8422_2325 ^ 1;
     let mut eat = |byte: u8| state = (state ^ u64::from(byte)).wrapping_mul(PRIME);
     for part in parts {
         part.bytes().for_each(&mut eat);
