@@ -19,6 +19,7 @@ mod plural;
 pub mod signals;
 pub mod standalone;
 pub mod state_dir;
+pub mod submit;
 pub mod supervise;
 pub mod trial;
 pub mod view;

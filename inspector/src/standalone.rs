@@ -20,6 +20,7 @@ use crate::http::{self, App, HttpSettings};
 use crate::journal::{Journal, JournalError};
 use crate::metrics::Metrics;
 use crate::state_dir::StateDir;
+use crate::submit::Taken;
 use crate::supervise::{Liveness, Watchdog};
 
 pub mod admission;
@@ -35,12 +36,13 @@ pub mod object;
 pub mod packed;
 pub mod server;
 pub mod store;
+mod submit;
 mod unknown_fields;
 
 use cluster::Cluster;
 use manifest::{Document, Manifests};
 use object::Object;
-use server::{Server, Taken};
+use server::Server;
 
 /// Where the API listens unless told otherwise: a free port, which `server.json` tells.
 const LISTEN: SocketAddr = SocketAddr::new(DEFAULT_LISTEN.ip(), 0);
@@ -125,7 +127,7 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
     let liveness = Liveness::new(vec![engine.pulse().clone()], limit);
     let settings = HttpSettings { token: reached.token.clone(), cancels: true, liveness: liveness.clone() };
     let (submit, requests) = server::requests();
-    let app = App::new(engine.clone(), settings, metrics, stopping.clone()).with_submit(submit);
+    let app = App::new(engine.clone(), settings, metrics, stopping.clone()).with_submit(Arc::new(submit));
     let serving = tokio::spawn(http::serve(listener, app));
     let keeping = tokio::spawn(server.run(engine.clone(), effects, requests, stopping.clone()));
     let watchdog = Watchdog::start(liveness.times(2))?;

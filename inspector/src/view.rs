@@ -21,6 +21,7 @@ pub mod node;
 pub mod queue;
 pub mod text;
 pub mod timeline;
+pub mod words;
 
 /// The name of documents of which there is one.
 pub const LIVE: &str = "live";

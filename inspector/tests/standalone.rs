@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use fluxion_api::FluxionJob;
 use fluxion_api::client::{Call, Client, Direct, Method, Selection, Transport};
 use fluxion_api::server_file::ServerFile;
+use fluxion_api::{FluxionJob, JobState};
 use futures::TryStreamExt as _;
 use serde_json::{Value, json};
 
@@ -145,7 +145,8 @@ async fn a_killed_server_goes_on_where_it_was() {
     let (wide, next) = (manifest(home.path(), "a-wide", 4, 25), manifest(home.path(), "b-next", 4, 2));
     let arguments = ["--cluster", &cluster, "--jobs", &wide, "--jobs", &next];
     let mut server = Server::start(&state, &arguments);
-    let before = job_that(&server.client().await, "job.a-wide", |job| job.status.state == "Running").await;
+    let before =
+        job_that(&server.client().await, "job.a-wide", |job| job.status.state == JobState::Running).await;
     server.kill();
 
     // Killed in the midst of things a few times more, at different moments.
@@ -162,9 +163,9 @@ async fn a_killed_server_goes_on_where_it_was() {
     assert_eq!(after.metadata.uid, before.metadata.uid);
     assert_eq!(after.status.started_at, before.status.started_at);
     assert_eq!(after.status.planned_end, before.status.planned_end);
-    let ended = job_that(&client, "job.a-wide", |job| job.status.state == "Completed").await;
+    let ended = job_that(&client, "job.a-wide", |job| job.status.state == JobState::Completed).await;
     assert_eq!(ended.status.members.ended, 4);
-    let next = job_that(&client, "job.b-next", |job| job.status.state == "Completed").await;
+    let next = job_that(&client, "job.b-next", |job| job.status.state == JobState::Completed).await;
     assert!(next.status.started_at >= ended.status.ended_at, "{next:?} overlaps {ended:?}");
     // Handed in by every one of the starts, run once.
     let all: Vec<String> = jobs(&client).await.into_iter().map(|job| job.metadata.name).collect();
@@ -190,7 +191,7 @@ async fn a_restart_leaves_the_past_as_it_was() {
     let arguments = [&["--cluster", &cluster], &arguments[..]].concat();
     let mut server = Server::start(&state, &arguments);
     let (client, transport) = (server.client().await, server.transport().await);
-    job_that(&client, "job.cut", |job| job.status.state == "Running").await;
+    job_that(&client, "job.cut", |job| job.status.state == JobState::Running).await;
     let path =
         "/apis/fluxion.flux-framework.org/v1alpha1/namespaces/default/fluxionjobs/job.cut/cancel".to_owned();
     let call = Call { method: Method::Post, path, body: Vec::new() };
@@ -232,7 +233,8 @@ async fn manifests_are_taken_in_while_it_runs() {
     let (_home, state) = state();
     let mut server = Server::start(&state, &[]);
     let (client, transport) = (server.client().await, server.transport().await);
-    job_that(&client, "podgroup.scheduling.x-k8s.io.evaluate", |job| job.status.state == "Gathering").await;
+    job_that(&client, "podgroup.scheduling.x-k8s.io.evaluate", |job| job.status.state == JobState::Gathering)
+        .await;
     let api = "/apis/fluxion.flux-framework.org/v1alpha1";
     let discovery = Call { method: Method::Get, path: api.to_owned(), body: Vec::new() };
     let chunks: Vec<_> = transport.send(discovery).await.unwrap().body.try_collect().await.unwrap();
@@ -243,7 +245,8 @@ async fn manifests_are_taken_in_while_it_runs() {
     let call = Call { method: Method::Post, path, body };
     assert_eq!(transport.send(call.clone()).await.unwrap().status, 201);
     assert_eq!(transport.send(call.clone()).await.unwrap().status, 409, "it is there already");
-    job_that(&client, "podgroup.scheduling.x-k8s.io.evaluate", |job| job.status.state == "Running").await;
+    job_that(&client, "podgroup.scheduling.x-k8s.io.evaluate", |job| job.status.state == JobState::Running)
+        .await;
     let call = Call { body: b"kind: Pod".to_vec(), ..call };
     assert_eq!(transport.send(call).await.unwrap().status, 400);
 }
@@ -423,7 +426,7 @@ async fn whole_numbers_are_whole_however_they_are_written_and_known_nodes_are_ch
     let mut server = Server::start(&state, &arguments);
     let client = server.client().await;
     for (name, gpus) in [("pod.one", "2"), ("pod.two", "2"), ("pod.three", "1")] {
-        let job = job_that(&client, name, |job| job.status.state == "Running").await;
+        let job = job_that(&client, name, |job| job.status.state == JobState::Running).await;
         assert_eq!(job.status.request.get("nvidia.com/gpu").map(String::as_str), Some(gpus), "{name}");
     }
     server.kill();

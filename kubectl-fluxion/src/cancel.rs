@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use fluxion_api::client::{Cancel, Client, Error};
-use fluxion_api::{CancelAnswer, CancelOutcome, CancelTarget, Exit, FluxionJob};
+use fluxion_api::{CancelAnswer, CancelOutcome, CancelTarget, Exit, FluxionJob, Role};
 use kube::api::{Api, DeleteParams, DynamicObject, Preconditions, PropagationPolicy};
 use kube::core::{ApiResource, GroupVersionKind};
 use tokio::sync::OnceCell;
@@ -213,7 +213,7 @@ pub async fn carry_out(
 
 /// Whether the server cancels itself, which it does when it holds the jobs itself.
 pub async fn is_standalone(client: &Client, namespace: &str) -> Result<bool, Error> {
-    Ok(client.list_head::<FluxionJob>(namespace).await?.role == "standalone")
+    Ok(client.list_head::<FluxionJob>(namespace).await?.role == Role::Standalone)
 }
 
 fn some(names: &[String]) -> String {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fluxion_api::JobRef;
 use fluxion_api::server_file::DEFAULT_LISTEN;
+use fluxion_api::{JobRef, JobState};
 
 /// Inspect and cancel jobs scheduled by Fluxion.
 #[derive(Debug, Parser)]
@@ -179,8 +180,8 @@ pub struct Listing {
     #[arg(short = 'l', long, default_value = "", hide_default_value = true, value_name = "SELECTOR")]
     pub selector: String,
     /// Only jobs in these states, e.g. --state Pending,Reserved
-    #[arg(long, value_delimiter = ',', ignore_case = true, value_parser = STATES)]
-    pub state: Vec<String>,
+    #[arg(long, value_delimiter = ',', ignore_case = true, value_parser = states())]
+    pub state: Vec<JobState>,
     /// Only jobs in this queue
     #[arg(long, value_name = "QUEUE")]
     pub queue: Option<String>,
@@ -231,20 +232,14 @@ pub struct Cancel {
 /// The default timeout of a single request.
 const TIMEOUT: &str = "10s";
 
-/// The states a job can be in.
-const STATES: [&str; 11] = [
-    "Gathering",
-    "Pending",
-    "Reserved",
-    "Unsatisfiable",
-    "Binding",
-    "Running",
-    "Suspended",
-    "Releasing",
-    "Completed",
-    "Failed",
-    "Cancelled",
-];
+/// Takes the states a job can be in, in capitals or not.
+fn states() -> impl TypedValueParser<Value = JobState> {
+    let known = || JobState::ALL.iter();
+    PossibleValuesParser::new(known().map(JobState::as_str)).map(move |word| {
+        let same = |state: &&JobState| state.as_str().eq_ignore_ascii_case(&word);
+        known().find(same).cloned().unwrap_or_else(|| word.as_str().into())
+    })
+}
 
 fn job_ref(text: &str) -> Result<JobRef, String> {
     text.parse::<JobRef>().map_err(|error| error.to_string())
@@ -300,5 +295,13 @@ mod tests {
         for text in ["", "0", "-1s", "soon", "25h", "99999999999999999999s"] {
             assert!(time_limit(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn states_are_taken_in_any_case() {
+        let parse = |states| Cli::try_parse_from(["kubectl-fluxion", "jobs", "--state", states]);
+        let Command::Jobs(listing) = parse("running,PENDING").unwrap().command else { panic!() };
+        assert_eq!(listing.state, [JobState::Running, JobState::Pending]);
+        assert!(parse("Asleep").is_err());
     }
 }

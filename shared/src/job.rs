@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cancel::CancelTarget;
 use crate::meta::{ObjectMeta, Quantities};
 use crate::names::JobRef;
+use crate::words::{JobState, ReasonClass};
 
 /// One job. `metadata.name` is `KIND.NAME` (`job.lammps`, `group.mpi`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,12 +41,12 @@ impl FluxionJob {
 
     /// Whether it has ended: completed, failed or cancelled.
     pub fn has_ended(&self) -> bool {
-        matches!(self.status.state.as_str(), "Completed" | "Failed" | "Cancelled")
+        self.status.state.is_ended()
     }
 
     /// Whether it waits for its start.
     pub fn is_queued(&self) -> bool {
-        matches!(self.status.state.as_str(), "Gathering" | "Pending" | "Reserved" | "Unsatisfiable")
+        self.status.state.is_queued()
     }
 }
 
@@ -94,9 +95,7 @@ pub struct Shape {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobStatus {
-    /// `Gathering`, `Pending`, `Reserved`, `Unsatisfiable`, `Binding`, `Running`, `Suspended`, `Releasing`, `Completed`,
-    /// `Failed` or `Cancelled`.
-    pub state: String,
+    pub state: JobState,
     /// RFC 3339, UTC.
     pub state_since: String,
     /// A member was lost and its place is kept.
@@ -178,9 +177,9 @@ pub struct ExitCause {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reason {
-    /// One of the published classes, e.g. `Busy`; programs match on this.
-    pub class: String,
-    /// For a person, one line.
+    /// Programs match on this.
+    pub class: ReasonClass,
+    /// For a person, one line. Times in it, as in all texts, are written as [`instant`](crate::instant) says.
     pub text: String,
     /// The same in parts, largest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -237,7 +236,7 @@ pub struct WaitsFor {
 #[serde(rename_all = "camelCase", default)]
 pub struct HistoryEntry {
     pub time: String,
-    pub state: String,
+    pub state: JobState,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }

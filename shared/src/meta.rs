@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::Role;
+
 /// Metadata of one object (the part of Kubernetes' `ObjectMeta` that we serve).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -31,8 +33,7 @@ pub struct ListMeta {
     pub resource_version: String,
     /// When the snapshot was taken (RFC 3339, UTC).
     pub observed_at: String,
-    /// `leader`, `follower` or `standalone`.
-    pub role: String,
+    pub role: Role,
     /// What has to be known about the data beside its age, e.g. `not the leader: API server unreachable since …`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,

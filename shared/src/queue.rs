@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::meta::ObjectMeta;
+use crate::words::JobState;
 
 /// One queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,7 +39,7 @@ pub struct QueueSpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueStatus {
     /// Number of jobs by state.
-    pub jobs: BTreeMap<String, u32>,
+    pub jobs: BTreeMap<JobState, u32>,
     pub last_pass: Pass,
 }
 

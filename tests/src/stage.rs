@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use fluxion_api::{FluxionAudit, FluxionJob, FluxionNode};
+use fluxion_api::{FluxionAudit, FluxionJob, FluxionNode, JobState};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::ListParams;
 use kube::core::GroupVersionKind;
@@ -153,14 +153,17 @@ impl Stage {
 
     /// Waits until the job is in the state.
     pub async fn job_is(&self, job: &str, state: &str) -> Result<FluxionJob> {
-        inspector::job_becomes(&self.inspector, "default", job, state, |job| job.status.state == state).await
+        inspector::job_becomes(&self.inspector, "default", job, state, |job| {
+            job.status.state.as_str() == state
+        })
+        .await
     }
 
     /// Waits until the job gathers and has seen as many members; they come one by one.
     pub async fn gathers(&self, job: &str, seen: u32, wanted: u32) -> Result<FluxionJob> {
         self.job_becomes(job, &format!("gathering, {seen} of {wanted}"), |job| {
             let members = &job.status.members;
-            job.status.state == "Gathering" && (members.seen, members.wanted) == (seen, Some(wanted))
+            job.status.state == JobState::Gathering && (members.seen, members.wanted) == (seen, Some(wanted))
         })
         .await
     }

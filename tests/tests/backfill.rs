@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
+use fluxion_api::JobState;
 use fluxion_tests::Options;
 use fluxion_tests::inspector::Settings;
 use fluxion_tests::manifests::PodManifest;
@@ -68,13 +69,13 @@ async fn short_jobs_overtake_a_reservation_and_long_ones_do_not() {
     // The running job is ended by its limit, and the wide one starts as it was told.
     let started = fluxion_tests::wait::until("wide runs", std::time::Duration::from_mins(1), || async {
         let job = stage.job("group/wide").await?;
-        if job.status.state == "Running" { Ok(job) } else { anyhow::bail!("{}", job.status.state) }
+        if job.status.state == JobState::Running { Ok(job) } else { anyhow::bail!("{}", job.status.state) }
     })
     .await
     .unwrap();
     let began = started.status.started_at.unwrap();
     assert!(differ_by(&began, &starts) <= 3, "planned {starts}, started {began}");
-    assert_ne!(stage.job("pod/long").await.unwrap().status.state, "Running");
+    assert_ne!(stage.job("pod/long").await.unwrap().status.state, JobState::Running);
 }
 
 /// A Job's own limit runs from the Job's start, time in the queue included: when it will end the Job before its

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use fluxion_api::JobState;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
 use fluxion_tests::plugin::Ran;
@@ -121,7 +122,7 @@ async fn outcomes_are_told_apart() {
     stage.job_is("pod/safe", "Running").await.unwrap();
     let refused = stage.run(&["cancel", "pod/safe"]).await.unwrap();
     assert_eq!(refused.code, Some(7), "{}", refused.stdout);
-    assert_eq!(stage.job("pod/safe").await.unwrap().status.state, "Running");
+    assert_eq!(stage.job("pod/safe").await.unwrap().status.state, JobState::Running);
 }
 
 /// Who may not delete the Pod may not cancel the job, whatever token the inspector was asked with.
@@ -134,7 +135,7 @@ async fn a_user_who_may_not_is_refused_by_the_cluster() {
     let ran =
         stage.plugin_of(&nobody.kubeconfig).unwrap().run(&["cancel", "-y", "pod/theirs"]).await.unwrap();
     assert_eq!(ran.code, Some(4), "{} {}", ran.stdout, ran.stderr);
-    assert_eq!(stage.job("pod/theirs").await.unwrap().status.state, "Running");
+    assert_eq!(stage.job("pod/theirs").await.unwrap().status.state, JobState::Running);
 
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::bail;
+use fluxion_api::JobState;
 use fluxion_tests::gang_watch::GangWatch;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
@@ -40,7 +41,7 @@ async fn a_gang_becomes_whole_after_a_kill_between_its_bindings() {
         assert_eq!(watch.rebound(), Vec::<String>::new());
         stage
             .job_becomes(&format!("group/{name}"), "running whole", |job| {
-                job.status.state == "Running" && usize::try_from(job.status.members.bound) == Ok(SIZE)
+                job.status.state == JobState::Running && usize::try_from(job.status.members.bound) == Ok(SIZE)
             })
             .await
             .unwrap();

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
+use fluxion_api::{JobState, Role};
 use fluxion_tests::inspector::{Inspector, Settings};
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
@@ -29,7 +30,7 @@ async fn gang(stage: &Stage, name: &str) {
 
 async fn leads(inspector: &Inspector) -> Result<()> {
     let standing = inspector.standing().await?;
-    ensure!(standing.role == "leader" && standing.warning.is_none(), "{standing:?}");
+    ensure!(standing.role == Role::Leader && standing.warning.is_none(), "{standing:?}");
     Ok(())
 }
 
@@ -83,7 +84,7 @@ async fn a_panic_or_a_hang_ends_the_inspector_and_another_takes_over() {
     let mut leader = 0;
     for (round, fault) in FAULTS.into_iter().enumerate() {
         let standing = standby.standing().await.unwrap();
-        assert_eq!(standing.role, "follower", "{fault}");
+        assert_eq!(standing.role, Role::Follower, "{fault}");
         let warning = standing.warning.unwrap();
         let holder = lease(&stage).await;
         assert!(holder.starts_with("same-host_") && warning.contains(&holder), "{warning} / {holder}");
@@ -208,7 +209,7 @@ async fn reads_go_on_without_an_api_server() {
     stage.cluster.freeze_api_server(true).unwrap();
     let standing = wait::until("the Lease is lost", PATIENCE, || async {
         let standing = stage.inspector.standing().await?;
-        ensure!(standing.role == "follower", "{standing:?}");
+        ensure!(standing.role == Role::Follower, "{standing:?}");
         Ok(standing)
     })
     .await
@@ -216,7 +217,7 @@ async fn reads_go_on_without_an_api_server() {
     let warning = standing.warning.unwrap();
     assert!(warning.starts_with("not the leader: API server unreachable since 2"), "{warning}");
     assert!(warning.ends_with(&standing.observed_at), "as old as that: {warning} / {}", standing.observed_at);
-    assert_eq!(stage.job("group/before").await.unwrap().status.state, "Running");
+    assert_eq!(stage.job("group/before").await.unwrap().status.state, JobState::Running);
     let status = stage.plugin().unwrap().ask(&["status"]).await.unwrap();
     assert!(status.contains(&warning), "{status}");
     stage.plugin().unwrap().ask(&["explain", "group/before"]).await.unwrap();

@@ -63,7 +63,9 @@ fn the_place_of_a_lost_member_is_kept_for_its_replacement() {
         assert_eq!(world.line("podgroup.train"), "Running 1/2");
         let told = world.told("podgroup.train");
         assert!(
-            told.contains(&format!("1 of 2 members missing: resources for the replacement are reserved on {was}")),
+            told.contains(&format!(
+                "1 of 2 members missing: resources for the replacement are reserved on {was}"
+            )),
             "{told}"
         );
         let node = world.state.inventory().node(&was).unwrap();

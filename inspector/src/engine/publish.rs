@@ -21,15 +21,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// As it stands in `metadata.role` of a list.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Leader => "leader",
-            Self::Follower => "follower",
-            Self::Standalone => "standalone",
-        }
-    }
-
     fn from_number(number: u8) -> Self {
         match number {
             0 => Self::Leader,

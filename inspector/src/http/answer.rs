@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::refusal::Refusal;
 use crate::engine::{Published, Role};
-use crate::view::text as words;
+use crate::view::{text, words};
 
 /// Which snapshot an answer was taken from, and whose.
 #[derive(Clone, Debug)]
@@ -31,8 +31,8 @@ impl Moment {
     pub(super) fn list_meta(&self) -> ListMeta {
         ListMeta {
             resource_version: self.version.to_string(),
-            observed_at: words::time(self.observed_at),
-            role: self.role.as_str().to_owned(),
+            observed_at: text::time(self.observed_at),
+            role: words::role(self.role),
             warning: self.warning.as_deref().map(str::to_owned),
             ..ListMeta::default()
         }
@@ -46,8 +46,8 @@ impl Moment {
             }
         };
         set("fluxion-resource-version", &self.version.to_string());
-        set("fluxion-observed-at", &words::time(self.observed_at));
-        set("fluxion-role", self.role.as_str());
+        set("fluxion-observed-at", &text::time(self.observed_at));
+        set("fluxion-role", words::role(self.role).as_str());
         if let Some(warning) = &self.warning {
             set("warning", &format!("299 - {}", quoted(warning)));
         }

@@ -16,7 +16,7 @@ use crate::engine::{EngineHandle, Published};
 use crate::health::Health;
 use crate::history::HistoryHealth;
 use crate::metrics::Metrics;
-use crate::standalone::server::SubmitHandle;
+use crate::submit::Submit;
 use crate::supervise::Liveness;
 
 /// So many watches may be open at once.
@@ -42,7 +42,7 @@ pub struct App {
     pub(super) engine: EngineHandle,
     pub(super) settings: Arc<HttpSettings>,
     /// Takes manifests in; only standalone mode does.
-    pub(super) submit: Option<SubmitHandle>,
+    pub(super) submit: Option<Arc<dyn Submit>>,
     pub(super) health: Arc<Health>,
     pub(super) history: HistoryHealth,
     pub(super) metrics: Arc<Metrics>,
@@ -82,7 +82,7 @@ impl App {
 
     /// Lets manifests be handed in.
     #[must_use]
-    pub fn with_submit(mut self, submit: SubmitHandle) -> Self {
+    pub fn with_submit(mut self, submit: Arc<dyn Submit>) -> Self {
         self.submit = Some(submit);
         self
     }

@@ -110,6 +110,9 @@ impl Listener for LimitedListener {
 
 /// A connection that fails when its peer takes nothing for as long as its patience lasts, and ends when nothing at
 /// all goes over it.
+///
+/// Streams with a time limit for each direction, such as those of tokio-io-timeout, would end a watch: its client says
+/// nothing for as long as it reads, and only what is written to it shows that it lives.
 struct Connection {
     stream: TcpStream,
     /// Since something last went over it.

@@ -24,6 +24,7 @@ use crate::metrics::Metrics;
 use crate::supervise::Liveness;
 
 mod cancels;
+mod creates;
 mod health;
 mod hostile;
 mod index;
@@ -36,6 +37,7 @@ const START: i64 = 1_767_225_600;
 const BASE: &str = "/apis/fluxion.flux-framework.org/v1alpha1";
 
 struct Server {
+    app: App,
     router: Router,
     engine: EngineHandle,
     effects: mpsc::Receiver<Vec<Effect>>,
@@ -61,7 +63,7 @@ impl Server {
         let liveness = Liveness::new(vec![engine.pulse().clone()], Duration::from_secs(2));
         let settings = HttpSettings { token: "secret".to_owned(), cancels, liveness };
         let app = App::new(engine.clone(), settings, metrics, stopping.clone()).with_health(health);
-        Self { router: router(app), engine, effects, stopping }
+        Self { router: router(app.clone()), app, engine, effects, stopping }
     }
 
     /// With two nodes of 4 cpus.

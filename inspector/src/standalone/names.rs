@@ -1,9 +1,15 @@
 //! Names and uids that look random and are the same on every run of the same inputs.
 
+use uuid::Uuid;
+
+/// Where the names are from that uids are made of: the version 5 UUID of our domain in that of all domains.
+const NAMESPACE: Uuid = Uuid::from_u128(0x0241_1218_ce7b_5bcb_969c_7e95_07b0_b4e6);
+
 /// 64-bit FNV-1a: small, and fixed for ever, unlike the standard library's hasher.
-fn hash(parts: &[&str], sequence: u64, seed: u64) -> u64 {
+fn hash(parts: &[&str], sequence: u64) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let mut state = 0xcbf2_9ce4_8422_2325 ^ seed;
+    // Not FNV's own start but one beside it, which the names of earlier runs were made with.
+    let mut state: u64 = 0xcbf2_9ce4_8422_2325 ^ 1;
     let mut eat = |byte: u8| state = (state ^ u64::from(byte)).wrapping_mul(PRIME);
     for part in parts {
         part.bytes().for_each(&mut eat);
@@ -18,7 +24,7 @@ fn hash(parts: &[&str], sequence: u64, seed: u64) -> u64 {
 /// Five characters, as Kubernetes appends them to generated names (no vowels, nothing to be mixed up).
 pub fn random_looking(parts: &[&str], sequence: u64) -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-    let mut rest = hash(parts, sequence, 1);
+    let mut rest = hash(parts, sequence);
     (0..5)
         .map(|_| {
             let letter = LETTERS[usize::try_from(rest % 27).unwrap_or(0)];
@@ -28,17 +34,16 @@ pub fn random_looking(parts: &[&str], sequence: u64) -> String {
         .collect()
 }
 
-/// In the form of a version 8 UUID (RFC 9562: made as its maker likes).
+/// A version 5 UUID (RFC 9562, 5.5) of the parts and the number.
 pub fn uid(parts: &[&str], sequence: u64) -> String {
-    let (high, low) = (hash(parts, sequence, 2), hash(parts, sequence, 3));
-    format!(
-        "{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xffff,
-        high & 0xfff,
-        0x8000 | ((low >> 48) & 0x3fff),
-        low & 0xffff_ffff_ffff,
-    )
+    let mut name = Vec::new();
+    for part in parts {
+        name.extend_from_slice(part.as_bytes());
+        // No text holds it, so that parts can't run into each other.
+        name.push(0xff);
+    }
+    name.extend_from_slice(&sequence.to_be_bytes());
+    Uuid::new_v5(&NAMESPACE, &name).to_string()
 }
 
 #[cfg(test)]
@@ -52,8 +57,10 @@ mod tests {
         assert_ne!(uid(&["Pod", "a", "b"], 1), uid(&["Pod", "ab", ""], 1));
         let many: BTreeSet<String> = (0..10_000).map(|sequence| uid(&["Pod", "a", "b"], sequence)).collect();
         assert_eq!(many.len(), 10_000);
-        let first = uid(&["Pod", "a", "b"], 1);
-        assert_eq!((first.len(), &first[14..15]), (36, "8"));
+        assert_eq!(NAMESPACE, Uuid::new_v5(&Uuid::NAMESPACE_DNS, b"fluxion.flux-framework.org"));
+        // Those of earlier runs stand in state files; these must not change either.
+        assert_eq!(uid(&["Pod", "a", "b"], 1), "0c50741c-e418-5e2d-aace-65351b2df776");
+        assert_eq!(random_looking(&["Pod", "a"], 7), "q8d4k");
         let suffix = random_looking(&["Pod", "a"], 7);
         assert!(
             suffix.len() == 5 && suffix.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte))

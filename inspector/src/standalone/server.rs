@@ -19,6 +19,7 @@ use super::store::{Change, NameKey, StoreError, called, name_key, submission_key
 use crate::engine::{Clock, EngineHandle};
 use crate::failpoint;
 use crate::journal::{Batch, Journal, JournalError, Kept, ObjectRow, Submission};
+use crate::submit::Taken;
 
 /// What became of each object of a request, in its order.
 type Answers = Vec<Result<Taken, NotTaken>>;
@@ -29,17 +30,6 @@ pub use fluxion_scheduler::marks::SUBMIT_AT;
 const TURN_MAX: usize = 256;
 /// The loop looks at the clock at least so often: the machine's clock may jump.
 const NAP: Duration = Duration::from_secs(1);
-
-/// What became of an object that was handed in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// It is there.
-    Created { called: String },
-    /// It comes at this time (epoch seconds).
-    Later { called: String, due: i64 },
-    /// One of its name was handed in before, and is not run twice.
-    Known { called: String },
-}
 
 /// Why it was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +54,7 @@ struct SubmitRequest {
 
 impl SubmitHandle {
     /// One answer for each object, in order; they are on disk by then.
-    pub async fn submit(&self, objects: Vec<Object>) -> Result<Vec<Result<Taken, NotTaken>>, NotTaken> {
+    pub(super) async fn submit_objects(&self, objects: Vec<Object>) -> Result<Answers, NotTaken> {
         let (answer, answers) = oneshot::channel();
         self.0.send(SubmitRequest { objects, answer }).await.map_err(|_| NotTaken::Stopped)?;
         answers.await.map_err(|_| NotTaken::Stopped)

@@ -13,7 +13,7 @@ use fluxion_scheduler::state::{self, Job, State};
 
 use super::name::{full_name, short_name};
 use super::text::{quantities, time};
-use super::{Visible, cancel};
+use super::{Visible, cancel, words};
 
 /// Said instead of names that the viewer may not know.
 const ELSEWHERE: &str = "jobs in other namespaces";
@@ -126,7 +126,7 @@ fn status(visible: &Visible<'_>, job: &Job) -> JobStatus {
     let allocation = Allocation { nodes: nodes.collect() };
     let reservation = job.reservation.as_ref();
     JobStatus {
-        state: job.state.as_str().to_owned(),
+        state: words::state(job.state),
         state_since: time(job.state_since),
         degraded: job.degraded,
         members: members(&job.members),
@@ -158,7 +158,7 @@ fn status(visible: &Visible<'_>, job: &Job) -> JobStatus {
             .iter()
             .map(|entry| HistoryEntry {
                 time: time(entry.time),
-                state: entry.state.as_str().to_owned(),
+                state: words::state(entry.state),
                 reason: entry.reason.clone(),
             })
             .collect(),
@@ -172,11 +172,7 @@ fn members(members: &state::Members) -> Members {
 
 /// A reason names nothing of other namespaces, so everyone may read it who may see the job.
 pub fn reason(reason: &state::Reason) -> Reason {
-    Reason {
-        class: reason.class.as_str().to_owned(),
-        text: reason.text.clone(),
-        details: reason.details.clone(),
-    }
+    Reason { class: words::class(reason.class), text: reason.text.clone(), details: reason.details.clone() }
 }
 
 /// The jobs it waits for; those the viewer may not see are one entry without a name or a time.

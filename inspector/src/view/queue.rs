@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use fluxion_api::queue::{Pass, QueueSpec, QueueStatus};
-use fluxion_api::{API_VERSION, FluxionQueue, ObjectMeta};
+use fluxion_api::{API_VERSION, FluxionQueue, JobState, ObjectMeta};
 use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
 
-use super::Visible;
 use super::text::time;
+use super::{Visible, words};
 
 /// The queue as the visible' viewer sees it: jobs that may not be seen are not counted.
 pub fn queue(visible: &Visible<'_>, config: &QueueConfig) -> FluxionQueue {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let mut jobs: BTreeMap<String, u32> = BTreeMap::new();
+    let mut jobs: BTreeMap<JobState, u32> = BTreeMap::new();
     for job in
         visible.state.jobs().filter(|job| job.queue == config.name && visible.viewer.sees(&job.key.namespace))
     {
-        *jobs.entry(job.state.as_str().to_owned()).or_default() += 1;
+        *jobs.entry(words::state(job.state)).or_default() += 1;
     }
     let pass = visible.state.last_pass(&config.name);
     // What a pass did tells of all namespaces.

@@ -3,15 +3,9 @@
 use fluxion_api::Quantities;
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_text::quantity;
-use jiff::Timestamp;
 
-/// Epoch seconds as RFC 3339 in UTC, whole seconds. A time beyond the calendar is its last second.
-pub fn time(seconds: i64) -> String {
-    Timestamp::from_second(seconds.max(0))
-        .unwrap_or(Timestamp::MAX)
-        .strftime("%Y-%m-%dT%H:%M:%SZ")
-        .to_string()
-}
+/// Epoch seconds as RFC 3339 in UTC, whole seconds: in fields, and as clients find them in texts.
+pub use fluxion_api::instant::write as time;
 
 /// Resources as Kubernetes writes them; what there is none of is left out where it says nothing.
 pub fn quantities(list: &ResourceList) -> Quantities {
@@ -20,13 +14,14 @@ pub fn quantities(list: &ResourceList) -> Quantities {
 
 #[cfg(test)]
 mod tests {
+    use fluxion_scheduler::explain::{Nameless, Names};
+
     use super::*;
 
     #[test]
-    fn times_are_utc_and_never_fail() {
-        assert_eq!(time(0), "1970-01-01T00:00:00Z");
-        assert_eq!(time(1_785_000_061), "2026-07-25T17:21:01Z");
-        assert_eq!(time(-5), "1970-01-01T00:00:00Z");
-        assert_eq!(time(i64::MAX), "9999-12-30T22:00:00Z");
+    fn the_engine_writes_times_as_clients_find_them() {
+        for seconds in [0, 951_827_696, 1_785_000_061, 4_102_444_799] {
+            assert_eq!(Nameless.time(seconds), time(seconds));
+        }
     }
 }

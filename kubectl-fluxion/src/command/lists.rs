@@ -1,7 +1,7 @@
 //! `queue`, `jobs`, `nodes` and `graph`.
 
 use fluxion_api::client::Selection;
-use fluxion_api::{Exit, FluxionJob, FluxionNode};
+use fluxion_api::{Exit, FluxionJob, FluxionNode, JobState};
 
 use super::live;
 use super::options::options;
@@ -50,9 +50,6 @@ pub(super) async fn jobs(
     Ok(Exit::Done)
 }
 
-/// States of jobs that don't wait.
-const LEFT_THE_QUEUE: [&str; 6] = ["Binding", "Running", "Releasing", "Completed", "Failed", "Cancelled"];
-
 fn queue_place(job: &FluxionJob) -> (&str, u32) {
     (&job.spec.queue, job.status.position.unwrap_or(u32::MAX))
 }
@@ -62,10 +59,11 @@ fn fields(listing: &Listing, columns: Columns) -> String {
     let mut parts: Vec<String> = Vec::new();
     // A selector can't say "or": several states are sorted out here.
     if let [state] = listing.state.as_slice() {
-        parts.push(format!("status.state={}", capitalised(state)));
+        parts.push(format!("status.state={state}"));
     } else if listing.state.is_empty() && columns == Columns::Queue && !listing.watch {
         // A watch is not narrowed: what leaves the queue is shown once more, with where it went.
-        parts.extend(LEFT_THE_QUEUE.map(|state| format!("status.state!={state}")));
+        let left = JobState::ALL.iter().filter(|state| state.holds_nodes() || state.is_ended());
+        parts.extend(left.map(|state| format!("status.state!={state}")));
     }
     for (field, value) in [("spec.queue", &listing.queue), ("node", &listing.node)] {
         if let Some(value) = value {
@@ -73,13 +71,6 @@ fn fields(listing: &Listing, columns: Columns) -> String {
         }
     }
     parts.join(",")
-}
-
-fn capitalised(state: &str) -> String {
-    let mut letters = state.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters.flat_map(char::to_lowercase)).collect()
-    })
 }
 
 fn nothing(selection: &Selection, listing: &Listing, columns: Columns) -> String {

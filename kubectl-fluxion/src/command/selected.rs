@@ -9,7 +9,6 @@ use crate::render::Columns;
 
 /// Whether the job belongs into the table.
 pub(super) fn wanted(job: &FluxionJob, listing: &Listing, columns: Columns) -> bool {
-    let state = &job.status.state;
     // Users write `job` or `Job`; a selector would take only one of them.
     if listing.kind.as_ref().is_some_and(|kind| !kind.eq_ignore_ascii_case(&job.spec.group.kind)) {
         return false;
@@ -17,7 +16,7 @@ pub(super) fn wanted(job: &FluxionJob, listing: &Listing, columns: Columns) -> b
     if listing.state.is_empty() {
         return columns == Columns::Jobs || job.is_queued();
     }
-    listing.state.iter().any(|wanted| wanted.eq_ignore_ascii_case(state))
+    listing.state.contains(&job.status.state)
 }
 
 /// `KIND/NAME` a line, with the namespace in front where several were asked for.

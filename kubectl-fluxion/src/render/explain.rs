@@ -1,6 +1,6 @@
 //! The answer of `explain`: a few short paragraphs instead of a dump of fields.
 
-use fluxion_api::{FluxionExplanation, FluxionJob};
+use fluxion_api::{FluxionExplanation, FluxionJob, JobState};
 use fluxion_text::clean;
 
 use super::Options;
@@ -22,7 +22,7 @@ pub fn explain(answer: &FluxionExplanation, options: &Options) -> String {
     out.why(answer);
     out.place(job);
     out.waits(job);
-    let never = answer.job.status.state == "Unsatisfiable";
+    let never = answer.job.status.state == JobState::Unsatisfiable;
     let title = if never { "What would allow it to run" } else { "What would allow it to start now" };
     out.list(title, &answer.suggestions);
     out.warnings(job);
@@ -60,7 +60,7 @@ impl Page<'_> {
             self.text,
             "{BOLD}{}{BOLD:#} is {style}{}{style:#}",
             clean(&job.reference().to_string()),
-            clean(&status.state)
+            clean(status.state.as_str())
         );
         if since != "-" {
             put!(self.text, " for {since}");
@@ -98,8 +98,8 @@ impl Page<'_> {
         let status = &answer.job.status;
         if let Some(reason) = &status.reason {
             self.title("Why");
-            let text = if reason.text.is_empty() { &reason.class } else { &reason.text };
-            putln!(self.text, "  {} {DIM}[{}]{DIM:#}", self.said(text), clean(&reason.class));
+            let text = if reason.text.is_empty() { reason.class.as_str() } else { &reason.text };
+            putln!(self.text, "  {} {DIM}[{}]{DIM:#}", self.said(text), clean(reason.class.as_str()));
             // The table of nodes below says the same with more to it.
             for detail in reason.details.iter().filter(|_| answer.nodes.is_empty()) {
                 putln!(self.text, "  - {}", self.said(detail));
@@ -177,7 +177,7 @@ impl Page<'_> {
             } else {
                 putln!(self.text, ", an estimate: no nodes are reserved");
             }
-        } else if matches!(status.state.as_str(), "Pending" | "Reserved") {
+        } else if matches!(status.state, JobState::Pending | JobState::Reserved) {
             self.title("Planned start");
             putln!(self.text, "  none: no estimate is available");
         }
@@ -248,7 +248,7 @@ impl Page<'_> {
         }
         for entry in &history[history.len().saturating_sub(MOST_HISTORY)..] {
             let style = state_style(&entry.state);
-            let state = clean(&entry.state);
+            let state = clean(entry.state.as_str());
             put!(
                 self.text,
                 "  {DIM}{}{DIM:#}  {style}{state}{style:#}",

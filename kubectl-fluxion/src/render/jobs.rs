@@ -1,8 +1,8 @@
 //! The tables of jobs: those that wait, and all of them.
 
 use anstyle::Style;
-use fluxion_api::FluxionJob;
 use fluxion_api::job::Members;
+use fluxion_api::{FluxionJob, JobState};
 
 use super::Options;
 use super::quantity::summary;
@@ -106,18 +106,18 @@ fn state(job: &FluxionJob) -> Painted {
     if job.status.degraded {
         Painted::new(format!("{state},Degraded"), WARN)
     } else {
-        Painted::new(state, style)
+        Painted::new(state.as_str(), style)
     }
 }
 
 /// The colour of a state.
-pub fn state_style(state: &str) -> Style {
+pub fn state_style(state: &JobState) -> Style {
     match state {
-        "Running" | "Binding" => GOOD,
-        "Reserved" | "Gathering" | "Suspended" | "Releasing" => WARN,
-        "Unsatisfiable" | "Failed" => BAD,
-        "Completed" | "Cancelled" => DIM,
-        _ => Style::new(),
+        JobState::Running | JobState::Binding => GOOD,
+        JobState::Reserved | JobState::Gathering | JobState::Suspended | JobState::Releasing => WARN,
+        JobState::Unsatisfiable | JobState::Failed => BAD,
+        JobState::Completed | JobState::Cancelled => DIM,
+        JobState::Pending | JobState::Unknown(_) => Style::new(),
     }
 }
 

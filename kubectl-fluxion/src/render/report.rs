@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fluxion_api::graph::Finding;
-use fluxion_api::{FluxionNode, FluxionQueue, ListMeta};
+use fluxion_api::{FluxionNode, FluxionQueue, JobState, ListMeta, Role};
 use fluxion_text::clean;
 use serde::Serialize;
 
@@ -25,8 +25,7 @@ pub struct StatusReport {
     pub kind: String,
     /// The server as it was asked.
     pub server: String,
-    /// `leader`, `follower` or `standalone`.
-    pub role: String,
+    pub role: Role,
     pub resource_version: String,
     /// When the snapshot was taken (RFC 3339).
     pub observed_at: String,
@@ -37,7 +36,7 @@ pub struct StatusReport {
     /// By resource, summed over nodes.
     pub usage: BTreeMap<String, Usage>,
     /// Number of jobs by state.
-    pub jobs: BTreeMap<String, u32>,
+    pub jobs: BTreeMap<JobState, u32>,
     pub queues: Vec<FluxionQueue>,
     /// `None`: the audit can't be had, e.g. for lack of rights.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +100,7 @@ impl StatusReport {
                 (name, usage)
             })
             .collect();
-        let mut jobs: BTreeMap<String, u32> = BTreeMap::new();
+        let mut jobs: BTreeMap<JobState, u32> = BTreeMap::new();
         for (state, number) in queues.iter().flat_map(|queue| &queue.status.jobs) {
             let sum = jobs.entry(state.clone()).or_default();
             *sum = sum.saturating_add(*number);
@@ -123,28 +122,13 @@ impl StatusReport {
     }
 }
 
-/// Order in which states are counted.
-const STATES: [&str; 11] = [
-    "Running",
-    "Binding",
-    "Suspended",
-    "Releasing",
-    "Reserved",
-    "Pending",
-    "Gathering",
-    "Unsatisfiable",
-    "Completed",
-    "Failed",
-    "Cancelled",
-];
-
 /// The status screen.
 pub fn status(report: &StatusReport, options: &Options) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         putln!(text, "{DIM}{name:<9}{DIM:#}{value}");
     };
-    let role = if report.role.is_empty() { String::new() } else { format!("  ({})", report.role) };
+    let role = if report.role == Role::default() { String::new() } else { format!("  ({})", report.role) };
     line("Server", &format!("{BOLD}{}{BOLD:#}{}", clean(&report.server), clean(&role)));
     line("Data", &freshness(report, options));
     if let Some(warning) = &report.warning {
@@ -235,15 +219,15 @@ fn usage_line(name: &str, usage: &Usage) -> String {
     text
 }
 
-fn job_line(jobs: &BTreeMap<String, u32>) -> String {
-    let known = STATES.iter().filter_map(|state| jobs.get_key_value(*state));
-    let others = jobs.iter().filter(|(state, _)| !STATES.contains(&state.as_str()));
+fn job_line(jobs: &BTreeMap<JobState, u32>) -> String {
+    let known = JobState::ALL.iter().filter_map(|state| jobs.get_key_value(state));
+    let others = jobs.iter().filter(|(state, _)| matches!(state, JobState::Unknown(_)));
     let parts: Vec<String> = known
         .chain(others)
         .filter(|(_, number)| **number > 0)
         .map(|(state, number)| {
             let style = state_style(state);
-            format!("{style}{number} {}{style:#}", clean(state))
+            format!("{style}{number} {}{style:#}", clean(state.as_str()))
         })
         .collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
@@ -262,11 +246,9 @@ fn queues(queues: &[FluxionQueue], options: &Options) -> String {
     let mut table =
         Table::new(vec!["QUEUE", "POLICY", "DEPTH", "RESERVES", "WAITING", "RUNNING", "LAST PASS"]);
     for queue in queues {
-        let count = |states: &[&str]| {
-            states
-                .iter()
-                .filter_map(|state| queue.status.jobs.get(*state))
-                .fold(0_u32, |sum, n| sum.saturating_add(*n))
+        let count = |counted: fn(&JobState) -> bool| {
+            let jobs = queue.status.jobs.iter().filter(|(state, _)| counted(state));
+            jobs.fold(0_u32, |sum, (_, number)| sum.saturating_add(*number))
         };
         let pass = &queue.status.last_pass;
         let last = pass.at.as_deref().map_or_else(
@@ -291,8 +273,8 @@ fn queues(queues: &[FluxionQueue], options: &Options) -> String {
             queue.spec.policy.as_str().into(),
             queue.spec.queue_depth.to_string().into(),
             queue.spec.reservation_depth.to_string().into(),
-            count(&["Gathering", "Pending", "Reserved", "Unsatisfiable"]).to_string().into(),
-            count(&["Binding", "Running", "Releasing"]).to_string().into(),
+            count(JobState::is_queued).to_string().into(),
+            count(JobState::holds_nodes).to_string().into(),
             last.into(),
         ]);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fluxion_api::client::Error;
 use fluxion_api::graph::Finding;
-use fluxion_api::{CancelAnswer, FluxionJob, FluxionNode, FluxionQueue};
+use fluxion_api::{CancelAnswer, FluxionJob, FluxionNode, FluxionQueue, Role};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -84,7 +84,7 @@ pub(super) struct Notice {
 #[derive(Debug)]
 pub struct App {
     pub(super) server: String,
-    pub(super) role: String,
+    pub(super) role: Role,
     /// What the server warns of, and when its data was current.
     pub(super) warning: Option<(String, Option<Timestamp>)>,
     pub(super) now: Timestamp,
@@ -138,7 +138,7 @@ impl App {
     pub fn new(server: &str, now: Timestamp, zone: TimeZone) -> Self {
         Self {
             server: server.to_owned(),
-            role: String::new(),
+            role: Role::default(),
             warning: None,
             now,
             zone,
@@ -211,7 +211,7 @@ impl App {
             .filter(|(_, job)| {
                 let reason = job.status.reason.as_ref().map_or("", |reason| reason.text.as_str());
                 has(&job.reference().to_string())
-                    || has(&job.status.state)
+                    || has(job.status.state.as_str())
                     || has(&job.spec.queue)
                     || has(reason)
             })

@@ -3,7 +3,7 @@
 use crossterm::event::KeyEvent;
 use fluxion_api::client::Error;
 use fluxion_api::graph::Finding;
-use fluxion_api::{CancelAnswer, FluxionExplanation, FluxionJob, FluxionNode, FluxionQueue, ListMeta};
+use fluxion_api::{CancelAnswer, FluxionExplanation, FluxionJob, FluxionNode, FluxionQueue, ListMeta, Role};
 use jiff::Timestamp;
 
 use crate::cancel::Outcome;
@@ -33,7 +33,7 @@ pub enum Message {
     /// What the server is called that answers now.
     Server(String),
     /// All jobs there are, and the server's role.
-    AllJobs(Vec<FluxionJob>, String),
+    AllJobs(Vec<FluxionJob>, Role),
     Job(Box<FluxionJob>),
     JobGone(Key),
     AllNodes(Vec<FluxionNode>),

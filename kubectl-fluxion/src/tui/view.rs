@@ -5,6 +5,7 @@ mod over;
 mod panes;
 mod theme;
 
+use fluxion_api::Role;
 use fluxion_api::client::Error;
 use jiff::Timestamp;
 use ratatui::Frame;
@@ -130,7 +131,8 @@ fn header(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
         Some(1) => spans.push(Span::styled("1 finding of the audit  ", theme.bad())),
         Some(number) => spans.push(Span::styled(format!("{number} findings of the audit  "), theme.bad())),
     }
-    let role = if app.role.is_empty() { String::new() } else { format!(" ({})", app.role) };
+    let role =
+        if app.role == Role::default() { String::new() } else { format!(" ({})", clean(app.role.as_str())) };
     spans.push(Span::styled(format!("{}{role}", clean(&app.server)), theme.dim()));
     frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }

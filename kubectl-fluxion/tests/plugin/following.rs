@@ -13,7 +13,7 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fluxion_api::client::{Change, Client, Direct, Error, Selection, follow};
-use fluxion_api::{FluxionJob, WatchEvent};
+use fluxion_api::{FluxionJob, JobState, WatchEvent};
 use futures::{StreamExt, stream};
 use kubectl_fluxion::cli::Connection;
 use kubectl_fluxion::connect::connect;
@@ -61,7 +61,7 @@ fn patient() -> Router {
         if !query.contains_key("watch") {
             return axum::Json(sample::list(vec![job])).into_response();
         }
-        "Running".clone_into(&mut job.status.state);
+        job.status.state = JobState::Running;
         let started = stream::iter([Ok::<_, std::io::Error>(event("MODIFIED", job))]);
         Body::from_stream(started.chain(stream::pending())).into_response()
     };

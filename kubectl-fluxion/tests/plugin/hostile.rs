@@ -187,7 +187,7 @@ fn no_renderer_lets_it_through() {
             }
         }
         let mut list = sample::list(queues()).metadata;
-        list.role.push_str(HOSTILE);
+        list.role = format!("leader{HOSTILE}").into();
         let findings = Some(audit().findings);
         let report = StatusReport::new(&format!("http://{HOSTILE}"), &list, &nodes, queues(), findings);
         assert_safe("status", &render::status(&report, &options));

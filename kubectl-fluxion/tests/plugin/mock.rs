@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use fluxion_api::{CancelAnswer, CancelOutcome, FluxionExplanation, FluxionJob, List, Status};
+use fluxion_api::{CancelAnswer, CancelOutcome, FluxionExplanation, FluxionJob, JobState, List, Status};
 
 use crate::sample;
 
@@ -160,9 +160,9 @@ async fn cancel(
         return Err(failure(403, "Forbidden", "you may not cancel podgroup/train"));
     }
     let dry_run = query.get("dryRun").is_some_and(|value| value == "All");
-    let outcome = match job.status.state.as_str() {
-        "Completed" => CancelOutcome::AlreadyEnded,
-        "Gathering" => CancelOutcome::AlreadyEnding,
+    let outcome = match job.status.state {
+        JobState::Completed => CancelOutcome::AlreadyEnded,
+        JobState::Gathering => CancelOutcome::AlreadyEnding,
         _ if dry_run => CancelOutcome::DryRun,
         _ => CancelOutcome::Cancelled,
     };

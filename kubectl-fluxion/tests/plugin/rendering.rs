@@ -1,8 +1,8 @@
 //! The text of tables and screens, as a reviewer reads it.
 
-use fluxion_api::FluxionExplanation;
 use fluxion_api::explain::NodesLeftOut;
 use fluxion_api::job::Reason;
+use fluxion_api::{FluxionExplanation, JobState};
 use kubectl_fluxion::render::{self, Options, StatusReport};
 
 use crate::sample;
@@ -84,7 +84,7 @@ fn explanations() {
     let table = plain(&render::jobs(std::slice::from_ref(&answer.job), &options()));
     assert!(table.contains("late 60s"), "{table}");
     let mut job = sample::running();
-    job.status.state = "Failed".into();
+    job.status.state = JobState::Failed;
     job.status.degraded = false;
     job.status.members.ended = 10;
     (job.status.state_since, job.status.ended_at) =

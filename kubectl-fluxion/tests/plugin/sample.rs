@@ -178,7 +178,7 @@ pub(crate) fn queues() -> Vec<FluxionQueue> {
         ("Unsatisfiable", 1),
         ("Completed", 1),
     ]
-    .map(|(state, number)| (state.to_owned(), number))
+    .map(|(state, number)| (state.into(), number))
     .into();
     queue.status.last_pass.at = Some("2026-03-01T11:59:58Z".into());
     queue.status.last_pass.seconds = 0.0012;

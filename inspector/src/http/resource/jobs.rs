@@ -47,7 +47,7 @@ impl Resource for Jobs {
         match field {
             "metadata.name" => vec![&object.metadata.name],
             "metadata.namespace" => object.metadata.namespace.as_deref().into_iter().collect(),
-            "status.state" => vec![&object.status.state],
+            "status.state" => vec![object.status.state.as_str()],
             "spec.queue" => vec![&object.spec.queue],
             "spec.group.kind" => vec![&object.spec.group.kind],
             "spec.group.name" => vec![&object.spec.group.name],

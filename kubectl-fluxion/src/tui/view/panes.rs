@@ -194,7 +194,7 @@ fn queue_row(app: &App, job: &FluxionJob, width: u16, theme: Theme) -> Row<'stat
     let state = if status.degraded {
         Span::styled("Degraded", theme.warn())
     } else {
-        Span::styled(clean(&status.state).into_owned(), theme.state(&status.state))
+        Span::styled(clean(status.state.as_str()).into_owned(), theme.state(&status.state))
     };
     let eta = if job.is_queued() {
         until(

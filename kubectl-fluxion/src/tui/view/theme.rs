@@ -1,5 +1,6 @@
 //! Colours by what they say; without colours, what has to stand out is bold or reversed.
 
+use fluxion_api::JobState;
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::tui::app::App;
@@ -62,13 +63,15 @@ impl Theme {
     }
 
     /// A state's colour.
-    pub(super) fn state(self, state: &str) -> Style {
+    pub(super) fn state(self, state: &JobState) -> Style {
         match state {
-            "Running" | "Binding" => self.good(),
-            "Reserved" | "Gathering" | "Suspended" | "Releasing" => self.warn(),
-            "Unsatisfiable" | "Failed" => self.bad(),
-            "Completed" | "Cancelled" => self.dim(),
-            _ => Style::new(),
+            JobState::Running | JobState::Binding => self.good(),
+            JobState::Reserved | JobState::Gathering | JobState::Suspended | JobState::Releasing => {
+                self.warn()
+            }
+            JobState::Unsatisfiable | JobState::Failed => self.bad(),
+            JobState::Completed | JobState::Cancelled => self.dim(),
+            JobState::Pending | JobState::Unknown(_) => Style::new(),
         }
     }
 

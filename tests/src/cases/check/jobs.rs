@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
 use fluxion_api::client::Selection;
-use fluxion_api::{FluxionExplanation, FluxionJob};
+use fluxion_api::{FluxionExplanation, FluxionJob, JobState, ReasonClass};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -12,8 +12,6 @@ use kube::Api;
 use super::super::model::{Check, JobsOf, plain};
 use super::{World, amounts, reasons};
 
-/// States in which a job has not started: its members are counted as seen, afterwards as bound.
-const BEFORE_START: [&str; 4] = ["Gathering", "Pending", "Reserved", "Unsatisfiable"];
 /// Times are whole seconds on both sides, so they may differ by that.
 const TOLERANCE_SECONDS: i64 = 1;
 
@@ -96,13 +94,17 @@ pub(super) async fn order(world: &World<'_>, wanted: &[String]) -> Result<()> {
 
 /// The state, with the mark on Running that a member is missing.
 fn state(job: &FluxionJob) -> &str {
-    if job.status.degraded && job.status.state == "Running" { "Degraded" } else { &job.status.state }
+    if job.status.degraded && job.status.state == JobState::Running {
+        "Degraded"
+    } else {
+        job.status.state.as_str()
+    }
 }
 
 /// It waits for its user: what can never run as it is written is called Unsatisfiable, as what can never run here.
 fn waits_as_written(job: &FluxionJob) -> bool {
-    let class = job.status.reason.as_ref().map(|reason| reason.class.as_str());
-    job.status.state == "Unsatisfiable" && class == Some("InvalidRequest")
+    let class = job.status.reason.as_ref().map(|reason| &reason.class);
+    job.status.state == JobState::Unsatisfiable && class == Some(&ReasonClass::InvalidRequest)
 }
 
 /// Whether these are its nodes.
@@ -140,10 +142,7 @@ fn time(text: &str) -> Result<Timestamp> {
 /// Seen of wanted before the start, bound of wanted after it; at the end those that were in the last attempt.
 fn members(job: &FluxionJob) -> String {
     let members = &job.status.members;
-    let here = match job.status.state.as_str() {
-        state if BEFORE_START.contains(&state) => members.seen,
-        _ => members.bound,
-    };
+    let here = if job.is_queued() { members.seen } else { members.bound };
     match members.wanted {
         Some(wanted) => format!("{here}/{wanted}"),
         None => format!("{here}/?"),
@@ -204,11 +203,11 @@ mod tests {
     #[test]
     fn members_are_counted_by_state() {
         let mut job = FluxionJob::default();
-        job.status.state = "Gathering".to_owned();
+        job.status.state = JobState::Gathering;
         job.status.members.wanted = Some(5);
         job.status.members.seen = 3;
         assert_eq!(members(&job), "3/5");
-        job.status.state = "Running".to_owned();
+        job.status.state = JobState::Running;
         job.status.members.bound = 5;
         assert_eq!(members(&job), "5/5");
         assert_eq!(state(&job), "Running");
