@@ -25,7 +25,7 @@ async fn take(
         .await
         .map_err(|_| SubmitError::Unread)??;
     if objects.is_empty() {
-        return Err(SubmitError::Invalid("the body holds no object: nothing was created".to_owned()));
+        return Err(SubmitError::Invalid("the request body contains no objects".to_owned()));
     }
     let mut taken = Vec::new();
     for answer in server.submit_objects(objects).await? {

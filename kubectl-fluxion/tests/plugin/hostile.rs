@@ -5,6 +5,7 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use fluxion_api::Role;
 use fluxion_api::explain::NodesLeftOut;
 use fluxion_api::{
     CancelAnswer, CancelOutcome, CancelTarget, FluxionAudit, FluxionExplanation, FluxionGraph, FluxionJob,
@@ -279,7 +280,7 @@ fn no_screen_lets_it_through() {
         let why = format!("no {HOSTILE}");
         let mut messages = vec![
             Message::Server(format!("http://{HOSTILE}")),
-            Message::AllJobs(jobs(), HOSTILE.to_owned()),
+            Message::AllJobs(jobs(), Role::Unknown(HOSTILE.to_owned())),
             Message::AllNodes(nodes()),
             Message::Overview(queues(), Some(audit().findings)),
             Message::Explained(1, key, Box::new(answer)),
