@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::FluxionJob;
 use crate::meta::ObjectMeta;
+use crate::words::NodeReasonClass;
 
 /// The answer to `GET …/fluxionjobs/NAME/explain`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,8 +39,18 @@ pub struct FluxionExplanation {
 #[serde(rename_all = "camelCase", default)]
 pub struct NodesLeftOut {
     pub count: u32,
-    /// e.g. `lack nvidia.com/gpu`, `full`, `tainted dedicated=gpu:NoSchedule`.
+    pub class: NodeReasonClass,
+    /// e.g. `had no nvidia.com/gpu`, `had untolerated taint {dedicated=gpu:NoSchedule}`.
     pub reason: String,
+    /// Which resource there is too little of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// How much of it one member requests, as Kubernetes writes quantities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested: Option<String>,
+    /// The most that one of these nodes has: available, or when empty, as the class says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest: Option<String>,
     /// When that is planned to end; absent when nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,

@@ -29,4 +29,4 @@ pub use names::{API_VERSION, GROUP, JobRef, VERSION};
 pub use node::FluxionNode;
 pub use queue::FluxionQueue;
 pub use status::Status;
-pub use words::{JobState, ReasonClass, Role};
+pub use words::{JobState, NodeReasonClass, ReasonClass, Role};

@@ -173,6 +173,35 @@ words! {
     }
 }
 
+words! {
+    /// Why nodes take no member of a job.
+    NodeReasonClass {
+        /// The node is being deleted.
+        Deleting = "Deleting",
+        NodeSelector = "NodeSelector",
+        NodeAffinity = "NodeAffinity",
+        /// A taint is not tolerated.
+        Taint = "Taint",
+        NotReady = "NotReady",
+        /// The node is cordoned.
+        SchedulingDisabled = "SchedulingDisabled",
+        /// The API server refused bindings to the node.
+        BindingRefused = "BindingRefused",
+        /// The node has none of the resource.
+        Missing = "Missing",
+        /// The node has less of the resource than is requested, even when empty.
+        TooSmall = "TooSmall",
+        /// The node lets Pods have less of the resource than is requested, even when empty.
+        NotAllocatable = "NotAllocatable",
+        /// Others use too much of the resource.
+        Insufficient = "Insufficient",
+        /// A host port is in use.
+        HostPort = "HostPort",
+        /// Room is reserved for other jobs.
+        Reserved = "Reserved",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

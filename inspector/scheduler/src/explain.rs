@@ -11,7 +11,7 @@ use crate::inventory::Inventory;
 use crate::placement::{Availability, NodePolicy, Plan, Work, in_the_way, place, place_now, satisfiable};
 use crate::request::Request;
 
-pub use text::{Nameless, Names, render, utc};
+pub use text::{Nameless, Names, node_reason, render, utc};
 pub use why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNot};
 
 /// Why the request does not start now.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use fluxion_api::NodeReasonClass;
 use fluxion_api::explain::{FluxionExplanation, NodesLeftOut};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
 use fluxion_scheduler::constraint::Exclusion;
-use fluxion_scheduler::explain::{self, Count, Names, NodeReason, WhyNot};
-use fluxion_scheduler::inventory::Release;
+use fluxion_scheduler::explain::{self, Names, NodeReason, WhyNot, node_reason};
 use fluxion_scheduler::state::{Job, JobId};
 use fluxion_text::quantity;
 
@@ -88,54 +88,61 @@ impl Names for Seen<'_> {
 /// Nodes by reason over all shapes, most first. A node that takes neither of two shapes for one reason counts
 /// once for it.
 fn left_out(why: &WhyNot, names: &dyn Names) -> Vec<NodesLeftOut> {
-    let mut by_reason: BTreeMap<String, (usize, Option<Release>)> = BTreeMap::new();
+    let mut by_reason: BTreeMap<(String, Option<String>), NodesLeftOut> = BTreeMap::new();
     for count in why.shapes.iter().flat_map(|shape| &shape.counts) {
-        let entry = by_reason.entry(reason(count, names)).or_default();
-        entry.0 = entry.0.max(count.nodes);
-        entry.1 = [entry.1, count.soonest].into_iter().flatten().min();
+        let reason = node_reason(count, why.never, names);
+        let resource = resource_of(&count.reason).map(ToString::to_string);
+        let amount = |quantity| resource.as_ref().map(|resource| quantity::format(resource, quantity));
+        // Shapes that request different amounts are told apart.
+        let left_out =
+            by_reason.entry((reason.clone(), amount(count.need))).or_insert_with(|| NodesLeftOut {
+                reason,
+                class: class_of(&count.reason),
+                requested: amount(count.need),
+                largest: amount(count.largest),
+                resource: resource.clone(),
+                ..NodesLeftOut::default()
+            });
+        left_out.count = left_out.count.max(u32::try_from(count.nodes).unwrap_or(u32::MAX));
+        if let Some(release) = count.soonest {
+            let until = time(release.at);
+            if left_out.until.as_ref().is_none_or(|known| until < *known) {
+                (left_out.until, left_out.until_assumed) = (Some(until), release.assumed);
+            }
+        }
     }
-    let mut nodes: Vec<NodesLeftOut> = by_reason
-        .into_iter()
-        .map(|(reason, (count, until))| NodesLeftOut {
-            count: u32::try_from(count).unwrap_or(u32::MAX),
-            reason,
-            until: until.map(|until| time(until.at)),
-            until_assumed: until.is_some_and(|until| until.assumed),
-        })
-        .collect();
+    let mut nodes: Vec<NodesLeftOut> = by_reason.into_values().collect();
     nodes.sort_by_key(|left| std::cmp::Reverse(left.count));
     nodes
 }
 
-fn reason(count: &Count, names: &dyn Names) -> String {
-    match &count.reason {
-        NodeReason::Excluded(Exclusion::Tainted(taint) | Exclusion::TaintedForNow(taint)) => {
-            format!("had untolerated taint {{{taint}}}")
-        }
-        NodeReason::Excluded(exclusion) => exclusion.to_string(),
-        NodeReason::Affinity { wanted } => format!("didn't match node affinity ({wanted})"),
-        NodeReason::Withheld { resource } => {
-            let (need, largest) = quantity::compared(resource, count.need, count.largest);
-            format!("had at most {largest} {resource} even when empty ({need} requested)")
-        }
-        NodeReason::Missing { resource } if resource.as_ref() == "pods" => {
-            "had no allocatable pods".to_owned()
-        }
-        NodeReason::Missing { resource } => format!("had no {resource}"),
-        NodeReason::TooSmall { resource } => {
-            let (need, largest) = quantity::compared(resource, count.need, count.largest);
-            format!("too small for {resource} ({need} requested, largest has {largest})")
-        }
-        NodeReason::Busy { resource } => {
-            let (need, free) = quantity::compared(resource, count.need, count.largest);
-            format!("had insufficient {resource} ({need} requested, at most {free} available)")
-        }
-        NodeReason::PortTaken { port } => format!("had host port {port} in use"),
-        NodeReason::Reserved => {
-            let known: Vec<String> = count.jobs.iter().filter_map(|id| names.job(*id)).collect();
-            let owner = if known.is_empty() { "other jobs".to_owned() } else { known.join(", ") };
-            format!("reserved for {owner}")
-        }
+fn class_of(reason: &NodeReason) -> NodeReasonClass {
+    match reason {
+        NodeReason::Excluded(exclusion) => match exclusion {
+            Exclusion::Deleting => NodeReasonClass::Deleting,
+            Exclusion::Selector { .. } => NodeReasonClass::NodeSelector,
+            Exclusion::Affinity => NodeReasonClass::NodeAffinity,
+            Exclusion::Tainted(_) | Exclusion::TaintedForNow(_) => NodeReasonClass::Taint,
+            Exclusion::NotReady => NodeReasonClass::NotReady,
+            Exclusion::Cordoned => NodeReasonClass::SchedulingDisabled,
+            Exclusion::RefusedBinding => NodeReasonClass::BindingRefused,
+        },
+        NodeReason::Affinity { .. } => NodeReasonClass::NodeAffinity,
+        NodeReason::Missing { .. } => NodeReasonClass::Missing,
+        NodeReason::TooSmall { .. } => NodeReasonClass::TooSmall,
+        NodeReason::Withheld { .. } => NodeReasonClass::NotAllocatable,
+        NodeReason::Busy { .. } => NodeReasonClass::Insufficient,
+        NodeReason::PortTaken { .. } => NodeReasonClass::HostPort,
+        NodeReason::Reserved => NodeReasonClass::Reserved,
+    }
+}
+
+fn resource_of(reason: &NodeReason) -> Option<&str> {
+    match reason {
+        NodeReason::TooSmall { resource }
+        | NodeReason::Withheld { resource }
+        | NodeReason::Busy { resource } => Some(resource),
+        _ => None,
     }
 }
 

@@ -1,13 +1,14 @@
 //! The answer of `explain`: a few short paragraphs instead of a dump of fields.
 
-use fluxion_api::{FluxionExplanation, FluxionJob, JobState};
-use fluxion_text::clean;
+use fluxion_api::explain::NodesLeftOut;
+use fluxion_api::{FluxionExplanation, FluxionJob, JobState, NodeReasonClass};
+use fluxion_text::quantity::Amount;
+use fluxion_text::{clean, hostlist};
 
 use super::Options;
 use super::jobs::{members, name_some, planned_start, request, state_style};
 use super::style::{BAD, BOLD, DIM, WARN};
 use super::time::{ago, clock, localised, parse, short, until};
-use fluxion_text::hostlist;
 
 /// Nodes that are named.
 const MOST_NODES: usize = 20;
@@ -49,6 +50,21 @@ fn duration(job: &FluxionJob) -> String {
 struct Page<'a> {
     text: String,
     options: &'a Options,
+}
+
+/// What is requested and available, where the reason does not say it.
+fn amounts(left_out: &NodesLeftOut) -> String {
+    let told = (&left_out.class, &left_out.resource, &left_out.requested, &left_out.largest);
+    let (NodeReasonClass::Insufficient, Some(resource), Some(requested), Some(largest)) = told else {
+        return String::new();
+    };
+    let (Ok(needed), Ok(free)) = (requested.parse::<Amount>(), largest.parse::<Amount>()) else {
+        return String::new();
+    };
+    let (shown, most) = (needed.shown(resource), free.shown(resource));
+    // Never rounded to look equal.
+    let (shown, most) = if shown == most { (requested.clone(), largest.clone()) } else { (shown, most) };
+    format!(" ({shown} requested, at most {most} available)")
 }
 
 impl Page<'_> {
@@ -120,7 +136,12 @@ impl Page<'_> {
                     let assumed = if left_out.until_assumed { " (assumed)" } else { "" };
                     format!(", until {}{assumed}", clock(until, self.options.now, &self.options.zone))
                 });
-                putln!(self.text, "  {:>7}  {}{until}", left_out.count, clean(&left_out.reason));
+                putln!(
+                    self.text,
+                    "  {:>7}  {}{until}",
+                    left_out.count,
+                    clean(&(left_out.reason.clone() + &amounts(left_out)))
+                );
             }
         }
         if let Some(nearest) = &answer.nearest {

@@ -110,6 +110,7 @@ fn explanation(job: FluxionJob) -> FluxionExplanation {
             reason: "full".into(),
             until: Some("2026-03-01T12:45:00Z".into()),
             until_assumed: true,
+            ..NodesLeftOut::default()
         }],
         nearest: Some("2 of 4 members fit now".into()),
         suggestions: vec!["ask for 2 members".into()],

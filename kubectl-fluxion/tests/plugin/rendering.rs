@@ -70,6 +70,7 @@ fn explanations() {
             reason: "full".into(),
             until: Some("2026-03-01T12:45:00Z".into()),
             until_assumed: false,
+            ..NodesLeftOut::default()
         },
         NodesLeftOut { count: 1, reason: "lacks nvidia.com/gpu".into(), ..NodesLeftOut::default() },
     ];
@@ -141,6 +142,7 @@ fn assumed_times_are_marked() {
         reason: "full".into(),
         until: Some("2026-03-01T12:45:00Z".into()),
         until_assumed: true,
+        ..NodesLeftOut::default()
     }];
     let page = plain(&render::explain(
         &FluxionExplanation { job, nodes, ..FluxionExplanation::default() },

@@ -98,32 +98,40 @@ fn needs(shape: &ShapeWhy) -> String {
 }
 
 fn one_count(count: &Count, never: bool, names: &dyn Names) -> String {
-    let n = count.nodes;
+    let text = node_reason(count, never, names);
     match &count.reason {
-        NodeReason::Excluded(exclusion @ (Exclusion::Cordoned | Exclusion::NotReady)) => {
-            format!("{} {exclusion}", nodes(n))
+        NodeReason::Excluded(Exclusion::Cordoned | Exclusion::NotReady) => {
+            format!("{} {text}", nodes(count.nodes))
         }
+        _ => format!("{} {text}", count.nodes),
+    }
+}
+
+/// Why nodes take no member, as it follows their number; amounts of what others hold are left to [`Count`]. Wherever the
+/// reason is told, it is in these words.
+pub fn node_reason(count: &Count, never: bool, names: &dyn Names) -> String {
+    match &count.reason {
         NodeReason::Excluded(Exclusion::Tainted(taint) | Exclusion::TaintedForNow(taint)) => {
-            format!("{n} had untolerated taint {{{taint}}}")
+            format!("had untolerated taint {{{taint}}}")
         }
-        NodeReason::Excluded(exclusion) => format!("{n} {exclusion}"),
-        NodeReason::Affinity { wanted } => format!("{n} didn't match node affinity ({wanted})"),
+        NodeReason::Excluded(exclusion) => exclusion.to_string(),
+        NodeReason::Affinity { wanted } => format!("didn't match node affinity ({wanted})"),
         NodeReason::Missing { resource } if resource.as_ref() == "pods" => {
-            format!("{n} had no allocatable pods")
+            "had no allocatable pods".to_owned()
         }
-        NodeReason::Missing { resource } => format!("{n} had no {resource}"),
+        NodeReason::Missing { resource } => format!("had no {resource}"),
         NodeReason::TooSmall { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
             let empty = if never { "" } else { " when empty" };
-            format!("{n} too small for {resource} ({need} requested, largest has {largest}{empty})")
+            format!("too small for {resource} ({need} requested, largest has {largest}{empty})")
         }
         NodeReason::Withheld { resource } => {
             let (need, largest) = quantity::compared(resource, count.need, count.largest);
-            format!("{n} had at most {largest} {resource} even when empty ({need} requested)")
+            format!("had at most {largest} {resource} even when empty ({need} requested)")
         }
-        NodeReason::Busy { resource } => format!("{n} had insufficient {resource}"),
-        NodeReason::PortTaken { port } => format!("{n} had host port {port} in use"),
-        NodeReason::Reserved => format!("{n} reserved for {}", jobs(&count.jobs, names)),
+        NodeReason::Busy { resource } => format!("had insufficient {resource}"),
+        NodeReason::PortTaken { port } => format!("had host port {port} in use"),
+        NodeReason::Reserved => format!("reserved for {}", jobs(&count.jobs, names)),
     }
 }
 
