@@ -298,7 +298,7 @@ fn members_whose_pod_group_is_deleted_run_on_and_say_so() {
     for _ in 0..2 {
         assert_eq!((world.state_of("podgroup.train"), world.bound("w")), (JobState::Running, 2));
         assert!(
-            world.told("podgroup.train").contains("PodGroup train is gone"),
+            world.told("podgroup.train").contains("PodGroup train was deleted"),
             "{}",
             world.told("podgroup.train")
         );

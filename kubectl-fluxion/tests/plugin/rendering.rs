@@ -55,7 +55,7 @@ fn status_screen() {
     let report = StatusReport { warning, observed_at: "2026-03-01T11:58:00Z".to_owned(), ..report };
     let text = plain(&render::status(&report, &options()));
     assert!(
-        text.contains("2m old") && text.contains("\n         not leading, API server unreachable"),
+        text.contains("2m old") && text.contains("\n         not the leader: API server unreachable"),
         "{text}"
     );
 }
@@ -82,7 +82,7 @@ fn explanations() {
     answer.job.status.planned_end = Some("2026-03-01T11:59:00Z".into());
     insta::assert_snapshot!("explain_overrun", show(&answer));
     let table = plain(&render::jobs(std::slice::from_ref(&answer.job), &options()));
-    assert!(table.contains("late 60s"), "{table}");
+    assert!(table.contains("overdue 60s"), "{table}");
     let mut job = sample::running();
     job.status.state = "Failed".into();
     job.status.degraded = false;

@@ -113,7 +113,7 @@ fn says_which_line_of_a_trace_is_wrong() {
         assert_eq!(error.line, 2);
         assert!(error.what.contains(part), "{error}");
     }
-    assert!(read_csv("submit,cores,cores,run\n").unwrap_err().what.contains("two columns cores"));
+    assert!(read_csv("submit,cores,cores,run\n").unwrap_err().what.contains("duplicate column cores"));
     assert!(read_swf("1 5 0 4 5 x 7 8 9").unwrap_err().what.contains("field 6: `x`"));
 }
 

@@ -188,22 +188,22 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
         ("[{type: gang, count: 1, domain: a, with: []}]".to_owned(), "needs the \"level\""),
         (
             format!("[{{type: gang, count: 1, minimum: 3, with: {}}}]", slot("count: 2, with: []")),
-            "from 1 to 2",
+            "between 1 and 2",
         ),
         (
             format!("[{{type: gang, count: 1, minimum: 0, with: {}}}]", slot("count: 2, with: []")),
-            "from 1 to 2",
+            "between 1 and 2",
         ),
         (
             format!("[{{type: gang, count: 1, minimum: x, with: {}}}]", slot("count: 2, with: []")),
-            "from 1 to 2",
+            "between 1 and 2",
         ),
-        ("[{type: gang, count: 1, minimum: 1, with: []}]".to_owned(), "from 1 to 0"),
+        ("[{type: gang, count: 1, minimum: 1, with: []}]".to_owned(), "between 1 and 0"),
         ("[{type: gang, count: 1, with: [{type: core, count: 1}]}]".to_owned(), "entries of type \"slot\""),
         ("[{type: gang, count: 1, with: [~]}]".to_owned(), "slot is not a mapping"),
         (
             "[{type: gang, count: 1, exclusive: true, with: []}]".to_owned(),
-            "\"exclusive\" in gang is not known",
+            "unknown key \"exclusive\" in gang",
         ),
         ("[{type: slot, count: 1, label: a, within: rack, with: []}]".to_owned(), "\"within: node\""),
         ("[{type: slot, count: 1, within: node, with: []}]".to_owned(), "must be labeled"),
