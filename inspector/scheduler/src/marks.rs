@@ -158,7 +158,10 @@ mod tests {
             assert_eq!(advice(key), text);
         }
         let far = advice("fluxion.flux-framework.org/timelimit");
-        assert!(far.starts_with("valid names are ") && far.contains(DURATION) && !far.contains("fluence"), "{far}");
+        assert!(
+            far.starts_with("valid names are ") && far.contains(DURATION) && !far.contains("fluence"),
+            "{far}"
+        );
     }
 
     #[test]

@@ -235,7 +235,11 @@ fn a_refused_member_tries_other_nodes_and_a_node_that_refuses_is_left_out() {
     assert!(found, "{findings:?}");
     world.pod("single", "cpu=2000");
     assert!(binds(&world, "single").is_empty());
-    assert!(world.told("pod.single").contains("1 recently rejected a binding"), "{}", world.told("pod.single"));
+    assert!(
+        world.told("pod.single").contains("1 recently rejected a binding"),
+        "{}",
+        world.told("pod.single")
+    );
     assert_ne!(world.state_of("pod.single"), JobState::Unsatisfiable);
     world.bind = |_, _| None;
     world.pass(310);

@@ -523,7 +523,10 @@ fn gated_members_are_not_seen_yet_and_said() {
         pod.gates = vec!["wait".into()];
     });
     let told = world.told("group.g");
-    assert!(told.contains("waiting for members: 1 of 2 created; 1 blocked by scheduling gate wait"), "{told}");
+    assert!(
+        told.contains("waiting for members: 1 of 2 created; 1 blocked by scheduling gate wait"),
+        "{told}"
+    );
     world.change_pod("g-1", |pod| pod.gates.clear());
     assert_eq!(world.line("group.g"), "Running 2/2");
 }

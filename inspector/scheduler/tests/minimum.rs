@@ -37,7 +37,10 @@ fn members_that_can_never_fit_do_not_hold_the_others_back() {
         world.group("ray", Some(3), None);
         assert_eq!((world.line("podgroup.ray"), world.bound("ray")), ("Running 4/3".to_owned(), 4));
         let told = world.told("podgroup.ray");
-        assert!(told.contains("3 members are waiting") && told.contains("nvidia.com/gpu (99 requested"), "{told}");
+        assert!(
+            told.contains("3 members are waiting") && told.contains("nvidia.com/gpu (99 requested"),
+            "{told}"
+        );
         world.restart();
         assert_eq!((world.bound("ray"), world.told("podgroup.ray")), (4, told));
         world.pod_with("ray-zz", "cpu=1000", member("ray"));

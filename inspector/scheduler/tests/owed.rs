@@ -63,7 +63,9 @@ fn the_place_of_a_lost_member_is_kept_for_its_replacement() {
         assert_eq!(world.line("podgroup.train"), "Running 1/2");
         let told = world.told("podgroup.train");
         assert!(
-            told.contains(&format!("1 of 2 members missing: resources for the replacement are reserved on {was}")),
+            told.contains(&format!(
+                "1 of 2 members missing: resources for the replacement are reserved on {was}"
+            )),
             "{told}"
         );
         let node = world.state.inventory().node(&was).unwrap();
@@ -360,7 +362,11 @@ fn a_gang_that_lost_all_its_nodes_starts_whole_or_not_at_all() {
         world.pod_with(name, "cpu=1000", in_pod_group);
     }
     assert_eq!((world.node_of("t-0b"), world.node_of("t-1b")), (None, None));
-    assert!(world.told("podgroup.train").contains("its nodes were deleted"), "{}", world.told("podgroup.train"));
+    assert!(
+        world.told("podgroup.train").contains("its nodes were deleted"),
+        "{}",
+        world.told("podgroup.train")
+    );
     for name in ["t-0", "t-1"] {
         world.delete_pod(name);
     }

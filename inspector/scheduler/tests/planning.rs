@@ -64,7 +64,10 @@ fn a_planned_start_that_moves_says_who_moved_it() {
     assert_eq!(late.len(), before + 1, "{late:?}");
     let last = &late[before];
     let moved = format!("planned start moved from {} to ", fluxion_scheduler::explain::utc(start));
-    assert!(last.starts_with(&moved) && last.ends_with(": pod/runs exceeded its planned duration"), "{late:?}");
+    assert!(
+        last.starts_with(&moved) && last.ends_with(": pod/runs exceeded its planned duration"),
+        "{late:?}"
+    );
     let planned = world.job("pod.waits").reservation.as_ref().unwrap().start;
     assert!(last.contains(&fluxion_scheduler::explain::utc(planned)), "{late:?} {planned}");
 
@@ -104,10 +107,7 @@ fn nodes_that_are_down_are_told_apart_from_busy_ones() {
     world.pod("fits", "cpu=4000");
     assert_eq!(class(&world, "pod.fits"), ReasonClass::NodesDown, "{}", world.told("pod.fits"));
     let told = world.told("pod.fits");
-    assert!(
-        told.contains("no estimate: it is not known when unavailable nodes will recover"),
-        "{told}"
-    );
+    assert!(told.contains("no estimate: it is not known when unavailable nodes will recover"), "{told}");
     assert!(!told.contains("time limit") && told.contains("1 node cordoned"), "{told}");
     assert!(world.job("pod.fits").waits_for.is_empty());
     world.delete_pod("fits");

@@ -247,8 +247,7 @@ fn what_could_not_be_understood_is_found_by_the_audit_and_told_to_the_job() {
     world.node_with("n1", "cpu=4000", |node| node.problems = vec!["status.allocatable of gpu is 'x'".into()]);
     for index in 0..3 {
         world.pod_with(&format!("w-{index}"), "cpu=9000", |pod| {
-            pod.problems =
-                vec!["toleration of gpu has unknown operator 'Gt' and tolerates nothing".into()];
+            pod.problems = vec!["toleration of gpu has unknown operator 'Gt' and tolerates nothing".into()];
         });
     }
     let findings = world.state.audit();

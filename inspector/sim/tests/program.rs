@@ -94,10 +94,18 @@ fn queues_have_policies_and_depths_of_their_own() {
 fn mistakes_are_named() {
     for (arguments, status, message) in [
         (&["nowhere.swf", "--nodes", "1"][..], 1, "can't read trace nowhere.swf"),
-        (&["Cargo.toml", "--nodes", "1"], 1, "as swf (use --trace-format for other formats): line 1: field 1"),
+        (
+            &["Cargo.toml", "--nodes", "1"],
+            1,
+            "as swf (use --trace-format for other formats): line 1: field 1",
+        ),
         (&["examples/traces/mixed.csv", "--nodes", "0"], 2, "0 is not in 1..=1000000"),
         (&["examples/traces/mixed.csv"], 2, "--nodes"),
-        (&["examples/traces/mixed.csv", "--nodes", "1", "--queue-depth", "0"], 2, "must be a positive number"),
+        (
+            &["examples/traces/mixed.csv", "--nodes", "1", "--queue-depth", "0"],
+            2,
+            "must be a positive number",
+        ),
         (&["examples/traces/mixed.csv", "--nodes", "-1"], 2, "-1 is not in 1..=1000000"),
         (&["examples/traces/mixed.csv", "--nodes", "1", "--jobs", "0"], 2, "must be a positive number"),
         (&["examples/traces/mixed.csv", "--nodes", "1", "--schedule"], 1, "add -o json"),

@@ -67,14 +67,14 @@ fn explanations() {
     answer.nodes = vec![
         NodesLeftOut {
             count: 2,
-            reason: "full".into(),
+            reason: "had insufficient cpu (8 requested, at most 4 available)".into(),
             until: Some("2026-03-01T12:45:00Z".into()),
             until_assumed: false,
         },
-        NodesLeftOut { count: 1, reason: "lacks nvidia.com/gpu".into(), ..NodesLeftOut::default() },
+        NodesLeftOut { count: 1, reason: "had no nvidia.com/gpu".into(), ..NodesLeftOut::default() },
     ];
     answer.nearest = Some("2 of 4 members fit now".into());
-    answer.suggestions = vec!["ask for 2 members".into()];
+    answer.suggestions = vec!["with 2 members instead of 4 it could start now".into()];
     insta::assert_snapshot!("explain_reserved", show(&answer));
     answer = FluxionExplanation { job: sample::running(), ..FluxionExplanation::default() };
     insta::assert_snapshot!("explain_running", show(&answer));
@@ -138,7 +138,7 @@ fn assumed_times_are_marked() {
     assert!(table.contains("45m (assumed)") && table.contains("14:45:00 (assumed)"), "{table}");
     let nodes = vec![NodesLeftOut {
         count: 2,
-        reason: "full".into(),
+        reason: "had insufficient cpu (8 requested, at most 4 available)".into(),
         until: Some("2026-03-01T12:45:00Z".into()),
         until_assumed: true,
     }];
@@ -146,7 +146,8 @@ fn assumed_times_are_marked() {
         &FluxionExplanation { job, nodes, ..FluxionExplanation::default() },
         &options(),
     ));
-    for part in ["full, until 12:45:00 (assumed)", "(in 45m, assumed)", "assumed to end at 12:45:00 (in 45m)"]
+    for part in
+        ["available), until 12:45:00 (assumed)", "(in 45m, assumed)", "assumed to end at 12:45:00 (in 45m)"]
     {
         assert!(page.contains(part), "{part}: {page}");
     }
