@@ -185,7 +185,7 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
         ("[{type: gang, count: 1, with: []}, {type: core, count: 1}]".to_owned(), "the only entry"),
         ("[{type: gang, count: 2, with: []}]".to_owned(), "must be 1"),
         ("[{type: gang, count: 1}]".to_owned(), "must be a sequence of slots"),
-        ("[{type: gang, count: 1, domain: a, with: []}]".to_owned(), "needs the \"level\""),
+        ("[{type: gang, count: 1, domain: a, with: []}]".to_owned(), "requires \"level\""),
         (
             format!("[{{type: gang, count: 1, minimum: 3, with: {}}}]", slot("count: 2, with: []")),
             "between 1 and 2",
@@ -221,7 +221,7 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
         (slot("count: 1, with: [], constraint: {tolerations: {}}"), "\"tolerations\" is not a sequence"),
         (
             slot("count: 1, with: [], constraint: {properties: [a]}"),
-            "\"properties\" in constraint is not known",
+            "unknown key \"properties\" in constraint",
         ),
         (
             slot("count: 1, with: [], constraint: {nodeAffinity: [{matchFields: [{key: a, operator: is}]}]}"),
