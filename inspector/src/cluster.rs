@@ -86,7 +86,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         failure = watchdog.stuck() => Some(failure),
         _ = &mut serving => Some(Failure::Ended("the HTTP API".to_owned())),
         asked = asked_to_end() => {
-            tracing::info!(signal = asked?, "ending");
+            tracing::info!(signal = asked?, "shutting down");
             None
         }
     };

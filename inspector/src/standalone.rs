@@ -74,7 +74,7 @@ impl Running {
         asked: impl Future<Output = std::io::Result<&'static str>>,
     ) -> anyhow::Result<StateDir> {
         tokio::select! {
-            signal = asked => tracing::info!(signal = signal?, "ending"),
+            signal = asked => tracing::info!(signal = signal?, "shutting down"),
             failed = &mut self.loops => {
                 failed??;
                 return Ok(self.state_dir);

@@ -57,7 +57,7 @@ async fn a_deleted_node_takes_its_members_with_it() {
     // At once: the Pod garbage collector deletes Pods of a node that is gone only after most of a minute.
     let job = stage.job_becomes("group/pair", "degraded", |job| job.status.degraded).await.unwrap();
     let text = job.status.reason.unwrap().text;
-    assert!(text.contains("gone") && text.contains("n2"), "{text}");
+    assert!(text.contains("deleted") && text.contains("n2"), "{text}");
     // What is left is still right: the other member holds its share.
     assert_eq!(stage.inspector.node("n1").await.unwrap().status.allocated["cpu"], "3");
 }

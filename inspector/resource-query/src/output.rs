@@ -40,7 +40,7 @@ impl<'w> Output<'w> {
                 self.send();
                 let written = self.answers.as_mut().map_or(Ok(()), |file| file.write_all(text.as_bytes()));
                 if let Err(error) = written {
-                    self.error(&format!("ERROR: can't write the answer: {error}\n"));
+                    self.error(&format!("ERROR: can't write the output: {error}\n"));
                 }
             }
             None => self.print(text),

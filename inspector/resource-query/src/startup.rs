@@ -105,7 +105,7 @@ fn load(options: &Options) -> Result<Graph, StartError> {
     graph.reserve(options.reserve);
     let file = File::open(&options.load_file).map_err(|error| {
         let name = options.load_file.display();
-        StartError::Load(format!("can't read the graph file {name}: {error}: name one with --load-file"))
+        StartError::Load(format!("can't read the graph file {name}: {error}: specify one with --load-file"))
     });
     let loaded = match options.load_format {
         LoadFormat::Jgf => jgf::load(&mut graph, BufReader::with_capacity(1 << 16, file?)),

@@ -23,7 +23,7 @@ pub fn check(inventory: &Inventory) -> Vec<String> {
     for view in inventory.nodes() {
         let holds = by_node.remove(&view.spec.name).unwrap_or_default();
         if holds != view.holders {
-            wrong.push(format!("node {}: its holders are not those that say they are there", view.spec.name));
+            wrong.push(format!("node {}: its holders differ from those recorded elsewhere", view.spec.name));
         }
         wrong.extend(check_node(&view, &holds));
         wrong.extend(inventory.check_columns(&view.spec.name));
@@ -71,7 +71,7 @@ fn check_node(view: &NodeView, holds: &[(Arc<str>, Allocation)]) -> Vec<String> 
         ] {
             if have != shown(want) {
                 wrong.push(format!(
-                    "node {}: {what} {resource} is {have}, its holders add up to {want}",
+                    "node {}: {what} {resource} is {have}, but its holders add up to {want}",
                     view.spec.name
                 ));
             }
@@ -93,7 +93,7 @@ pub fn overbooked(inventory: &Inventory, shrunk: impl Fn(&str) -> bool) -> Vec<S
                 .map(|(_, hold)| u128::from(hold.needs.get(resource)))
                 .sum();
             if ours > u128::from(view.spec.allocatable.get(resource)) {
-                wrong.push(format!("node {}: our own jobs hold more {resource} than it has", view.spec.name));
+                wrong.push(format!("node {}: jobs hold more {resource} than the node has", view.spec.name));
             }
         }
     }

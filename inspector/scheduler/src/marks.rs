@@ -153,12 +153,15 @@ mod tests {
             ("fluxion.flux-framework.org/group_size", "did you mean fluxion.flux-framework.org/group-size?"),
             ("fluence.group-szie", "did you mean fluence.group-size?"),
             (DURATION, "it must be an annotation, not a label"),
-            ("fluxnetes.x", "known are fluxnetes.group-name, fluxnetes.group-size"),
+            ("fluxnetes.x", "valid names are fluxnetes.group-name, fluxnetes.group-size"),
         ] {
             assert_eq!(advice(key), text);
         }
         let far = advice("fluxion.flux-framework.org/timelimit");
-        assert!(far.starts_with("known are ") && far.contains(DURATION) && !far.contains("fluence"), "{far}");
+        assert!(
+            far.starts_with("valid names are ") && far.contains(DURATION) && !far.contains("fluence"),
+            "{far}"
+        );
     }
 
     #[test]

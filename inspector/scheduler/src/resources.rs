@@ -21,7 +21,7 @@ pub struct ResourceList(BTreeMap<Arc<str>, u64>);
 
 /// A sum or difference that a `u64` cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the quantity of {resource} is out of range")]
+#[error("quantity of {resource} is out of range")]
 pub struct OutOfRange {
     /// The resource whose quantity it is.
     pub resource: Arc<str>,
@@ -140,7 +140,7 @@ mod tests {
     fn sums_are_checked() {
         let most = list(&[("memory", u64::MAX)]);
         assert_eq!(most.checked_add(&list(&[("memory", 1)])).unwrap_err().resource.as_ref(), "memory");
-        assert_eq!(most.checked_mul(2).unwrap_err().to_string(), "the quantity of memory is out of range");
+        assert_eq!(most.checked_mul(2).unwrap_err().to_string(), "quantity of memory is out of range");
         assert_eq!(list(&[]).checked_sub(&list(&[("cpu", 1)])).unwrap_err().resource.as_ref(), "cpu");
         assert_eq!(
             list(&[("cpu", 1)]).checked_add(&list(&[("cpu", 2), ("pods", 1)])),

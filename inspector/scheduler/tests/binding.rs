@@ -179,7 +179,7 @@ fn bare_pods_are_held_and_say_so_unless_it_is_set_otherwise() {
         let event = if released { "GangReleased" } else { "GangHeld" };
         for member in ["m-0", "m-1"] {
             let told = events(&world, member, event);
-            assert!(told.len() == 1 && told[0].contains("m-1 to n2 failed: policy says no"), "{told:?}");
+            assert!(told.len() == 1 && told[0].contains("m-1 to n2: policy says no"), "{told:?}");
         }
         if !released {
             let findings = world.state.audit();
@@ -235,7 +235,11 @@ fn a_refused_member_tries_other_nodes_and_a_node_that_refuses_is_left_out() {
     assert!(found, "{findings:?}");
     world.pod("single", "cpu=2000");
     assert!(binds(&world, "single").is_empty());
-    assert!(world.told("pod.single").contains("1 refused a binding lately"), "{}", world.told("pod.single"));
+    assert!(
+        world.told("pod.single").contains("1 recently rejected a binding"),
+        "{}",
+        world.told("pod.single")
+    );
     assert_ne!(world.state_of("pod.single"), JobState::Unsatisfiable);
     world.bind = |_, _| None;
     world.pass(310);
@@ -338,7 +342,7 @@ fn a_pod_that_can_not_be_evicted_is_asked_to_go_again_and_found_by_the_audit() {
     let findings = world.state.audit();
     let found = findings.iter().find(|finding| finding.class == "NotEvicted").unwrap();
     assert!(
-        found.text.contains("Pod j-0 was let go") && found.text.contains("PodDisruptionBudgets"),
+        found.text.contains("Pod j-0 was released") && found.text.contains("PodDisruptionBudgets"),
         "{found:?}"
     );
 }

@@ -298,7 +298,7 @@ fn members_whose_pod_group_is_deleted_run_on_and_say_so() {
     for _ in 0..2 {
         assert_eq!((world.state_of("podgroup.train"), world.bound("w")), (JobState::Running, 2));
         assert!(
-            world.told("podgroup.train").contains("PodGroup train is gone"),
+            world.told("podgroup.train").contains("PodGroup train was deleted"),
             "{}",
             world.told("podgroup.train")
         );
@@ -524,7 +524,7 @@ fn gated_members_are_not_seen_yet_and_said() {
     });
     let told = world.told("group.g");
     assert!(
-        told.contains("waiting for members: 1 of 2 created; 1 blocked by scheduling gate wait"),
+        told.contains("waiting for members: 1 of 2 schedulable; 1 blocked by scheduling gate wait"),
         "{told}"
     );
     world.change_pod("g-1", |pod| pod.gates.clear());

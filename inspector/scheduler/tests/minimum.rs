@@ -55,7 +55,7 @@ fn a_minimum_that_no_choice_can_reach_is_unsatisfiable_at_once() {
     world.group("ray", Some(5), None);
     assert_eq!((world.state_of("podgroup.ray"), world.bound("ray")), (JobState::Unsatisfiable, 0));
     let told = world.told("podgroup.ray");
-    assert!(told.contains("nvidia.com/gpu (99 wanted, the largest has 4)"), "{told}");
+    assert!(told.contains("nvidia.com/gpu (99 requested, largest has 4)"), "{told}");
     assert!(told.contains("5 of 7 members must start together, room for 4 even when empty"), "{told}");
     world.group("ray", Some(4), None);
     assert_eq!((world.line("podgroup.ray"), world.bound("ray")), ("Running 4/4".to_owned(), 4));

@@ -117,7 +117,7 @@ fn a_drained_node_gives_the_place_to_the_first_node_that_fits_before_any_waiting
     assert!(told.contains("no node has room for a replacement yet"), "{told}");
     world.node("n3", "cpu=1000");
     assert_eq!(world.bound("filler"), 0, "{:?}", world.told("podgroup.train"));
-    assert!(world.told("podgroup.train").contains("kept on n3"), "{}", world.told("podgroup.train"));
+    assert!(world.told("podgroup.train").contains("reserved on n3"), "{}", world.told("podgroup.train"));
     world.delete_pod("t-1");
     assert_eq!(world.job("podgroup.train").lost.len(), 1, "one place for one missing member");
     world.node_with(&drained, "cpu=1000", |_| ());
@@ -133,7 +133,7 @@ fn a_kept_place_moves_when_its_node_takes_no_work_any_more() {
     world.delete_pod("t-1");
     world.node_with(&was, "cpu=1000", |node| node.ready = false);
     world.node("n3", "cpu=1000");
-    assert!(world.told("podgroup.train").contains("kept on n3"), "{}", world.told("podgroup.train"));
+    assert!(world.told("podgroup.train").contains("reserved on n3"), "{}", world.told("podgroup.train"));
     assert_eq!(world.bound("filler"), 0);
 }
 
@@ -266,7 +266,7 @@ fn nothing_is_kept_where_nobody_makes_a_replacement_or_it_is_switched_off() {
     assert_eq!(world.bound("filler"), 1);
     let told = world.told("group.m");
     assert!(
-        world.job("group.m").degraded && told.contains("nothing recreates Pods without a controller"),
+        world.job("group.m").degraded && told.contains("Pods without a controller are not recreated"),
         "{told}"
     );
 
@@ -362,7 +362,11 @@ fn a_gang_that_lost_all_its_nodes_starts_whole_or_not_at_all() {
         world.pod_with(name, "cpu=1000", in_pod_group);
     }
     assert_eq!((world.node_of("t-0b"), world.node_of("t-1b")), (None, None));
-    assert!(world.told("podgroup.train").contains("its nodes are gone"), "{}", world.told("podgroup.train"));
+    assert!(
+        world.told("podgroup.train").contains("its nodes were deleted"),
+        "{}",
+        world.told("podgroup.train")
+    );
     for name in ["t-0", "t-1"] {
         world.delete_pod(name);
     }
@@ -414,7 +418,7 @@ fn a_job_in_backoff_gathers() {
     world.end_pod("run-0", Phase::Failed);
     world.end_pod("run-1", Phase::Failed);
     assert_eq!(world.line("job.run"), "Gathering 0/2");
-    assert!(world.told("job.run").contains("waiting for the controller to finish or recreate them"));
+    assert!(world.told("job.run").contains("waiting for the controller to finish the job or recreate them"));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn a_wide_job_gets_a_reservation_that_only_short_jobs_may_pass() {
     assert_eq!((reservation.start, reservation.end), (started + 600, Some(started + 1600)));
     assert_eq!(reservation.nodes.iter().map(|name| &**name).collect::<Vec<_>>(), ["n1", "n2", "n3"]);
     assert_eq!(world.job("group.wide").waits_for.len(), 3);
-    assert!(!world.told("group.wide").contains("held for"), "its own reservation is not in its way");
+    assert!(!world.told("group.wide").contains("reserved for"), "its own reservation is not in its way");
     world.at(10);
     world.delete_pod("r-1");
     world.pod_with("long", "cpu=4000", with_limit(6000));

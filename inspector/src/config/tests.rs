@@ -33,7 +33,7 @@ fn kube_schedulers_pods_are_taken_only_when_that_is_said() {
     let names = ["fluxion".to_owned(), "default-scheduler".to_owned()];
     let refused = load(None, &names, false).unwrap_err().to_string();
     assert!(
-        refused.contains("--scheduler-name: Pods of default-scheduler belong to kube-scheduler"),
+        refused.contains("--scheduler-name: Pods of default-scheduler are scheduled by kube-scheduler"),
         "{refused}"
     );
     assert!(refused.contains("--replace-default-scheduler"), "{refused}");

@@ -82,5 +82,5 @@ fn who_does_not_lead_says_why_and_the_data_is_as_old_as_the_last_answer() {
     assert_eq!(health.warning(), None);
     let holder = Some("b_1".to_owned());
     health.set_leadership(Leadership { holder, ..Leadership::default() });
-    assert!(health.warning().unwrap().contains("b_1 leads"));
+    assert!(health.warning().unwrap().contains("b_1 is the leader"));
 }

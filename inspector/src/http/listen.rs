@@ -210,7 +210,7 @@ mod tests {
             assert!(told.contains(part), "{told}");
         }
         let told = ListenError::InUse { address: taken, pid: Some(7) }.to_string();
-        assert!(told.contains("by another inspector (process 7): end it"), "{told}");
+        assert!(told.contains("by another inspector (process 7): stop that process"), "{told}");
     }
 
     #[tokio::test]

@@ -112,7 +112,7 @@ impl Lease {
             if leading.send_if_modified(|now| std::mem::replace(now, leads) != leads) {
                 let (lease, identity) = (&self.name, &*self.identity);
                 if leads {
-                    tracing::info!(lease, identity, "leading");
+                    tracing::info!(lease, identity, "elected as leader");
                 } else {
                     tracing::warn!(
                         lease,

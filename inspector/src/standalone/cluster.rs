@@ -296,7 +296,7 @@ impl Cluster {
         };
         for object in actions.create {
             if let Err(error) = self.create(object, at) {
-                tracing::warn!(owner = %super::store::called_of(&self.store, uid), %error, "no Pod made");
+                tracing::warn!(owner = %super::store::called_of(&self.store, uid), %error, "failed to create a Pod");
                 break;
             }
         }

@@ -33,7 +33,7 @@ pub fn of(object: &Object) -> Option<Event> {
     match translated {
         Ok(event) => Some(event),
         Err(error) => {
-            tracing::warn!(object = %super::store::called(object), %error, "not understood");
+            tracing::warn!(object = %super::store::called(object), %error, "ignoring an invalid object");
             None
         }
     }

@@ -138,7 +138,7 @@ fn confirm(jobs: usize) -> Result<Option<String>, Failure> {
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     let yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    Ok((!yes).then(|| "cancelled by user".to_owned()))
+    Ok((!yes).then(|| "not confirmed".to_owned()))
 }
 
 /// Goes to stderr, so that stdout holds outcomes only. A stderr that is gone is no reason to fail.

@@ -152,7 +152,7 @@ fn ends(job: &FluxionJob, options: &Options) -> String {
     }
     match until(status.planned_end.as_deref(), options.now).as_str() {
         "-" => "-".to_owned(),
-        "now" => format!("late {}", ago(status.planned_end.as_deref(), options.now)),
+        "now" => format!("overdue {}", ago(status.planned_end.as_deref(), options.now)),
         left => format!("in {left}"),
     }
 }

@@ -211,7 +211,7 @@ fn usage_line(name: &str, usage: &Usage) -> String {
         share.used.shown(name),
         share.whole.shown(name)
     );
-    for (amount, what) in [(share.reserved, "reserved"), (foreign, "by others")] {
+    for (amount, what) in [(share.reserved, "reserved"), (foreign, "by other schedulers")] {
         if amount > Amount::ZERO {
             put!(text, ", {} {what}", amount.shown(name));
         }
@@ -258,10 +258,10 @@ fn queues(queues: &[FluxionQueue], options: &Options) -> String {
                 let took = if pass.seconds < 0.000_05 {
                     String::new()
                 } else {
-                    format!(" took {:.1} ms", pass.seconds * 1000.0)
+                    format!(", took {:.1} ms", pass.seconds * 1000.0)
                 };
                 format!(
-                    "{} ago{took}: {} tried, {} started",
+                    "{} ago{took}: {} considered, {} started",
                     ago(Some(at), options.now),
                     pass.tried,
                     pass.started

@@ -85,7 +85,7 @@ impl NodeOrder {
         match self {
             Self::Name => "name",
             Self::Used => "use",
-            Self::Closed => "unschedulable first",
+            Self::Closed => "availability",
         }
     }
 

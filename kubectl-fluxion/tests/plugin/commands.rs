@@ -110,7 +110,7 @@ fn explain_answers_in_sentences() {
     let ran = Mock::sample().run(&["explain", "train"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.starts_with("default/podgroup/train is Reserved"), "{}", ran.out);
-    assert!(ran.out.contains("Waits for\n  job/lammps"), "{}", ran.out);
+    assert!(ran.out.contains("Waiting for\n  job/lammps"), "{}", ran.out);
 }
 
 /// Jobs of these namespaces and names, and nothing else.
@@ -166,7 +166,7 @@ fn versions_of_both_sides() {
     );
     let alone = Ran::of(plugin().arg("version"));
     assert_eq!(alone.code, 0);
-    assert!(alone.out.contains("Server: not known: no inspector is known"), "{}", alone.out);
+    assert!(alone.out.contains("Server: unknown: no inspector found"), "{}", alone.out);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn the_standalone_inspector_is_found_by_its_file() {
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let ran = run(plugin().env("KUBECONFIG", "/somewhere"));
     assert_eq!(ran.code, 0);
-    assert!(ran.err.contains("not the cluster of KUBECONFIG"), "{}", ran.err);
+    assert!(ran.err.contains("instead of the cluster in KUBECONFIG"), "{}", ran.err);
     let kubeconfig = state.path().join("kubeconfig");
     std::fs::write(&kubeconfig, "clusters: [{cluster: {server: 'https://10.0.0.1:6443'}}]").unwrap();
     let ran = run(plugin().env("KUBECONFIG", &kubeconfig));

@@ -84,7 +84,7 @@ fn something_else_answers() {
     {
         let ran = against(&serve(code, body).url);
         assert_eq!(ran.code, 1, "{code} {body}");
-        assert!(ran.err.contains("no Fluxion inspector"), "{code} {body}: {}", ran.err);
+        assert!(ran.err.contains("not a Fluxion inspector"), "{code} {body}: {}", ran.err);
     }
 }
 
@@ -131,7 +131,7 @@ fn certificates_without_a_server_to_check_say_so() {
     for more in [&[][..], &["--context", "c"], &["--server", "http://127.0.0.1:1"]] {
         let ran = Ran::of(plugin().args(["queue", "--certificate-authority", "/ca.crt"]).args(more));
         assert_eq!(ran.code, 2, "{more:?}: {}", ran.err);
-        assert!(ran.err.contains("--certificate-authority /ca.crt says nothing"), "{more:?}: {}", ran.err);
+        assert!(ran.err.contains("--certificate-authority /ca.crt"), "{more:?}: {}", ran.err);
     }
 }
 
@@ -190,7 +190,7 @@ fn a_context_that_does_not_exist() {
 fn the_live_screen_needs_a_terminal() {
     let ran = Ran::of(plugin().arg("tui"));
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("needs a terminal"), "{}", ran.err);
+    assert!(ran.err.contains("requires a terminal"), "{}", ran.err);
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn a_cancel_can_be_called_off_and_refused() {
     screen.press(KeyCode::Char('c'));
     screen.press(KeyCode::Esc);
     screen.send(Message::Planned(question, job, Ok(Box::new(answer()))));
-    assert!(!screen.picture().contains("y cancel it"), "an answer that nobody waits for asks nothing");
+    assert!(!screen.picture().contains("y cancel the job"), "an answer that nobody waits for asks nothing");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_late_answer_is_not_taken_for_the_answer_to_another_question() {
     assert_eq!(screen.press(KeyCode::Char('y')), None, "nothing was confirmed");
     let Some(Effect::Plan(third, _)) = screen.press(KeyCode::Char('c')) else { panic!("nothing was asked") };
     screen.send(Message::Planned(second, sweep.clone(), Ok(Box::new(answer()))));
-    assert!(!screen.picture().contains("y cancel it"), "an older answer about the same job is as late");
+    assert!(!screen.picture().contains("y cancel the job"), "an older answer about the same job is as late");
     screen.send(Message::Planned(third, sweep, Ok(Box::new(answer()))));
     let Some(Effect::Cancel(job, _)) = screen.press(KeyCode::Char('y')) else { panic!("not cancelled") };
     assert_eq!(job.metadata.name, "job.sweep");
@@ -322,7 +322,7 @@ fn what_the_server_says_of_its_data_stands_above_it() {
     assert!(picture.contains(&format!(" data 2m old: {warning}")), "{picture}");
     screen.send(standing("leader", sample::NOW, None));
     let picture = screen.picture();
-    assert!(picture.contains("(leader)") && !picture.contains("not leading"), "{picture}");
+    assert!(picture.contains("(leader)") && !picture.contains("not the leader"), "{picture}");
 }
 
 #[test]

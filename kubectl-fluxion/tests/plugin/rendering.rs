@@ -55,7 +55,7 @@ fn status_screen() {
     let report = StatusReport { warning, observed_at: "2026-03-01T11:58:00Z".to_owned(), ..report };
     let text = plain(&render::status(&report, &options()));
     assert!(
-        text.contains("2m old") && text.contains("\n         not leading, API server unreachable"),
+        text.contains("2m old") && text.contains("\n         not the leader: API server unreachable"),
         "{text}"
     );
 }
@@ -67,15 +67,15 @@ fn explanations() {
     answer.nodes = vec![
         NodesLeftOut {
             count: 2,
-            reason: "full".into(),
+            reason: "had insufficient cpu (8 requested, at most 4 available)".into(),
             until: Some("2026-03-01T12:45:00Z".into()),
             until_assumed: false,
             ..NodesLeftOut::default()
         },
-        NodesLeftOut { count: 1, reason: "lacks nvidia.com/gpu".into(), ..NodesLeftOut::default() },
+        NodesLeftOut { count: 1, reason: "had no nvidia.com/gpu".into(), ..NodesLeftOut::default() },
     ];
     answer.nearest = Some("2 of 4 members fit now".into());
-    answer.suggestions = vec!["ask for 2 members".into()];
+    answer.suggestions = vec!["with 2 members instead of 4 it could start now".into()];
     insta::assert_snapshot!("explain_reserved", show(&answer));
     answer = FluxionExplanation { job: sample::running(), ..FluxionExplanation::default() };
     insta::assert_snapshot!("explain_running", show(&answer));
@@ -83,7 +83,7 @@ fn explanations() {
     answer.job.status.planned_end = Some("2026-03-01T11:59:00Z".into());
     insta::assert_snapshot!("explain_overrun", show(&answer));
     let table = plain(&render::jobs(std::slice::from_ref(&answer.job), &options()));
-    assert!(table.contains("late 60s"), "{table}");
+    assert!(table.contains("overdue 60s"), "{table}");
     let mut job = sample::running();
     job.status.state = JobState::Failed;
     job.status.degraded = false;
@@ -139,7 +139,7 @@ fn assumed_times_are_marked() {
     assert!(table.contains("45m (assumed)") && table.contains("14:45:00 (assumed)"), "{table}");
     let nodes = vec![NodesLeftOut {
         count: 2,
-        reason: "full".into(),
+        reason: "had insufficient cpu (8 requested, at most 4 available)".into(),
         until: Some("2026-03-01T12:45:00Z".into()),
         until_assumed: true,
         ..NodesLeftOut::default()
@@ -148,7 +148,8 @@ fn assumed_times_are_marked() {
         &FluxionExplanation { job, nodes, ..FluxionExplanation::default() },
         &options(),
     ));
-    for part in ["full, until 12:45:00 (assumed)", "(in 45m, assumed)", "assumed to end at 12:45:00 (in 45m)"]
+    for part in
+        ["available), until 12:45:00 (assumed)", "(in 45m, assumed)", "assumed to end at 12:45:00 (in 45m)"]
     {
         assert!(page.contains(part), "{part}: {page}");
     }

@@ -73,13 +73,13 @@ pub(crate) fn reserved() -> FluxionJob {
     job.status.reason = Some(Reason {
         class: "Reserved".into(),
         text: "starts at 12:45 on 2 nodes, when job/lammps has ended".into(),
-        details: vec!["3 nodes: 2 full until 12:45, 1 lacks nvidia.com/gpu".into()],
+        details: vec!["0/3 nodes are available: 2 had insufficient cpu, 1 had no nvidia.com/gpu".into()],
     });
     job.status.history = vec![
         HistoryEntry {
             time: "2026-03-01T11:30:00Z".into(),
             state: "Gathering".into(),
-            reason: "0 of 4 members seen".into(),
+            reason: "waiting for members: 0 of 4 created".into(),
         },
         HistoryEntry { time: "2026-03-01T11:31:00Z".into(), state: "Pending".into(), reason: String::new() },
         HistoryEntry {
@@ -98,20 +98,23 @@ pub(crate) fn jobs() -> Vec<FluxionJob> {
     pending.status.position = Some(2);
     pending.status.reason = Some(Reason {
         class: "Busy".into(),
-        text: "needs 4 members together; 3 fit now".into(),
+        text: "4 members must start together, room for 3".into(),
         details: Vec::new(),
     });
     let mut gathering = job("group", "sim", "Gathering");
     gathering.status.members = Members { wanted: Some(4), seen: 3, ..Members::default() };
-    gathering.status.reason =
-        Some(Reason { class: "Gathering".into(), text: "3 of 4 members seen".into(), details: Vec::new() });
+    gathering.status.reason = Some(Reason {
+        class: "Gathering".into(),
+        text: "waiting for members: 3 of 4 created".into(),
+        details: Vec::new(),
+    });
     let mut impossible = job("Pod", "huge", "Unsatisfiable");
     impossible.status.members.wanted = Some(1);
     impossible.status.members.seen = 1;
     impossible.status.request = quantities(&[("cpu", "512500m")]);
     impossible.status.reason = Some(Reason {
         class: "Unsatisfiable".into(),
-        text: "no node has 512.5 cpu; the largest has 16".into(),
+        text: "0/3 nodes are available: 3 too small for cpu (512.5 requested, largest has 16)".into(),
         details: Vec::new(),
     });
     let mut ended = job("Job", "done", "Completed");

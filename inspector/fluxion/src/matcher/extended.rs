@@ -68,10 +68,7 @@ impl Engine {
         sink: &mut dyn Sink,
     ) -> Result<Found, Failure> {
         let Some((extension, view)) = self.caught_up() else {
-            return Err(Failure::new(
-                Errno::Einval,
-                "no matcher that understands this request is plugged in",
-            ));
+            return Err(Failure::new(Errno::Einval, "no matcher supports this request"));
         };
         let Choice { at, duration, pieces } = extension.choose(view, Ask { operation, request, now })?;
         let found = Found { at, duration };

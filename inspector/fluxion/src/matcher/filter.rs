@@ -19,13 +19,13 @@ pub enum FilterError {
     #[error("prune filters `{0}`: expected HIGH:LOW pairs such as ALL:core,rack:node")]
     Malformed(String),
     /// A subsystem in use has no root.
-    #[error("subsystem {0} has no root in this graph: choose one that has")]
+    #[error("subsystem {0} has no root in this graph")]
     NoRoot(String),
     /// The graph is nested too deep.
     #[error("the graph is more than {MAX_DEPTH} levels deep: flatten it")]
     TooDeep,
     /// So many types are summed up at so many vertices that no memory is enough.
-    #[error("more than {0} sums of what is below vertices: have fewer types summed up")]
+    #[error("more than {0} aggregates: use fewer prune filters")]
     TooManySums(usize),
 }
 

@@ -13,7 +13,7 @@ const MAX_VARIANTS: usize = 1000;
 
 /// There are more ways to fill in the alternatives than anybody would try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the alternatives of the request can be combined in more than {MAX_VARIANTS} ways: ask for less")]
+#[error("the request has more than {MAX_VARIANTS} combinations of alternatives: simplify it")]
 pub(crate) struct TooManyVariants;
 
 /// The position of an entry in a request.

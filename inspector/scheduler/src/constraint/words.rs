@@ -78,7 +78,7 @@ mod tests {
         ];
         assert_eq!(
             affinity(&terms),
-            "pool in (a, b), gpu or zone!=z, !old or cores>16, empty= (an empty value) or an empty term"
+            "pool in (a, b), gpu or zone!=z, !old or cores>16, empty= (an empty value) or an empty term, which matches no node"
         );
         assert_eq!(affinity(&[]), "no terms, which matches no node");
         let many: Vec<String> = (0..1000).map(|at| at.to_string()).collect();

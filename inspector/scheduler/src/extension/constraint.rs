@@ -61,7 +61,7 @@ pub(super) fn constraint(value: &Value) -> Result<NodeConstraint, JobspecError> 
                 return refuse("\"nodeSelector\" must map labels to values");
             };
             if constraint.selector.insert(Arc::from(key), Arc::from(value)).is_some() {
-                return refuse(format!("\"{key}\" stands twice in nodeSelector"));
+                return refuse(format!("duplicate \"{key}\" in nodeSelector"));
             }
         }
     }

@@ -50,7 +50,7 @@ fn gang(entries: &[Value], attributes: &Value) -> Result<Request, JobspecError> 
     let mut request = Request::default();
     let system = attributes.get("system");
     if system.and_then(|system| system.get("constraints")).is_some() {
-        return refuse("the constraints of a gang stand in its slots, as \"constraint\"");
+        return refuse("the constraints of a gang belong in its slots, as \"constraint\"");
     }
     request.duration = duration(system.and_then(|system| system.get("duration")))?;
     if entry.get("type").and_then(Value::scalar) != Some(GANG) {
@@ -64,7 +64,7 @@ fn gang(entries: &[Value], attributes: &Value) -> Result<Request, JobspecError> 
     request.level = text(entry, "level")?;
     request.domain = text(entry, "domain")?;
     if request.domain.is_some() && request.level.is_none() {
-        return refuse("a \"domain\" needs the \"level\" that it is a value of");
+        return refuse("\"domain\" requires \"level\"");
     }
     let Some(slots) = entry.get("with").and_then(Value::sequence) else {
         return refuse("\"with\" of a gang must be a sequence of slots");
@@ -79,7 +79,7 @@ fn gang(entries: &[Value], attributes: &Value) -> Result<Request, JobspecError> 
         request.minimum = minimum.filter(|minimum| *minimum > 0 && u64::from(*minimum) <= all);
         if request.minimum.is_none() {
             return refuse(format!(
-                "the \"minimum\" of a gang must be from 1 to {all}, as many as its slots"
+                "the \"minimum\" of a gang must be between 1 and {all}, the number of its slots"
             ));
         }
     }
@@ -95,7 +95,7 @@ fn shape(entry: &Value) -> Result<Shape, JobspecError> {
         return refuse("All slots must be labeled");
     }
     if entry.get("within").and_then(Value::scalar) != Some(NODE) {
-        return refuse("a slot of a gang must say \"within: node\"");
+        return refuse("a slot of a gang must have \"within: node\"");
     }
     let Some(count) = entry.get("count").and_then(Value::scalar).and_then(number::unsigned) else {
         return refuse("the \"count\" of a slot within a node must be an unsigned integer");
@@ -107,9 +107,7 @@ fn shape(entry: &Value) -> Result<Shape, JobspecError> {
     for pool in pools {
         let (name, quantity) = quantity(pool)?;
         if needs.contains(&name) {
-            return refuse(format!(
-                "a slot within a node names the pool \"{name}\" twice: add the counts up"
-            ));
+            return refuse(format!("duplicate pool \"{name}\" in a slot within a node: combine the counts"));
         }
         needs.set(name, quantity);
     }
@@ -155,6 +153,6 @@ fn duration(value: Option<&Value>) -> Result<Option<i64>, JobspecError> {
     match seconds {
         0 => Ok(None),
         1.. => Ok(Some(seconds)),
-        _ => refuse("the \"duration\" of a gang must be a number of seconds from 0 (no limit) up"),
+        _ => refuse("the \"duration\" of a gang must be a number of seconds, 0 (no limit) or greater"),
     }
 }

@@ -55,7 +55,7 @@ impl Extension for GangMatcher {
 
     fn choose(&mut self, view: View<'_>, ask: Ask<'_>) -> Result<Choice, Failure> {
         let Some(request) = ask.request.get::<Request>() else {
-            return Err(Failure::new(Errno::Einval, "the request is not one for a gang"));
+            return Err(Failure::new(Errno::Einval, "the request is not a gang"));
         };
         let search = self.search(view, request)?;
         let (operation, now) = (ask.operation, ask.now);
@@ -279,14 +279,14 @@ fn can_be_asked(view: View<'_>, request: &Request) -> Result<(), Failure> {
     }
     for shape in request.shapes.iter().filter(|shape| shape.count > 0) {
         if shape.needs.iter().all(|(_, quantity)| quantity == 0) {
-            return refuse("a slot within a node must take something of a pool".to_owned());
+            return refuse("a slot within a node must request at least one pool".to_owned());
         }
         for (name, _) in shape.needs.iter().filter(|(_, quantity)| *quantity > 0) {
             let vertices = view.graph.find_type(name).map_or(&[][..], |of| view.graph.of_type(of));
             let inner = |id: &VertexId| view.graph.children(*id, view.dominant).next().is_some();
             if vertices.iter().any(inner) {
                 return refuse(format!(
-                    "a slot within a node takes quantities of pools, and {name} has other vertices below it: ask for those"
+                    "a slot within a node requests quantities of pools, but {name} has child vertices: request those"
                 ));
             }
         }

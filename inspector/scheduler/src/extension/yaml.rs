@@ -17,10 +17,10 @@ pub(super) fn only(entry: &Value, what: &str, known: &[&str]) -> Result<(), Jobs
     for (key, _) in pairs {
         let key = key.scalar().unwrap_or_default();
         if !known.contains(&key) {
-            return refuse(format!("\"{key}\" in {what} is not known: use {}", known.join(", ")));
+            return refuse(format!("unknown key \"{key}\" in {what}: must be one of {}", known.join(", ")));
         }
         if !seen.insert(key) {
-            return refuse(format!("\"{key}\" stands twice in {what}"));
+            return refuse(format!("duplicate \"{key}\" in {what}"));
         }
     }
     Ok(())

@@ -59,7 +59,7 @@ pub struct InvalidRequest {
 }
 
 const NEGATIVE: &str = "is negative";
-const TOO_LARGE: &str = "is too large to be added up";
+const TOO_LARGE: &str = "is too large";
 
 /// What the Pod needs, `pods` 1 included.
 pub fn pod_requests(ask: &PodAsk) -> Result<ResourceList, InvalidRequest> {
@@ -281,10 +281,10 @@ mod tests {
         let ask = PodAsk { app: vec![container("c", &[("memory", "-1")])], ..PodAsk::default() };
         assert_eq!(error(&ask), "memory of container c is negative");
         let ask = PodAsk { app: vec![container("c", &[("memory", "20E")])], ..PodAsk::default() };
-        assert_eq!(error(&ask), "memory of container c is too large to be added up");
+        assert_eq!(error(&ask), "memory of container c is too large");
         let half = [("memory", "10E")];
         let ask = PodAsk { app: vec![container("a", &half), container("b", &half)], ..PodAsk::default() };
-        assert_eq!(error(&ask), "memory of container b is too large to be added up");
+        assert_eq!(error(&ask), "memory of container b is too large");
         let ask = PodAsk { overhead: amounts(&[("cpu", "-1m")]), ..PodAsk::default() };
         assert_eq!(error(&ask), "cpu of the Pod is negative");
     }

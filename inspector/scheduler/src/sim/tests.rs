@@ -105,16 +105,16 @@ fn says_which_line_of_a_trace_is_wrong() {
         ("0,1,7,-9", "time limit -9"),
         ("0,1,,9", "run is empty"),
         (",1,7,9", "submit is empty"),
-        ("0,1,1e3,", "run: `1e3`"),
-        ("0,1,1.x,", "run: `1.x`"),
-        ("0,-4,1,", "-4 processors"),
+        ("0,1,1e3,", "run: invalid number `1e3`"),
+        ("0,1,1.x,", "run: invalid number `1.x`"),
+        ("0,-4,1,", "processors -4"),
     ] {
         let error = read_csv(&format!("submit,cores,run,limit\n{line}")).unwrap_err();
         assert_eq!(error.line, 2);
         assert!(error.what.contains(part), "{error}");
     }
-    assert!(read_csv("submit,cores,cores,run\n").unwrap_err().what.contains("two columns cores"));
-    assert!(read_swf("1 5 0 4 5 x 7 8 9").unwrap_err().what.contains("field 6: `x`"));
+    assert!(read_csv("submit,cores,cores,run\n").unwrap_err().what.contains("duplicate column cores"));
+    assert!(read_swf("1 5 0 4 5 x 7 8 9").unwrap_err().what.contains("field 6: invalid number `x`"));
 }
 
 #[test]

@@ -239,7 +239,7 @@ impl State {
                     reason(
                         ReasonClass::Gated,
                         format!(
-                            "waiting for members: {seen} of {wanted} created; {} blocked by scheduling gate{}",
+                            "waiting for members: {seen} of {wanted} schedulable; {} blocked by scheduling gate{}",
                             summary.members.gated,
                             gates(&summary.gates)
                         ),
@@ -288,7 +288,7 @@ impl State {
                 0 => format!("waiting for members: 0 of {wanted} created"),
                 ended => {
                     format!(
-                        "{ended} Pods have finished: waiting for the controller to finish the job or recreate them"
+                        "all Pods have finished ({ended}): waiting for the controller to finish the job or recreate them"
                     )
                 }
             };
@@ -351,7 +351,7 @@ impl State {
         }
         if may_join(summary) {
             return job.reason.clone().or_else(|| {
-                let text = format!("{} more members are waiting for a node", summary.waiting.len());
+                let text = format!("members waiting for a node: {}", summary.waiting.len());
                 Some(Reason { class: ReasonClass::Busy, text, details: Vec::new() })
             });
         }

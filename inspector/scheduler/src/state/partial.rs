@@ -133,7 +133,7 @@ impl State {
             return;
         }
         let text = format!(
-            "{}: the bound members are kept; delete the job, or fix what prevents binding",
+            "{}; the bound members are kept: delete the job, or fix what prevents binding",
             self.what_is_bound(job, half)
         );
         for pod in self.live_members(job) {
@@ -152,7 +152,7 @@ impl State {
         let until = self.now.saturating_add(pause);
         let text = self.what_is_bound(job, half);
         if !half.bound.is_empty() {
-            let text = format!("{text}: releasing all members; the gang is retried once it is complete");
+            let text = format!("{text}; releasing all members: the gang is retried once it is complete");
             for pod in self.live_members(job) {
                 self.warn(&pod, "GangReleased", text.clone());
             }

@@ -40,7 +40,7 @@ async fn a_standby_that_has_seen_everything_is_ready_and_answers() {
     assert_eq!((status, body["items"].as_array().unwrap().len()), (StatusCode::OK, 2));
     assert_eq!(body["metadata"]["role"], "follower");
     let warning = body["metadata"]["warning"].as_str().unwrap();
-    assert!(warning.contains("not leading: other_1 leads"), "{warning}");
+    assert!(warning.contains("not the leader: other_1 is the leader"), "{warning}");
 }
 
 #[tokio::test]

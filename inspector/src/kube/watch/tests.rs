@@ -107,7 +107,7 @@ impl Watching {
 #[tokio::test]
 async fn a_watch_that_is_refused_while_its_list_works_is_noticed_and_named() {
     let cluster = watch(true);
-    let others = |health: &Health| health.unready().is_some_and(|text| text.contains("not allowed"));
+    let others = |health: &Health| health.unready().is_some_and(|text| text.contains("forbidden"));
     cluster.until("refused", others).await;
     let problem = cluster.health.problems().remove(0);
     assert_eq!(problem.resource, "nodes");

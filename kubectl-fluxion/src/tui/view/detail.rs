@@ -63,7 +63,7 @@ fn node(node: &FluxionNode) -> String {
     } else {
         format!("not schedulable: {}", clean(&status.reasons.join(", ")))
     };
-    putln!(text, "node {} {ready}", clean(&node.metadata.name));
+    putln!(text, "node {}: {ready}", clean(&node.metadata.name));
     for (key, domain) in &status.levels {
         putln!(text, "  {} {}", clean(key), clean(domain));
     }
