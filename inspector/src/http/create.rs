@@ -128,10 +128,10 @@ mod tests {
         let odd = "{apiVersion: v1, kind: Secret, metadata: {name: n1}}";
         let cases: [(&[u8], &str); 5] = [
             (b"", "contains no objects"),
-            (b"\xff", "no text"),
+            (b"\xff", "not valid UTF-8"),
             (other.as_bytes(), "namespace shop does not match"),
-            (node.as_bytes(), "no namespace"),
-            (odd.as_bytes(), "no use for Secret"),
+            (node.as_bytes(), "not namespaced"),
+            (odd.as_bytes(), "does not support kind Secret"),
         ];
         for (body, wanted) in cases {
             let error = read(body, "team").unwrap_err();
