@@ -94,7 +94,7 @@ mod tests {
             ("application/openmetrics-text; q=0", TextFormat::Prometheus),
             ("text/plain;q=0.9, application/openmetrics-text;q=0.1", TextFormat::Prometheus),
             ("application/openmetrics-text; version=1.0.0", TextFormat::OpenMetrics),
-            ("Application/OpenMetrics-SharedStr, text/plain;q=0.5", TextFormat::OpenMetrics),
+            ("Application/OpenMetrics-Text, text/plain;q=0.5", TextFormat::OpenMetrics),
             (prometheus, TextFormat::OpenMetrics),
         ] {
             assert_eq!(wanted(std::iter::once(accept)), format, "{accept}");
