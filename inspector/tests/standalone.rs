@@ -259,8 +259,7 @@ async fn one_folder_has_one_server() {
     let output = command(&state).args(["standalone"]).output().unwrap();
     let (_, err) = text(&output);
     assert!(!output.status.success());
-    let wanted =
-        format!("another inspector (process {}) is running with this state folder", server.process.id());
+    let wanted = format!("another inspector (process {}) is using this state directory", server.process.id());
     assert!(err.contains(&wanted), "{err}");
     // Nor may another folder's take its port; where it is announced, it is named.
     let reached: ServerFile = serde_json::from_slice(&fs::read(state.join("server.json")).unwrap()).unwrap();
@@ -268,7 +267,8 @@ async fn one_folder_has_one_server() {
     let other = tempfile::tempdir().unwrap();
     let arguments = ["standalone", "--listen", address, "--state-dir", other.path().to_str().unwrap()];
     let (_, err) = text(&command(&state).args(arguments).output().unwrap());
-    let wanted = format!("{address} is in use by another inspector (process {})", server.process.id());
+    let wanted =
+        format!("{address} is already in use by another inspector (process {})", server.process.id());
     assert!(err.contains(&wanted) && err.contains("--listen"), "{err}");
 }
 
@@ -314,7 +314,7 @@ fn what_is_wrong_is_said_before_anything_begins() {
     let jobs = example("gang.yaml");
     let cases: [(&[&str], &[&str]); 6] = [
         (&["--jobs", &bad], &["bad.yaml, document 1 (Pod/p)", "spec.containers"]),
-        (&["--cluster", &jobs], &["gang.yaml", "holds no Node"]),
+        (&["--cluster", &jobs], &["gang.yaml", "contains no Nodes"]),
         (&["--cluster", "/nowhere.yaml"], &["/nowhere.yaml", "No such file"]),
         (&["--config", &unknown], &["config.yaml, line 3", "polcy", "queueDepth"]),
         (&["--listen", "0.0.0.0:0"], &["127.0.0.1"]),

@@ -356,7 +356,7 @@ mod tests {
             (&["-g", "svg"], "unknown format for --graph-format: svg"),
             (&["-L", "/nowhere"], "file does not exist for --load-file: /nowhere"),
             (&["-L", "/"], "is a directory: /"),
-            (&["file"], "not expected"),
+            (&["file"], "unexpected argument"),
             (&["--match", "x"], "ambiguous"),
         ] {
             match parse(arguments) {

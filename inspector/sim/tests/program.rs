@@ -108,14 +108,18 @@ fn mistakes_are_named() {
         ),
         (&["examples/traces/mixed.csv", "--nodes", "-1"], 2, "-1 is not in 1..=1000000"),
         (&["examples/traces/mixed.csv", "--nodes", "1", "--jobs", "0"], 2, "must be a positive number"),
-        (&["examples/traces/mixed.csv", "--nodes", "1", "--schedule"], 1, "add -o json"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--schedule"], 1, "requires -o json"),
         (
             &["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a:easy", "--policy", "fcfs"],
             1,
-            "nothing to compare",
+            "--policy has no effect",
         ),
         (&["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a:fair"], 1, "`fair`"),
-        (&["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a", "--queue", "a"], 1, "two queues a"),
+        (
+            &["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a", "--queue", "a"],
+            1,
+            "duplicate queue 'a'",
+        ),
     ] {
         let output = sim(arguments);
         let text = String::from_utf8_lossy(&output.stderr);

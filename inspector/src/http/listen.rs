@@ -204,9 +204,11 @@ mod tests {
         let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let taken = listener.local_addr().unwrap();
         let told = listen(taken).await.unwrap_err().to_string();
-        for part in
-            [&format!("{taken} is in use"), &format!("`ss -ltnp 'sport = :{}'`", taken.port()), "--listen"]
-        {
+        for part in [
+            &format!("{taken} is already in use"),
+            &format!("`ss -ltnp 'sport = :{}'`", taken.port()),
+            "--listen",
+        ] {
             assert!(told.contains(part), "{told}");
         }
         let told = ListenError::InUse { address: taken, pid: Some(7) }.to_string();

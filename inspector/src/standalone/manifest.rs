@@ -317,7 +317,7 @@ mod tests {
             got.warnings,
             [
                 "cluster.yaml, document 1 (ConfigMap/c): skipped: standalone mode does not support kind ConfigMap (v1)",
-                "cluster.yaml, document 2 (Pod/p): unknown field spec.containers[0].resoures is ignored",
+                "cluster.yaml, document 2 (Pod/p): ignoring unknown field spec.containers[0].resoures",
             ]
         );
     }
@@ -345,7 +345,7 @@ mod tests {
         let cases = [
             ("a: [1", "cluster.yaml, document 1: not YAML"),
             ("{\"a\": ", "cluster.yaml, document 1: not JSON"),
-            ("- 1\n", "cluster.yaml, document 1: is no Kubernetes object"),
+            ("- 1\n", "cluster.yaml, document 1: is not a Kubernetes object"),
             ("kind: Pod\n", "cluster.yaml, document 1 (Pod): field apiVersion: missing"),
             ("{apiVersion: v1, kind: Pod}", "cluster.yaml, document 1 (Pod): field metadata"),
             ("{apiVersion: v1, kind: Node, metadata: {labels: {}}}", "field metadata.name: missing"),

@@ -96,7 +96,7 @@ mod tests {
             ("", "contains no objects"),
             (other.as_str(), "namespace shop does not match"),
             (node, "not namespaced"),
-            (odd, "no use for Secret"),
+            (odd, "does not support kind Secret"),
         ];
         for (text, wanted) in cases {
             let error = read(text, "team").unwrap_err();

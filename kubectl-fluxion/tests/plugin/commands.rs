@@ -72,7 +72,7 @@ fn status_on_one_screen() {
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     for expected in [
         "(standalone)",
-        "2 of 3 take work  (1 cordoned)",
+        "2 of 3 schedulable  (1 cordoned)",
         "8.5 of 48",
         "1 Running, 1 Reserved, 2 Pending, 1 Gathering, 1 Unsatisfiable, 1 Completed",
         "1 finding",
@@ -194,7 +194,7 @@ fn kubectl_completes_commands_flags_and_jobs() {
             .args(words);
         Ran::of(&mut command).out
     };
-    assert_eq!(suggest(&["res"]), "reservations\tPlanned starts, soonest first\n:4\n");
+    assert_eq!(suggest(&["res"]), "reservations\tList planned starts, soonest first\n:4\n");
     assert_eq!(suggest(&["explain", "job/"]), "job/lammps\njob/sweep\n:4\n");
     assert_eq!(suggest(&["cancel", "-y", "-A", "team"]), "team-b/job/lammps\n:4\n");
     assert_eq!(suggest(&["queue", "--kubeconfig", ""]), ":0\n");

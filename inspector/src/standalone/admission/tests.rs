@@ -177,8 +177,8 @@ fn amounts_are_whole_where_pieces_are_counted_and_limits_hold() {
         (
             json!({"requests": {"cpu": "1,5"}}),
             vec![
-                "requests[cpu]: Invalid value: \"1,5\": quantity \"1,5\" ends in \",5\", which is no suffix \
-             (n u m k M G T P E, Ki Mi Gi Ti Pi Ei) and no exponent",
+                "requests[cpu]: Invalid value: \"1,5\": quantity \"1,5\" has unknown suffix \",5\" \
+             (must be one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent)",
             ],
         ),
         (

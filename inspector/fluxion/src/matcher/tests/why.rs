@@ -210,7 +210,7 @@ fn words_and_json_say_the_same() {
     let report = why(&engine, WHOLE_NODE, 10);
     let text = "busy: it can start once running jobs end
 it could start at 60
-slot: 1 asked for, 0 found
+slot: 1 requested, 0 found
 cluster: 1 of 1 with insufficient free resources until 60 (/cluster0)
 node: 1 of 1 held until 60 (/cluster0/rack0/node0)
 rack: 1 of 1 with insufficient free resources until 60 (/cluster0/rack0)
