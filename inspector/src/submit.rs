@@ -32,7 +32,7 @@ pub enum SubmitError {
     /// These were taken before one that was not.
     #[error("{problem}")]
     Partly { taken: Vec<Taken>, problem: String },
-    #[error("the body could not be read")]
+    #[error("failed to read the request body")]
     Unread,
     #[error("the inspector is shutting down")]
     Stopped,

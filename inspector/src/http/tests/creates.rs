@@ -39,14 +39,14 @@ async fn every_outcome_has_its_status() {
             Taken::Known { called: "job/c".to_owned() },
         ]
     };
-    let all = "job/a created, job/b comes at 1970-01-01T00:00:00Z, job/c is known";
+    let all = "job/a created, job/b will be submitted at 1970-01-01T00:00:00Z, job/c already exists";
     let problem = || "job/d exists already".to_owned();
     let partly = SubmitError::Partly { taken: taken(), problem: problem() };
     for (outcome, status, message) in [
         (Ok(taken()), StatusCode::CREATED, all.to_owned()),
         (Err(SubmitError::Invalid(problem())), StatusCode::BAD_REQUEST, problem()),
         (Err(SubmitError::Conflict(problem())), StatusCode::CONFLICT, problem()),
-        (Err(partly), StatusCode::CONFLICT, format!("{}; before that: {all}", problem())),
+        (Err(partly), StatusCode::CONFLICT, format!("{}; already processed: {all}", problem())),
     ] {
         assert_eq!(answer(outcome, b"kind: Pod").await, (status, message));
     }
