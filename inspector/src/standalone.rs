@@ -247,7 +247,7 @@ async fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()
         fix_name(&place.to_string(), &mut object);
         match server.submit(object, true) {
             Ok(Taken::Known { called }) => {
-                tracing::debug!(object = called, "already submitted earlier, not resubmitted")
+                tracing::debug!(object = called, "already submitted earlier, not resubmitted");
             }
             Ok(taken) => tracing::debug!(?taken),
             Err(error) => anyhow::bail!("{place}: {error}"),

@@ -245,7 +245,7 @@ impl State {
         let owners: Vec<&OwnerSpec> = controllers
             .iter()
             .flatten()
-            .filter_map(|uid| self.delivered.owner(*uid))
+            .filter_map(|uid| self.delivered.owner(uid))
             .map(AsRef::as_ref)
             .collect();
         let progressed = |owner: &&OwnerSpec| matches!(owner.detail, OwnerDetail::Job { succeeded, failed_indexes, .. } if succeeded + failed_indexes > 0);
