@@ -172,9 +172,9 @@ mod tests {
         for (url, why) in [
             ("", "relative URL"),
             ("127.0.0.1:80", "relative URL"),
-            ("ftp://x", "only http and https"),
+            ("ftp://x", "must be http or https"),
             ("http://", "empty host"),
-            ("http://u:p@x", "no place"),
+            ("http://u:p@x", "user name or password"),
             ("http://x/?a=b", "query"),
         ] {
             let error = Direct::new(url, None, None).err().unwrap();
