@@ -68,7 +68,7 @@ use pass_state::PassState;
 use remembered::Memory;
 use transitions::RefusedTransitions;
 use waiting::Waiting;
-use work::Work;
+use work::StepWork;
 
 /// What can be configured.
 #[derive(Clone, Debug)]
@@ -148,7 +148,7 @@ pub struct State {
     whole: bool,
     refused_transitions: RefusedTransitions,
     now: i64,
-    work: Work,
+    work: StepWork,
 }
 
 impl State {
@@ -178,7 +178,7 @@ impl State {
             whole: false,
             refused_transitions: RefusedTransitions::default(),
             now: 0,
-            work: Work::default(),
+            work: StepWork::default(),
         }
     }
 

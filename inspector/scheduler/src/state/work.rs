@@ -8,7 +8,7 @@ use crate::model::SharedStr;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Work {
+pub(super) struct StepWork {
     /// Pods whose marks, group or owner changed.
     pub regroup: BTreeSet<SharedStr>,
     /// Jobs to be looked at again.
