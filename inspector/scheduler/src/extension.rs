@@ -1,7 +1,7 @@
 //! Gangs on a graph of Fluxion: what `resource-query --kubernetes` plugs into the engine of [`fluxion`].
 //!
 //! [`GangReader`] reads a gang from a jobspec, [`GangMatcher`] finds its place by the same search as the scheduler, and
-//! [`Shares`] allocations what a cluster that was written down as a graph tells of who holds what.
+//! [`Shares`] books what a cluster that was written down as a graph tells of who holds what.
 
 mod constraint;
 mod index;

@@ -42,7 +42,7 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     /// Every object.
     fn rows(visible: &Visible<'_>) -> Vec<Listed<Self::Id>>;
 
-    /// One object as the visible' viewer may see it, without a resource version.
+    /// One object as the viewer may see it, without a resource version.
     fn render(visible: &Visible<'_>, id: &Self::Id) -> Option<Self::Object>;
 
     /// The values of one of [`Self::FIELDS`].

@@ -6,7 +6,7 @@ use fluxion_api::{API_VERSION, ObjectMeta};
 use super::Visible;
 use crate::health::WatchProblem;
 
-/// The findings about objects that the visible' viewer may see, after those about watches, on which all else rests, and
+/// The findings about objects that the viewer may see, after those about watches, on which all else rests, and
 /// what is wrong with the history.
 pub fn audit(visible: &Visible<'_>, watches: &[WatchProblem], history: Option<String>) -> FluxionAudit {
     let seen = |object: &str| match object.split('/').collect::<Vec<_>>().as_slice() {

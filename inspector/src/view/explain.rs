@@ -16,7 +16,7 @@ use super::text::time;
 
 mod suggest;
 
-/// Explains a job; `object` is how the visible' viewer sees it.
+/// Explains a job; `object` is how the viewer sees it.
 pub fn explain(visible: &Visible<'_>, job: &Job, mut object: FluxionJob) -> FluxionExplanation {
     let mut explanation = FluxionExplanation {
         api_version: API_VERSION.to_owned(),
@@ -88,21 +88,26 @@ impl Names for Seen<'_> {
 /// Nodes by reason over all shapes, most first. A node that takes neither of two shapes for one reason counts
 /// once for it.
 fn left_out(why: &WhyNot, names: &dyn Names) -> Vec<NodesLeftOut> {
-    let mut by_reason: BTreeMap<(String, Option<String>), NodesLeftOut> = BTreeMap::new();
+    // Shapes that request different amounts are told apart.
+    let mut by_reason: BTreeMap<(String, Option<u64>), (NodesLeftOut, u64)> = BTreeMap::new();
     for count in why.shapes.iter().flat_map(|shape| &shape.counts) {
         let reason = node_reason(count, why.never, names);
-        let resource = resource_of(&count.reason).map(ToString::to_string);
-        let amount = |quantity| resource.as_ref().map(|resource| quantity::format(resource, quantity));
-        // Shapes that request different amounts are told apart.
-        let left_out =
-            by_reason.entry((reason.clone(), amount(count.need))).or_insert_with(|| NodesLeftOut {
+        let (resource, has_amounts) = resource_of(&count.reason).unzip();
+        let amount =
+            |quantity| Some(quantity::format(resource.filter(|_| has_amounts == Some(true))?, quantity));
+        let key = (reason.clone(), has_amounts.filter(|has| *has).map(|_| count.need));
+        let (left_out, largest) = by_reason.entry(key).or_insert_with(|| {
+            let left_out = NodesLeftOut {
                 reason,
                 class: class_of(&count.reason),
                 requested: amount(count.need),
-                largest: amount(count.largest),
-                resource: resource.clone(),
+                resource: resource.map(str::to_owned),
                 ..NodesLeftOut::default()
-            });
+            };
+            (left_out, 0)
+        });
+        *largest = count.largest.max(*largest);
+        left_out.largest = amount(*largest);
         left_out.count = left_out.count.max(u32::try_from(count.nodes).unwrap_or(u32::MAX));
         if let Some(release) = count.soonest {
             let until = time(release.at);
@@ -111,7 +116,7 @@ fn left_out(why: &WhyNot, names: &dyn Names) -> Vec<NodesLeftOut> {
             }
         }
     }
-    let mut nodes: Vec<NodesLeftOut> = by_reason.into_values().collect();
+    let mut nodes: Vec<NodesLeftOut> = by_reason.into_values().map(|(left_out, _)| left_out).collect();
     nodes.sort_by_key(|left| std::cmp::Reverse(left.count));
     nodes
 }
@@ -137,11 +142,13 @@ fn class_of(reason: &NodeReason) -> NodeReasonClass {
     }
 }
 
-fn resource_of(reason: &NodeReason) -> Option<&str> {
+/// The resource that there is too little of, and whether amounts of it tell more.
+fn resource_of(reason: &NodeReason) -> Option<(&str, bool)> {
     match reason {
+        NodeReason::Missing { resource } => Some((resource, false)),
         NodeReason::TooSmall { resource }
         | NodeReason::Withheld { resource }
-        | NodeReason::Busy { resource } => Some(resource),
+        | NodeReason::Busy { resource } => Some((resource, true)),
         _ => None,
     }
 }

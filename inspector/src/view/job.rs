@@ -18,7 +18,7 @@ use super::{Visible, cancel, words};
 /// Said instead of names that the viewer may not know.
 const ELSEWHERE: &str = "jobs in other namespaces";
 
-/// The job as the visible' viewer sees it.
+/// The job as the viewer sees it.
 pub fn job(visible: &Visible<'_>, job: &Job) -> FluxionJob {
     FluxionJob {
         api_version: API_VERSION.to_owned(),

@@ -9,7 +9,7 @@ use super::job::placed;
 use super::name::full_name;
 use super::text::time;
 
-/// Allocations and reservations of the jobs that the visible' viewer may see, by start.
+/// Allocations and reservations of the jobs that the viewer may see, by start.
 pub fn timeline(visible: &Visible<'_>) -> FluxionTimeline {
     let mut spans: Vec<(i64, TimelineSpan)> = Vec::new();
     for job in

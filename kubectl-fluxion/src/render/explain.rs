@@ -61,10 +61,8 @@ fn amounts(left_out: &NodesLeftOut) -> String {
     let (Ok(needed), Ok(free)) = (requested.parse::<Amount>(), largest.parse::<Amount>()) else {
         return String::new();
     };
-    let (shown, most) = (needed.shown(resource), free.shown(resource));
-    // Never rounded to look equal.
-    let (shown, most) = if shown == most { (requested.clone(), largest.clone()) } else { (shown, most) };
-    format!(" ({shown} requested, at most {most} available)")
+    let (needed, free) = needed.compared(free, resource);
+    format!(" ({needed} requested, at most {free} available)")
 }
 
 impl Page<'_> {

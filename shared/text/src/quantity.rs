@@ -76,6 +76,12 @@ impl Amount {
         }
     }
 
+    /// This and another amount as a person reads them: exactly, where rounding would make them look the same.
+    pub fn compared(self, other: Self, resource: &str) -> (String, String) {
+        let both = (self.shown(resource), other.shown(resource));
+        if both.0 == both.1 && self != other { (self.to_string(), other.to_string()) } else { both }
+    }
+
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
@@ -239,19 +245,19 @@ pub fn format(resource: &str, quantity: u64) -> String {
     }
 }
 
-/// How a person reads a stored quantity; see [`Amount::shown`].
-pub fn shown(resource: &str, quantity: u64) -> String {
-    let amount = if resource == "cpu" { Amount::from_milli(quantity) } else { Amount::from_units(quantity) };
-    amount.shown(resource)
+/// A stored quantity as an amount.
+fn stored(resource: &str, quantity: u64) -> Amount {
+    if resource == "cpu" { Amount::from_milli(quantity) } else { Amount::from_units(quantity) }
 }
 
-/// Two amounts that are held against each other: exactly, where rounding would make them look the same.
+/// How a person reads a stored quantity; see [`Amount::shown`].
+pub fn shown(resource: &str, quantity: u64) -> String {
+    stored(resource, quantity).shown(resource)
+}
+
+/// Two stored quantities that are held against each other; see [`Amount::compared`].
 pub fn compared(resource: &str, one: u64, other: u64) -> (String, String) {
-    let both = (shown(resource, one), shown(resource, other));
-    if both.0 == both.1 && one != other {
-        return (format(resource, one), format(resource, other));
-    }
-    both
+    stored(resource, one).compared(stored(resource, other), resource)
 }
 
 fn in_bytes(resource: &str) -> bool {

@@ -51,7 +51,7 @@ struct Entered {
     depth: u32,
 }
 
-/// One walk that allocations.
+/// One walk that books.
 struct Walk<'a> {
     graph: &'a Graph,
     allocations: &'a mut Allocations,

@@ -1,7 +1,7 @@
 //! Matching a gang on the graph: slots that each stay within one node, and quantities carved out of pools.
 //!
 //! Which nodes and when is the decision of [`placement`]; here its answer becomes pieces of the pools of a graph, which
-//! the engine allocations and tells like any other match.
+//! the engine books and tells like any other match.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

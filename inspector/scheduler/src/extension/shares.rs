@@ -46,11 +46,11 @@ impl Shares {
     }
 }
 
-/// Plugs the matcher of gangs into an engine of which nothing is used yet, and allocations the shares that its graph told of,
+/// Plugs the matcher of gangs into an engine of which nothing is used yet, and books the shares that its graph told of,
 /// for jobs that are numbered from the largest number down. What is held beyond what there is leaves nothing free, and
 /// is not booked.
 ///
-/// Errors: those of booking, which allocations that were empty do not run into.
+/// Errors: those of booking, which an engine of which nothing is used does not run into.
 pub fn plug_in(engine: &mut Engine, shares: Shares) -> Result<(), Failure> {
     engine.plug_in(GangMatcher::default());
     let mut job = JobId::MAX;

@@ -153,13 +153,9 @@ impl State {
     /// that the table does not have is a mistake of ours: it is not made, and the audit tells of it.
     pub(super) fn settle(&mut self, id: JobId, state: JobState, reason: Option<Reason>, new_request: bool) {
         let now = self.now;
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
-        let from = job.state;
+        let Some(from) = self.jobs.get(&id).map(|job| job.state) else { return };
         if from != state && !may_follow(from, state) {
-            self.refused_transitions.refuse(&job, state);
-            if !from.ended() {
-                self.enqueue(&job);
-            }
+            self.refuse_transition(id, state);
             return;
         }
         let Some(job) = self.job_mut(id) else { return };
@@ -207,6 +203,12 @@ impl State {
         } else {
             self.enqueue(&job);
         }
+    }
+
+    fn refuse_transition(&mut self, id: JobId, to: JobState) {
+        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        self.refused_transitions.refuse(&job, to);
+        self.enqueue(&job);
     }
 
     fn end(&mut self, job: &Job) {
