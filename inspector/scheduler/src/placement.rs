@@ -24,7 +24,7 @@ pub use policy::{Blocked, NodePolicy};
 pub(crate) use availability::Availability;
 pub(crate) use earliest::{first_start, in_the_way};
 pub(crate) use filling::Work;
-pub(crate) use now::try_now;
+pub(crate) use now::{FailedStart, start_now};
 pub(crate) use plan::{Plan, PlannedShape};
 pub(crate) use search::{place, room};
 

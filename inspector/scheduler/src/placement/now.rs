@@ -1,11 +1,11 @@
 //! Starts at this moment, and whether there could ever be one.
 
 use super::availability::Availability;
-use super::filling::Work;
+use super::filling::{Taken, Work};
 use super::plan::Plan;
 use super::policy::{Blocked, NodePolicy};
 use super::promised::promised_to;
-use super::search::place;
+use super::search::{fillings, place, still_takes};
 use crate::inventory::Inventory;
 use crate::request::{Placement, Request};
 
@@ -27,6 +27,27 @@ pub(crate) fn try_now(
     policy: NodePolicy,
     work: &mut Work,
 ) -> Result<Placement, Blocked> {
+    start_now(inventory, request, now, policy, work)
+        .map_err(|failed| Blocked { behind: failed.behind, ..Blocked::default() })
+}
+
+/// A start that failed.
+#[derive(Clone, Debug)]
+pub(crate) struct FailedStart {
+    /// It would start but for what these jobs are promised.
+    pub(crate) behind: Vec<u32>,
+    /// Where it would start then.
+    unreserved: Option<Taken>,
+}
+
+/// As [`try_now`], telling more of a failure.
+pub(crate) fn start_now(
+    inventory: &Inventory,
+    request: &Request,
+    now: i64,
+    policy: NodePolicy,
+    work: &mut Work,
+) -> Result<Placement, FailedStart> {
     let plan = Plan::new(inventory, request, policy);
     let end = request.end(now).unwrap_or(i64::MAX);
     if let Some(placement) = place(&plan, &Availability::window(inventory, now, now, end), work) {
@@ -34,14 +55,50 @@ pub(crate) fn try_now(
     }
     // The second search is not bound by what the first one saw.
     let first = std::mem::replace(&mut work.skip, 0).max(work.first);
-    let behind = if inventory.reservations().next().is_none() {
-        Vec::new()
-    } else {
-        place(&plan, &Availability::unreserved(inventory, now), work)
-            .map_or_else(Vec::new, |placement| promised_to(inventory, &placement))
-    };
+    let failed = FailedStart::behind_promises(&plan, now, work);
     work.first = first;
-    Err(Blocked { behind, ..Blocked::default() })
+    Err(failed)
+}
+
+impl FailedStart {
+    fn behind_promises(plan: &Plan<'_>, now: i64, work: &mut Work) -> Self {
+        let inventory = plan.inventory;
+        let unreserved = if inventory.reservations().next().is_none() {
+            None
+        } else {
+            fillings(plan, &Availability::unreserved(inventory, now), work)
+        };
+        let nodes = unreserved.iter().flatten().map(|(node, _)| *node);
+        Self { behind: promised_to(inventory, nodes), unreserved }
+    }
+
+    /// Looks again who is in the way, after slots were taken and promises added: at the same moment what failed fails
+    /// again. Where that is not certain it does nothing, and says so.
+    ///
+    /// A search for several shapes may end by its budget, and find later what it missed; one for a single shape is
+    /// complete. It takes of each node in turn all that there is, so nodes that it passed over are passed over again,
+    /// and as long as the others take their slots, it ends on the same nodes.
+    pub(crate) fn look_again(
+        &mut self,
+        inventory: &Inventory,
+        request: &Request,
+        now: i64,
+        policy: NodePolicy,
+        work: &mut Work,
+    ) -> bool {
+        let plan = Plan::new(inventory, request, policy);
+        if plan.shapes.len() != 1 {
+            return false;
+        }
+        let lens = Availability::unreserved(inventory, now);
+        match &self.unreserved {
+            Some(taken) if plan.minimum.is_none() && still_takes(&plan, &lens, taken, work) => {
+                self.behind = promised_to(inventory, taken.iter().map(|(node, _)| *node));
+            }
+            _ => *self = Self::behind_promises(&plan, now, work),
+        }
+        true
+    }
 }
 
 /// Whether the request could run if everything but what never leaves a node were gone, and what passes by itself

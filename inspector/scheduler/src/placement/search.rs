@@ -14,13 +14,38 @@ use crate::request::{Placement, Slot};
 /// A placement of all slots, or of the most of them where fewer are enough; or `None`.
 pub(crate) fn place(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -> Option<Placement> {
     work.first = work.skip;
-    if plan.minimum.is_none() && plan.shapes.iter().any(|shape| shape.impossible) {
-        return None;
-    }
     if plan.shapes.is_empty() {
         return Some(Placement::default());
     }
+    if lacks_resources(plan) {
+        return None;
+    }
     place_in(plan, lens, plan.group_order(), work)
+}
+
+/// The nodes of what [`place`] finds, with what each takes.
+pub(super) fn fillings(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -> Option<Taken> {
+    work.first = work.skip;
+    if lacks_resources(plan) {
+        return None;
+    }
+    find_in(plan, lens, plan.group_order(), work).map(|(_, taken)| taken)
+}
+
+/// All slots are wanted, and some need what no node ever had.
+fn lacks_resources(plan: &Plan<'_>) -> bool {
+    plan.minimum.is_none() && plan.shapes.iter().any(|shape| shape.impossible)
+}
+
+/// Whether each of these nodes still takes its slots of the plan's only shape.
+pub(super) fn still_takes(plan: &Plan<'_>, lens: &Availability<'_>, taken: &Taken, work: &mut Work) -> bool {
+    let [shape] = plan.shapes.as_slice() else { return false };
+    let mut available = Vec::with_capacity(plan.kinds.len());
+    taken.iter().all(|(node, filling)| {
+        work.visited += 1;
+        lens.available(*node, &plan.kinds, &mut available);
+        filling.first().is_some_and(|count| *count <= lens.capacity(shape, *node, &available))
+    })
 }
 
 /// A placement within one of these of the plan's node lists, or `None`: in the first that takes all slots; where fewer
@@ -31,6 +56,17 @@ pub(crate) fn place_in(
     groups: impl Iterator<Item = usize>,
     work: &mut Work,
 ) -> Option<Placement> {
+    let (group, taken) = find_in(plan, lens, groups, work)?;
+    Some(placement(plan, group, &taken))
+}
+
+/// The nodes of what [`place_in`] finds, with what each takes, and which list they are of.
+fn find_in(
+    plan: &Plan<'_>,
+    lens: &Availability<'_>,
+    groups: impl Iterator<Item = usize>,
+    work: &mut Work,
+) -> Option<(usize, Taken)> {
     let mut found: Option<(usize, Taken)> = None;
     for group in groups {
         let Some(taken) = fill_group(plan, lens, group, work) else { continue };
@@ -46,11 +82,14 @@ pub(crate) fn place_in(
             break;
         }
     }
-    let (group, taken) = found?;
-    let (domain, _) = plan.group(group)?;
+    found
+}
+
+/// What the nodes of one of the plan's lists take, by name.
+pub(super) fn placement(plan: &Plan<'_>, group: usize, taken: &[(NodeId, Filling)]) -> Placement {
     let mut slots = Vec::with_capacity(taken.len());
     for (node, filling) in taken {
-        let name = plan.inventory.name(node);
+        let name = plan.inventory.name(*node);
         let mut here: Vec<_> = filling
             .iter()
             .zip(&plan.shapes)
@@ -60,7 +99,7 @@ pub(crate) fn place_in(
         here.sort_by_key(|slot| slot.shape);
         slots.append(&mut here);
     }
-    Some(Placement { slots, domain: domain.cloned() })
+    Placement { slots, domain: plan.group(group).and_then(|(domain, _)| domain.cloned()) }
 }
 
 fn slots(taken: &Taken) -> u64 {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::placement::Blocked;
+use crate::placement::{Blocked, FailedStart};
 use crate::request::Request;
 
 /// Requests that are remembered from pass to pass, at most.
@@ -18,9 +18,8 @@ const MOST: usize = 100_000;
 pub(super) struct Known {
     /// In this pass: nodes at the beginning of the order that take nothing of it.
     pub(super) skip: usize,
-    /// In this pass: it does not start now; with what stood in the way, and how many had been started and promised
-    /// something by then. Each of them may be in the way since.
-    pub(super) failed: Option<(Blocked, (usize, usize))>,
+    /// In this pass: it does not start.
+    pub(super) failed: Option<Failed>,
     /// In this pass: the last start that was planned for it; there is none before.
     pub(super) not_before: i64,
     /// In this pass: no planned start is possible for it, and why.
@@ -29,6 +28,16 @@ pub(super) struct Known {
     pub(super) busy: bool,
     /// No start could be planned for it even if nothing were promised to others.
     pub(super) hopeless: bool,
+}
+
+/// A start that failed at some place of a pass.
+#[derive(Clone, Debug)]
+pub(super) struct Failed {
+    pub(super) start: FailedStart,
+    /// When it was tried.
+    pub(super) now: i64,
+    /// How many had been started and promised something by then. Each of them may be in the way since.
+    pub(super) decided: (usize, usize),
 }
 
 /// What is known, by request; valid for one state of what was freed.
@@ -40,11 +49,15 @@ pub struct KnownFailures {
 }
 
 impl KnownFailures {
-    /// Forgets what holds within one pass only, and everything when something was freed since.
+    /// Forgets everything when something was freed since.
     pub(super) fn begin(&mut self, freed: u64) {
         if self.freed != freed || self.known.len() > MOST {
             *self = Self { freed, ..Self::default() };
         }
+    }
+
+    /// Forgets what holds within one pass only.
+    pub(super) fn end(&mut self) {
         for known in &mut self.known {
             *known = Known { busy: known.busy, hopeless: known.hopeless, ..Known::default() };
         }

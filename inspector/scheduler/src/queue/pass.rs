@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::known::KnownFailures;
+use super::known::{Failed, KnownFailures};
 use super::{QueueConfig, QueuePolicy};
 use crate::inventory::{Allocation, AllocationKind, Inventory, planned_or_assumed};
-use crate::placement::{Blocked, Plan, Work, first_start, in_the_way, try_now};
+use crate::placement::{Blocked, Plan, Work, first_start, in_the_way, start_now};
 use crate::request::{Placement, Planned, Request};
 
 /// A job that waits.
@@ -140,7 +140,7 @@ pub fn pass(
                 result.outdated |= result.behind;
                 result.started.push((job.id, placement));
             }
-            Err(failure) if carry.reservations < config.reservations() => {
+            Err(behind) if carry.reservations < config.reservations() => {
                 match plan(&books, config, &request, now, &mut carry, &mut work) {
                     Ok(planned) => {
                         for books in [&mut books, &mut *inventory] {
@@ -149,10 +149,10 @@ pub fn pass(
                         carry.reservations += 1;
                         result.reserved.push((job.id, planned));
                     }
-                    Err(_) if !failure.behind.is_empty() => {
+                    Err(_) if !behind.is_empty() => {
                         carry.counted -= 1;
                         result.behind = true;
-                        result.refused.push((job.id, Refusal::BehindReservation { jobs: failure.behind }));
+                        result.refused.push((job.id, Refusal::BehindReservation { jobs: behind }));
                     }
                     Err(why) => {
                         carry.counted -= 1;
@@ -161,24 +161,25 @@ pub fn pass(
                     }
                 }
             }
-            Err(failure) => {
+            Err(behind) => {
                 carry.blocked = config.policy == QueuePolicy::Fcfs;
-                let refusal = if failure.behind.is_empty() {
+                let refusal = if behind.is_empty() {
                     Refusal::Busy
                 } else {
                     result.behind = true;
-                    Refusal::BehindReservation { jobs: failure.behind }
+                    Refusal::BehindReservation { jobs: behind }
                 };
                 result.refused.push((job.id, refusal));
             }
         }
     }
     result.visited = work.visited;
+    Arc::make_mut(&mut carry.memory).end();
     result.memory = carry.memory;
     result
 }
 
-/// A start now, unless an equal request is known to fail.
+/// A start now, unless an equal request is known to fail; or the jobs whose promises alone keep it from starting.
 fn start(
     books: &Inventory,
     config: &QueueConfig,
@@ -186,26 +187,31 @@ fn start(
     now: i64,
     carry: &mut Carry,
     work: &mut Work,
-) -> Result<Placement, Blocked> {
+) -> Result<Placement, Vec<u32>> {
     let decided = (carry.started, carry.reservations);
     let known = Arc::make_mut(&mut carry.memory).of(request);
     if known.busy {
-        return Err(Blocked::default());
+        return Err(Vec::new());
     }
-    if let Some((failure, seen)) = &known.failed
-        && *seen == decided
-    {
-        return Err(failure.clone());
+    if let Some(failed) = &mut known.failed {
+        let same = failed.decided == decided
+            || failed.now == now && failed.start.look_again(books, request, now, config.node_policy, work);
+        if same {
+            failed.decided = decided;
+            known.busy = failed.start.behind.is_empty();
+            return Err(failed.start.behind.clone());
+        }
     }
     work.skip = known.skip;
-    let outcome = try_now(books, request, now, config.node_policy, work);
+    let outcome = start_now(books, request, now, config.node_policy, work);
     known.skip = if request.level.is_none() { work.first } else { 0 };
     work.skip = 0;
-    if let Err(failure) = &outcome {
-        known.busy = failure.behind.is_empty();
-        known.failed = Some((failure.clone(), decided));
-    }
-    outcome
+    outcome.map_err(|start| {
+        let behind = start.behind.clone();
+        known.busy = behind.is_empty();
+        known.failed = Some(Failed { start, now, decided });
+        behind
+    })
 }
 
 /// A planned start, unless an equal request is known to have none.
