@@ -74,25 +74,36 @@ impl<'a> Availability<'a> {
 
     /// What is available of each kind, into `out`.
     pub(crate) fn available(&self, id: NodeId, kinds: &[KindId], out: &mut Vec<u64>) {
-        let columns = self.inventory.columns();
-        let plain = self.inventory.reserved_on(id).is_empty();
+        if self.at_most(id, kinds, out) {
+            return;
+        }
         let window = match self.moment {
-            Moment::Now { end } if !plain => (self.now, end),
+            Moment::Now { end } => (self.now, end),
             Moment::Later { start, end } => (start, end),
-            Moment::Late if !plain => (FAR, i64::MAX),
-            _ => {
-                out.clear();
-                match self.moment {
-                    Moment::Late | Moment::LateUnreserved => {
-                        out.extend(kinds.iter().map(|kind| columns.late(id, *kind)));
-                    }
-                    Moment::Most => out.extend(kinds.iter().map(|kind| columns.most(id, *kind))),
-                    _ => out.extend(kinds.iter().map(|kind| columns.free(id, *kind))),
-                }
-                return;
-            }
+            _ => (FAR, i64::MAX),
         };
         self.inventory.least(id, self.now, window, kinds, out);
+    }
+
+    /// No less than what is available of each kind, into `out`, without a look at what is planned; whether it is just
+    /// that.
+    pub(super) fn at_most(&self, id: NodeId, kinds: &[KindId], out: &mut Vec<u64>) -> bool {
+        let columns = self.inventory.columns();
+        out.clear();
+        match self.moment {
+            Moment::Now { .. } | Moment::Unreserved => {
+                out.extend(kinds.iter().map(|kind| columns.free(id, *kind)));
+            }
+            Moment::Later { .. } | Moment::Late | Moment::LateUnreserved => {
+                out.extend(kinds.iter().map(|kind| columns.late(id, *kind)));
+            }
+            Moment::Most => out.extend(kinds.iter().map(|kind| columns.most(id, *kind))),
+        }
+        match self.moment {
+            Moment::Now { .. } | Moment::Late => self.inventory.reserved_on(id).is_empty(),
+            Moment::Later { .. } => false,
+            Moment::Unreserved | Moment::LateUnreserved | Moment::Most => true,
+        }
     }
 
     /// Whether the shape's ports are taken there.

@@ -169,7 +169,13 @@ fn fill(
         if !plan.shapes.iter().any(|shape| lens.admits(shape, node)) {
             continue;
         }
-        lens.available(node, &plan.kinds, &mut available);
+        let exact = lens.at_most(node, &plan.kinds, &mut available);
+        if plan.shapes.iter().all(|shape| shape.fits(&available, 1) == 0) {
+            continue;
+        }
+        if !exact {
+            lens.available(node, &plan.kinds, &mut available);
+        }
         capacities.clear();
         capacities.extend(plan.shapes.iter().map(|shape| lens.capacity(shape, node, &available)));
         if capacities.iter().all(|capacity| *capacity == 0) {
