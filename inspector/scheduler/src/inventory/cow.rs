@@ -8,7 +8,7 @@ const CHUNK: usize = 128;
 /// Elements that were never set read as nothing, and chunks without any take no space.
 #[derive(Clone, Debug)]
 pub(super) struct CowVec<T> {
-    chunks: Arc<Vec<Option<Arc<Vec<T>>>>>,
+    chunks: Arc<Vec<Option<Arc<[T; CHUNK]>>>>,
 }
 
 impl<T> Default for CowVec<T> {
@@ -26,7 +26,7 @@ impl<T> CowVec<T> {
     /// The element, if its chunk is there.
     pub(super) fn get(&self, index: u32) -> Option<&T> {
         let (chunk, offset) = place(index);
-        self.chunks.get(chunk)?.as_ref()?.get(offset)
+        self.chunks.get(chunk)?.as_deref()?.get(offset)
     }
 }
 
@@ -38,7 +38,7 @@ impl<T: Clone + Default> CowVec<T> {
         if chunks.len() <= chunk {
             chunks.resize(chunk + 1, None);
         }
-        let chunk = chunks[chunk].get_or_insert_with(|| Arc::new(vec![T::default(); CHUNK]));
+        let chunk = chunks[chunk].get_or_insert_with(|| Arc::new(std::array::from_fn(|_| T::default())));
         &mut Arc::make_mut(chunk)[offset]
     }
 }
