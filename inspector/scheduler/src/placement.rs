@@ -7,6 +7,7 @@
 
 mod alternatives;
 mod availability;
+mod changes;
 mod earliest;
 mod filling;
 mod most;

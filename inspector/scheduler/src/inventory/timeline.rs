@@ -9,15 +9,18 @@ use super::reservation::NodeReservation;
 const END: i64 = i64::MAX;
 
 /// What is planned to be available of each resource of one node, from its books. Those past their planned end are gone.
+///
+/// Searches read those of all nodes one after the other, so what they read of each lies close together.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    kinds: Vec<KindId>,
-    /// When anything changes, host ports included; sorted, the first is 0.
-    times: Vec<i64>,
-    /// What is left of each kind from each of these times on, time by time; below 0 for a deficit.
-    left: Vec<i64>,
+    kinds: SmallVec<[KindId; 6]>,
+    /// When anything changes, host ports included, and what is left of each kind from then on; row by row, sorted. The
+    /// first begins at 0; below 0 is a deficit.
+    rows: Vec<i64>,
     /// When something begins to be taken; sorted. At all other times something is given back.
     falls: Vec<i64>,
+    /// The last of these.
+    last_fall: i64,
 }
 
 impl Timeline {
@@ -27,8 +30,13 @@ impl Timeline {
         offers: impl Iterator<Item = (KindId, u64)>,
         holders: impl Iterator<Item = (Option<i64>, &'a Quantities)>,
     ) -> Self {
-        let (kinds, left) = offers.map(|(kind, amount)| (kind, signed(amount))).unzip();
-        let mut timeline = Self { kinds, times: vec![0], left, falls: Vec::new() };
+        let mut kinds = SmallVec::new();
+        let mut rows = vec![0];
+        for (kind, amount) in offers {
+            kinds.push(kind);
+            rows.push(signed(amount));
+        }
+        let mut timeline = Self { kinds, rows, falls: Vec::new(), last_fall: i64::MIN };
         for (until, needs) in holders {
             timeline.take(0, until.unwrap_or(END), needs);
         }
@@ -39,6 +47,7 @@ impl Timeline {
         self.take(entry.start, entry.end, &entry.needs);
         if let Err(at) = self.falls.binary_search(&entry.start) {
             self.falls.insert(at, entry.start);
+            self.last_fall = self.last_fall.max(entry.start);
         }
     }
 
@@ -48,52 +57,82 @@ impl Timeline {
             return;
         }
         let first = self.row_from(start);
-        let last = if end == END { self.times.len() } else { self.row_from(end) };
-        let width = self.kinds.len();
+        let last = if end == END { self.len() } else { self.row_from(end) };
+        let width = self.width();
+        let rows = &mut self.rows[first * width..last * width];
         for (kind, amount) in needs {
             let Ok(column) = self.kinds.binary_search(kind) else { continue };
-            for row in first..last {
-                let left = &mut self.left[row * width + column];
+            for row in rows.chunks_exact_mut(width) {
                 // Nothing is ever given back, so what is below everything may stay there.
-                *left = left.saturating_sub(signed(*amount));
+                row[column + 1] = row[column + 1].saturating_sub(signed(*amount));
             }
         }
     }
 
     /// The row that begins at a time, which is made when missing.
     fn row_from(&mut self, time: i64) -> usize {
-        self.times.binary_search(&time).unwrap_or_else(|at| {
-            let width = self.kinds.len();
-            self.times.insert(at, time);
-            let before: Vec<i64> = self.left[(at - 1) * width..at * width].to_vec();
-            self.left.splice(at * width..at * width, before);
-            at
-        })
+        let row = self.row_at(time);
+        if self.time(row) == time {
+            return row;
+        }
+        let (width, next) = (self.width(), row + 1);
+        let at = next * width;
+        self.rows.extend_from_within(at - width..at);
+        self.rows[at..].rotate_right(width);
+        self.rows[at] = time;
+        next
+    }
+
+    /// Numbers in a row: its time, and one for each kind.
+    fn width(&self) -> usize {
+        self.kinds.len() + 1
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len() / self.width()
+    }
+
+    fn time(&self, row: usize) -> i64 {
+        self.rows[row * self.width()]
+    }
+
+    /// The first row that begins after a time.
+    fn row_after(&self, time: i64) -> usize {
+        let (mut from, mut to) = (0, self.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            if self.time(middle) <= time {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        from
     }
 
     /// The row in force at a time.
-    fn row_at(&self, time: i64) -> usize {
-        self.times.partition_point(|at| *at <= time).saturating_sub(1)
+    pub(crate) fn row_at(&self, time: i64) -> usize {
+        self.row_after(time).saturating_sub(1)
     }
 
-    fn columns<'a>(&'a self, kinds: &'a [KindId]) -> impl Iterator<Item = Option<usize>> + 'a {
+    /// Where these kinds stand in a row.
+    pub(crate) fn columns<'a>(&'a self, kinds: &'a [KindId]) -> impl Iterator<Item = Option<usize>> + 'a {
         kinds.iter().map(|kind| self.kinds.binary_search(kind).ok())
     }
 
     /// The least of each kind at any moment from `start` up to `end`, into `out`; of no time all there could be.
     pub(super) fn least(&self, kinds: &[KindId], (start, end): (i64, i64), out: &mut [u64]) {
-        let width = self.kinds.len();
         let first = self.falls.partition_point(|at| *at <= start);
         let falls = &self.falls[first..];
         let falls = &falls[..falls.partition_point(|at| *at < end)];
-        let here = self.row_at(start) * width;
+        let here = self.row(self.row_at(start));
         for (column, least) in self.columns(kinds).zip(out) {
             *least = match column {
                 None => 0,
                 Some(_) if end <= start => u64::MAX,
                 Some(column) => {
-                    let then = falls.iter().map(|at| self.left[self.row_at(*at) * width + column]);
-                    unsigned(then.fold(self.left[here + column], i64::min))
+                    let then = falls.iter().map(|at| self.row(self.row_at(*at))[column]);
+                    unsigned(then.fold(here[column], i64::min))
                 }
             };
         }
@@ -101,24 +140,47 @@ impl Timeline {
 
     /// The first time after `time` at which what is available for `length` seconds (none: for ever) may differ.
     pub(crate) fn next_change(&self, time: i64, length: Option<i64>) -> Option<i64> {
-        let after = |time: i64| self.times.get(self.times.partition_point(|at| *at <= time)).copied();
+        let after = |time: i64| self.begin(self.row_after(time));
         let last = length.map(|length| length.saturating_sub(1));
         // From then on something that begins is reached before the end.
         let reached = last.and_then(|last| Some(after(time.saturating_add(last))? - last));
         [after(time), reached].into_iter().flatten().min()
     }
 
-    /// Hands over what is available of each kind from when on, beginning at `start`.
-    pub(crate) fn steps(&self, kinds: &[KindId], start: i64, mut tell: impl FnMut(i64, &[u64])) {
-        let columns: SmallVec<[Option<usize>; 8]> = self.columns(kinds).collect();
-        let mut free: SmallVec<[u64; 8]> = SmallVec::from_elem(0, kinds.len());
-        let (width, first) = (self.kinds.len(), self.row_at(start));
-        for (row, time) in self.times.iter().enumerate().skip(first) {
-            for (column, free) in columns.iter().zip(&mut free) {
-                *free = column.map_or(0, |column| unsigned(self.left[row * width + column]));
-            }
-            tell((*time).max(start), &free);
-        }
+    /// The resources that the node offers or that are held there, in order of their ids.
+    pub(crate) fn kinds(&self) -> &[KindId] {
+        &self.kinds
+    }
+
+    /// When a row begins to be in force; the first does so before any time that is asked about.
+    pub(crate) fn begin(&self, row: usize) -> Option<i64> {
+        self.rows.get(row * self.width()).copied()
+    }
+
+    /// What is left in a row.
+    pub(crate) fn left(&self, row: usize) -> Left<'_> {
+        Left(self.row(row))
+    }
+
+    fn row(&self, row: usize) -> &[i64] {
+        let width = self.width();
+        &self.rows[row * width..][1..width]
+    }
+
+    /// Nothing begins to be taken after this time.
+    pub(crate) fn only_rises(&self, from: i64) -> bool {
+        self.last_fall <= from
+    }
+}
+
+/// What is left of each kind in one row.
+#[derive(Clone, Copy)]
+pub(crate) struct Left<'a>(&'a [i64]);
+
+impl Left<'_> {
+    /// What is available of the kind in this column.
+    pub(crate) fn of(self, column: usize) -> u64 {
+        unsigned(self.0[column])
     }
 }
 

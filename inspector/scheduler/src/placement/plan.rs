@@ -25,9 +25,14 @@ pub(crate) struct PlannedShape<'a> {
 impl PlannedShape<'_> {
     /// How many slots fit into what is available, at most `most`.
     pub(crate) fn fits(&self, available: &[u64], most: u32) -> u32 {
+        self.fits_into(|at| available[at], most)
+    }
+
+    /// The same, where what is available of a kind is told by its position in the plan's kinds.
+    pub(crate) fn fits_into(&self, available: impl Fn(usize) -> u64, most: u32) -> u32 {
         let mut fits = u64::from(most);
         for (at, need) in &self.needs {
-            let there = available[*at];
+            let there = available(*at);
             if there < *need {
                 return 0;
             }

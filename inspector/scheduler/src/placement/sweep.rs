@@ -1,17 +1,21 @@
 //! Goes through the times at which nodes take more or fewer slots until enough is available for a request.
 //!
-//! What a node takes is read off its timeline once, as a list of changes; a running sum for each list of nodes tells
+//! What a node takes is read off its timeline as far as time has gone on; a running sum for each list of nodes tells
 //! when a start is worth an exact search.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::BTreeSet;
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
+use std::ops::Range;
 
+use super::NodePolicy;
 use super::availability::Availability;
-use super::filling::Work;
-use super::plan::{Plan, PlannedShape};
-use super::search::place_in;
+use super::changes::{Asked, Changes};
+use super::filling::{Taken, Work};
+use super::plan::Plan;
+use super::search::{place_in, placement};
 use crate::inventory::{NodeId, Timeline};
-use crate::request::{Planned, Request};
+use crate::request::{Placement, Planned, Request};
 
 /// Shapes that are counted while time goes on: enough to tell when an exact search is worth it.
 const COUNTED: usize = 64;
@@ -30,17 +34,20 @@ struct Change {
 }
 
 pub(super) struct Sweep<'a> {
-    plan: &'a Plan<'a>,
-    request: &'a Request,
-    now: i64,
+    asked: Asked<'a>,
     /// Shapes that are counted.
     counted: usize,
-    /// The list of each node; a node may be in several.
-    groups: Vec<usize>,
-    /// What each takes of each counted shape, node by node.
+    /// Each node with its timeline and its list; a node may be in several, and those of a list stand together.
+    nodes: Vec<(NodeId, &'a Timeline, usize)>,
+    /// Places of the nodes of each list.
+    lists: Vec<Range<usize>>,
+    /// What comes, node by node and shape by shape.
+    unread: Vec<Changes>,
+    /// What each takes of each counted shape, in the same order.
     slots: Vec<u32>,
     /// Slots of each counted shape that the nodes of a list take, by list.
     sums: Vec<Vec<u64>>,
+    /// The next change of each node and shape.
     changes: BinaryHeap<Reverse<Change>>,
     /// Lists that changed since they were searched.
     changed: BTreeSet<usize>,
@@ -55,11 +62,11 @@ impl<'a> Sweep<'a> {
         let lists = plan.group_count();
         let counted = plan.shapes.len().min(COUNTED);
         let mut sweep = Self {
-            plan,
-            request,
-            now,
+            asked: Asked::new(plan, request, now, from),
             counted,
-            groups: Vec::new(),
+            nodes: Vec::new(),
+            lists: Vec::with_capacity(lists),
+            unread: Vec::new(),
             slots: Vec::new(),
             sums: vec![vec![0; counted]; lists],
             changes: BinaryHeap::new(),
@@ -68,117 +75,67 @@ impl<'a> Sweep<'a> {
             pass_over: 0,
         };
         let mut changes = Vec::new();
+        let mut timelines = Vec::new();
         for group in 0..lists {
-            for id in plan.group(group).map_or(&[][..], |(_, nodes)| nodes) {
-                sweep.enter(group, *id, from, &mut changes);
+            let first = sweep.nodes.len();
+            let nodes = plan.group(group).map_or(&[][..], |(_, nodes)| nodes);
+            let found = |id: &NodeId| Some((*id, plan.inventory.timeline(*id, plan.inventory.book(*id)?)));
+            // All of them first: what is not in the processor's cache is fetched for several at once then.
+            timelines.clear();
+            timelines.extend(nodes.iter().filter_map(found));
+            for (id, timeline) in &timelines {
+                sweep.enter(group, *id, timeline, &mut changes);
             }
+            sweep.lists.push(first..sweep.nodes.len());
         }
-        sweep.slots = vec![0; sweep.groups.len() * counted];
+        sweep.slots = vec![0; sweep.unread.len()];
         sweep.changes = changes.into();
         sweep
     }
 
-    fn enter(&mut self, group: usize, id: NodeId, from: i64, changes: &mut Vec<Reverse<Change>>) {
-        let lens = Availability::unreserved(self.plan.inventory, self.now);
-        let (Some(book), Ok(place)) = (self.plan.inventory.book(id), u32::try_from(self.groups.len())) else {
-            return;
-        };
-        let timeline = self.plan.inventory.timeline(id, book);
-        let before = changes.len();
+    fn enter(
+        &mut self,
+        group: usize,
+        id: NodeId,
+        timeline: &'a Timeline,
+        changes: &mut Vec<Reverse<Change>>,
+    ) {
+        let Ok(place) = u32::try_from(self.nodes.len()) else { return };
+        let plan = self.asked.plan;
+        let lens = Availability::unreserved(plan.inventory, self.asked.now);
+        let before = (changes.len(), self.unread.len());
         // Several shapes may fit together later than each by itself: then every change is worth a look.
-        let mut every = self.plan.shapes.len() > 1;
-        for (shape, at) in self.plan.shapes[..self.counted].iter().zip(0..) {
-            if shape.impossible || !lens.admits(shape, id) {
-                continue;
-            }
-            let all = std::mem::take(&mut every);
-            let mut told = 0;
-            let tell = |time, slots| {
-                if all || slots != told {
-                    told = slots;
+        let mut every = plan.shapes.len() > 1;
+        for (shape, at) in plan.shapes[..self.counted].iter().zip(0..) {
+            let mut unread = Changes::none();
+            if !shape.impossible && lens.admits(shape, id) {
+                unread = Changes::new(&self.asked, shape, timeline, std::mem::take(&mut every));
+                if let Some((time, slots)) = unread.next(&mut self.asked, shape, (id, timeline), 0) {
                     changes.push(Reverse(Change { time, place, shape: at, slots }));
                 }
-            };
-            if shape.ports.is_empty() {
-                self.changes_of((shape, all), timeline, from, tell);
-            } else {
-                self.changes_with_ports(shape, id, timeline, from, tell);
             }
+            self.unread.push(unread);
         }
-        if before < changes.len() {
-            self.groups.push(group);
+        if before.0 < changes.len() {
+            self.nodes.push((id, timeline, group));
+        } else {
+            self.unread.truncate(before.1);
         }
-    }
-
-    /// How many slots fit from when on: the least over the time that a start would run. With `all`, times at which
-    /// only what is left beside them changes are told too.
-    fn changes_of(
-        &self,
-        (shape, all): (&PlannedShape<'_>, bool),
-        timeline: &Timeline,
-        from: i64,
-        mut tell: impl FnMut(i64, u32),
-    ) {
-        let mut rows: Vec<(i64, u32)> = Vec::new();
-        timeline.steps(&self.plan.kinds, from, |time, free| {
-            let slots = shape.fits(free, shape.count);
-            if all || rows.last().is_none_or(|(_, before)| *before != slots) {
-                rows.push((time, slots));
-            }
-        });
-        // Rows that a start at this time runs through and that are less than all behind them.
-        let mut least: VecDeque<usize> = VecDeque::new();
-        let (mut time, mut first, mut next) = (from, 0, 0);
-        loop {
-            let end = self.request.end(time).unwrap_or(i64::MAX);
-            while let Some((_, slots)) = rows.get(next).filter(|(begin, _)| *begin < end) {
-                while least.pop_back_if(|at| *slots <= rows[*at].1).is_some() {}
-                least.push_back(next);
-                next += 1;
-            }
-            while least.pop_front_if(|at| *at < first).is_some() {}
-            tell(time, least.front().map_or(0, |at| rows[*at].1));
-            let leaves = rows.get(first + 1).map(|(begin, _)| *begin);
-            // The first start that still runs when the next row begins.
-            let meets = rows.get(next).map(|(begin, _)| time + (*begin - end) + 1);
-            let Some(then) = [leaves, meets].into_iter().flatten().min() else { return };
-            first += usize::from(leaves == Some(then));
-            time = then;
-        }
-    }
-
-    /// The same for a shape with host ports, asked change by change.
-    fn changes_with_ports(
-        &self,
-        shape: &PlannedShape<'_>,
-        id: NodeId,
-        timeline: &Timeline,
-        from: i64,
-        mut tell: impl FnMut(i64, u32),
-    ) {
-        let (mut time, mut available) = (from, Vec::new());
-        loop {
-            let lens = self.lens(time);
-            lens.available(id, &self.plan.kinds, &mut available);
-            tell(time, lens.capacity(shape, id, &available));
-            let length = self.request.end(time).map(|end| end.saturating_sub(time));
-            let Some(next) = timeline.next_change(time, length) else { return };
-            time = next;
-        }
-    }
-
-    fn lens(&self, start: i64) -> Availability<'a> {
-        let end = self.request.end(start).unwrap_or(i64::MAX);
-        Availability::window(self.plan.inventory, self.now, start, end)
     }
 
     pub(super) fn run(mut self, work: &mut Work) -> Option<Planned> {
-        work.visited += self.groups.len() as u64;
+        work.visited += self.nodes.len() as u64;
         while let Some(Reverse(Change { time, .. })) = self.changes.peek().copied() {
             while let Some(Reverse(change)) = self.changes.peek().copied()
                 && change.time == time
             {
-                self.changes.pop();
+                let then = self.after(change);
+                if let Some(mut first) = self.changes.peek_mut() {
+                    match then {
+                        Some(then) => *first = Reverse(then),
+                        None => drop(PeekMut::pop(first)),
+                    }
+                }
                 work.visited += 1;
                 self.apply(change);
             }
@@ -191,9 +148,20 @@ impl<'a> Sweep<'a> {
         None
     }
 
+    /// What the node takes of the shape next.
+    fn after(&mut self, change: Change) -> Option<Change> {
+        let (place, shape) = (change.place as usize, change.shape as usize);
+        let (id, timeline, _) = self.nodes[place];
+        let unread = &mut self.unread[place * self.counted + shape];
+        let plan = self.asked.plan;
+        let (time, slots) =
+            unread.next(&mut self.asked, &plan.shapes[shape], (id, timeline), change.slots)?;
+        Some(Change { time, slots, ..change })
+    }
+
     fn apply(&mut self, change: Change) {
         let (place, shape) = (change.place as usize, change.shape as usize);
-        let group = self.groups[place];
+        let (.., group) = self.nodes[place];
         let before = std::mem::replace(&mut self.slots[place * self.counted + shape], change.slots);
         let sum = &mut self.sums[group][shape];
         *sum = *sum - u64::from(before) + u64::from(change.slots);
@@ -202,9 +170,9 @@ impl<'a> Sweep<'a> {
 
     /// Whether the slots that the nodes of a list take, looked at shape by shape, could be enough.
     fn enough(&self, group: usize) -> bool {
-        let shapes = &self.plan.shapes;
+        let shapes = &self.asked.plan.shapes;
         let mut sums = shapes.iter().zip(&self.sums[group]);
-        let Some(minimum) = self.plan.minimum else {
+        let Some(minimum) = self.asked.plan.minimum else {
             return sums.all(|(shape, sum)| u64::from(shape.count) <= *sum);
         };
         let counted: u64 = sums.map(|(shape, sum)| u64::from(shape.count).min(*sum)).sum();
@@ -214,20 +182,45 @@ impl<'a> Sweep<'a> {
 
     /// An exact search in the lists that changed and could be enough.
     fn attempt(&mut self, time: i64, work: &mut Work) -> Option<Planned> {
-        let lens = self.lens(time);
         let mut groups: Vec<usize> =
             std::mem::take(&mut self.changed).into_iter().filter(|group| self.enough(*group)).collect();
-        if groups.is_empty() {
-            return None;
-        }
-        if self.plan.policy == super::NodePolicy::High {
+        let plan = self.asked.plan;
+        if plan.policy == NodePolicy::High {
             groups.reverse();
         }
-        let found = place_in(self.plan, &lens, groups.into_iter(), work);
+        let first = *groups.first()?;
+        let found = if plan.shapes.len() == 1 && plan.minimum.is_none() {
+            Some(self.first_fit(first, work))
+        } else {
+            place_in(plan, &self.asked.availability(time), groups.into_iter(), work)
+        };
         if found.is_none() {
             self.failed += 1;
             self.pass_over = (1 << self.failed.saturating_sub(SEARCHES).min(20)) - 1;
         }
-        Some(Planned { start: time, end: self.request.end(time), placement: found?, assumed: false })
+        let end = self.asked.request.end(time);
+        Some(Planned { start: time, end, placement: found?, assumed: false })
+    }
+
+    /// Slots of the only shape on nodes of a list that take enough.
+    fn first_fit(&self, group: usize, work: &mut Work) -> Placement {
+        let plan = self.asked.plan;
+        let mut wanted = plan.shapes.first().map_or(0, |shape| shape.count);
+        let mut taken = Taken::new();
+        let mut take = |place: usize| {
+            let count = self.slots[place].min(wanted);
+            wanted -= count;
+            work.visited += 1;
+            if count > 0 {
+                taken.push((self.nodes[place].0, vec![count]));
+            }
+            wanted == 0
+        };
+        let mut places = self.lists[group].clone();
+        match plan.policy {
+            NodePolicy::Low => places.any(&mut take),
+            NodePolicy::High => places.rev().any(&mut take),
+        };
+        placement(plan, group, &taken)
     }
 }
