@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::cancel::CancelTarget;
 use crate::meta::{ObjectMeta, Quantities};
 use crate::names::JobRef;
-use crate::words::{JobState, ReasonClass};
+use crate::reason::Reason;
+use crate::words::JobState;
 
 /// One job. `metadata.name` is `KIND.NAME` (`job.lammps`, `group.mpi`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -171,19 +172,6 @@ pub struct ExitCause {
     pub message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-}
-
-/// Why the job is where it is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Reason {
-    /// Programs match on this.
-    pub class: ReasonClass,
-    /// For a person, one line. Times in it, as in all texts, are written as [`instant`](crate::instant) says.
-    pub text: String,
-    /// The same in parts, largest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub details: Vec<String>,
 }
 
 /// Nodes and the job's Pods on each.

@@ -4,21 +4,26 @@
 //! Nothing in here knows how a decision is made.
 
 pub mod cancel;
+#[cfg(feature = "client")]
 pub mod client;
 pub mod exit;
 pub mod explain;
 pub mod graph;
+#[cfg(feature = "client")]
 pub mod instant;
 pub mod job;
 pub mod meta;
 pub mod names;
 pub mod node;
 pub mod queue;
+pub mod reason;
+#[cfg(feature = "client")]
 pub mod server_file;
 pub mod status;
 pub mod words;
 
 pub use cancel::{CancelAnswer, CancelOutcome, CancelTarget};
+#[cfg(feature = "client")]
 pub use client::Client;
 pub use exit::Exit;
 pub use explain::FluxionExplanation;
@@ -28,5 +33,6 @@ pub use meta::{List, ListMeta, ObjectMeta, Quantities, WatchEvent};
 pub use names::{API_VERSION, GROUP, JobRef, VERSION};
 pub use node::FluxionNode;
 pub use queue::FluxionQueue;
+pub use reason::Reason;
 pub use status::Status;
 pub use words::{JobState, NodeReasonClass, ReasonClass, Role};

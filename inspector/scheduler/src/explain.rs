@@ -1,17 +1,18 @@
-//! Why a request does not start, as data, and one rendering of it.
+//! Why a request does not start, as data, and as the facts that its users read.
 //!
 //! Counts nodes by reason for each shape, says what the gang as a whole is short of, and which node is nearest.
-//! Jobs and holders appear as ids only: whoever renders decides which of them the reader may know.
+//! Jobs and holders appear as ids only: [`Names`] decides which of them the reader may know.
 
+mod facts;
 mod look;
-mod text;
 mod why;
 
 use crate::inventory::Inventory;
 use crate::placement::{Availability, NodePolicy, Plan, Work, in_the_way, place, place_now, satisfiable};
 use crate::request::Request;
 
-pub use text::{Nameless, Names, node_reason, render, utc};
+pub(crate) use facts::told;
+pub use facts::{Nameless, Names, facts, utc};
 pub use why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNot};
 
 /// Why the request does not start now.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::check::check;
 use crate::constraint::{HostPort, NodeConstraint, Protocol};
-use crate::explain::{Nameless, WhyNot, render};
+use crate::explain::{Nameless, Names, WhyNot, facts};
 use crate::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use crate::request::{Placement, Request, Shape};
 use crate::resources::ResourceList;
@@ -125,6 +125,12 @@ pub(crate) fn shown(placement: &Placement) -> String {
 
 pub(crate) fn line(why: &WhyNot) -> String {
     render(why, &Nameless).0
+}
+
+/// The line, and the details.
+pub(crate) fn render(why: &WhyNot, names: &dyn Names) -> (String, Vec<String>) {
+    let reason = fluxion_api::Reason::new(fluxion_api::ReasonClass::Busy, facts(why, names));
+    (reason.text, reason.details)
 }
 
 /// The books are right.

@@ -49,7 +49,10 @@ fn the_first_in_line_is_planned_behind_jobs_without_a_limit() {
     assert_eq!((reservation.start, reservation.start_assumed), (last + HOUR, true));
     assert_eq!((reservation.end, reservation.end_assumed), (Some(last + 2 * HOUR), true));
     let told = world.told("group.wide");
-    assert!(told.contains("planned start assumed: pod/on-n1 and 2 more have no time limit"), "{told}");
+    assert!(
+        told.contains("the planned start is an assumption: pod/on-n1, pod/on-n2, pod/on-n3 have no time limit"),
+        "{told}"
+    );
     assert!(!told.contains("no estimate"), "{told}");
     assert_eq!(
         world.state.release_of(world.job("pod.on-n1")),
@@ -134,7 +137,10 @@ fn pods_of_others_count_the_same_and_those_that_stay_do_not() {
     let reservation = world.job("pod.mine").reservation.clone().unwrap();
     assert_eq!((reservation.start, reservation.start_assumed), (bound + HOUR, true));
     let told = world.told("pod.mine");
-    assert!(told.contains("planned start assumed: the Pods on its nodes have no time limit"), "{told}");
+    assert!(
+        told.contains("the planned start is an assumption: running Pods have no time limit"),
+        "{told}"
+    );
     world.pod("more", "cpu=4000");
     assert_eq!(world.state_of("pod.more"), JobState::Unsatisfiable, "the agent never leaves");
 }
@@ -155,7 +161,7 @@ fn only_what_rests_on_it_is_marked() {
     let reservation = world.job("pod.whole").reservation.clone().unwrap();
     assert_eq!((reservation.start_assumed, reservation.end_assumed), (true, true));
     let told = world.told("pod.whole");
-    assert!(told.contains("planned start assumed: pod/endless has no time limit"), "{told}");
+    assert!(told.contains("the planned start is an assumption: pod/endless has no time limit"), "{told}");
 }
 
 proptest! {

@@ -276,7 +276,7 @@ fn a_binding_that_is_refused_for_good_is_not_tried_for_ever() {
     assert!(tries < 60, "{tries} tries in two hours");
     let job = world.job("pod.p");
     assert_eq!((job.state, job.reason.as_ref().unwrap().class), (JobState::Pending, ReasonClass::BindFailed));
-    assert!(job.reason.as_ref().unwrap().text.contains("quota"));
+    assert!(job.reason.as_ref().unwrap().text().contains("quota"));
     let findings = world.state.audit();
     assert!(
         findings.iter().any(|finding| finding.class == "BindingRefused" && finding.text.contains("quota"))

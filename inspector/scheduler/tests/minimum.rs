@@ -55,8 +55,13 @@ fn a_minimum_that_no_choice_can_reach_is_unsatisfiable_at_once() {
     world.group("ray", Some(5), None);
     assert_eq!((world.state_of("podgroup.ray"), world.bound("ray")), (JobState::Unsatisfiable, 0));
     let told = world.told("podgroup.ray");
-    assert!(told.contains("nvidia.com/gpu (99 requested, largest has 4)"), "{told}");
-    assert!(told.contains("5 of 7 members must start together, room for 4 even when empty"), "{told}");
+    assert!(told.contains("nvidia.com/gpu (99 requested, at most 4 per node)"), "{told}");
+    assert!(
+        told.contains(
+            "5 of 7 members must start together, but there is room for only 4, even when all nodes are empty"
+        ),
+        "{told}"
+    );
     world.group("ray", Some(4), None);
     assert_eq!((world.line("podgroup.ray"), world.bound("ray")), ("Running 4/4".to_owned(), 4));
 }
@@ -113,7 +118,10 @@ fn the_minimum_gets_a_planned_start() {
     assert_eq!((job.state, planned.start - world.now), (JobState::Reserved, 100));
     assert_eq!(planned.nodes, ["n1".into()]);
     let told = world.told("podgroup.planned");
-    assert!(told.contains("2 of 4 members must start together, room for 0"), "{told}");
+    assert!(
+        told.contains("2 of 4 members must start together, but there is no room for any of them"),
+        "{told}"
+    );
     world.end_pod("now", fluxion_scheduler::model::Phase::Succeeded);
     assert_eq!(world.bound("m-"), 2);
     world.end_pod("also", fluxion_scheduler::model::Phase::Succeeded);

@@ -64,7 +64,7 @@ fn the_place_of_a_lost_member_is_kept_for_its_replacement() {
         let told = world.told("podgroup.train");
         assert!(
             told.contains(&format!(
-                "1 of 2 members missing: resources for the replacement are reserved on {was}"
+                "1 of 2 members is missing: resources for the replacement are reserved on {was}"
             )),
             "{told}"
         );

@@ -71,7 +71,7 @@ fn owners_without_end_are_refused() {
     let refused = |world: &World, name: &str| {
         let reason = world.job(name).reason.clone().unwrap();
         assert_eq!(reason.class, ReasonClass::InvalidRequest, "{reason:?}");
-        assert!(reason.text.contains("longer than 32"), "{reason:?}");
+        assert!(reason.text().contains("longer than 32"), "{reason:?}");
     };
     refused(&world, "pod.far");
     // The first is owned by the tenth: a circle.

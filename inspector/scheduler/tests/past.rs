@@ -134,7 +134,7 @@ fn what_ended_a_job_is_told_with_container_and_code() {
         (Box::new(exit(137, "OOMKilled")), "PodFailed: OOMKilled (Pod p, container main, exit code 137)"),
         (
             Box::new(status("DeadlineExceeded")),
-            "DeadlineExceeded: DeadlineExceeded (Pod p): its activeDeadlineSeconds is 60",
+            "DeadlineExceeded: DeadlineExceeded (Pod p, activeDeadlineSeconds 60)",
         ),
         (
             Box::new(|pod, end| {

@@ -107,8 +107,11 @@ fn nodes_that_are_down_are_told_apart_from_busy_ones() {
     world.pod("fits", "cpu=4000");
     assert_eq!(class(&world, "pod.fits"), ReasonClass::NodesDown, "{}", world.told("pod.fits"));
     let told = world.told("pod.fits");
-    assert!(told.contains("no estimate: it is not known when unavailable nodes will recover"), "{told}");
-    assert!(!told.contains("time limit") && told.contains("1 node cordoned"), "{told}");
+    assert!(
+        told.contains("no estimate: it depends on unavailable nodes, whose recovery can't be predicted"),
+        "{told}"
+    );
+    assert!(!told.contains("time limit") && told.contains("1 was cordoned"), "{told}");
     assert!(world.job("pod.fits").waits_for.is_empty());
     world.delete_pod("fits");
     // On no node, whatever its state, but behind one that ends.
@@ -130,7 +133,10 @@ fn what_a_node_withholds_from_pods_is_said() {
     assert_eq!(world.state_of("pod.p"), JobState::Pending, "its allocatable may come back");
     let told = world.told("pod.p");
     assert!(told.contains("1 had at most 7.5 cpu even when empty (7.9 requested)"), "{told}");
-    assert!(told.contains("no estimate: no planned end frees enough resources"), "{told}");
+    assert!(
+        told.contains("no estimate: the planned ends of running jobs don't free enough resources"),
+        "{told}"
+    );
     assert_eq!(class(&world, "pod.p"), ReasonClass::NodesDown);
     world.node("n1", "cpu=8000");
     assert_eq!(world.state_of("pod.p"), JobState::Running);

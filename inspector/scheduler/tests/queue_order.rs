@@ -204,7 +204,7 @@ fn nodes_that_are_down_or_cordoned_are_the_reason_then() {
     world.pod("small", "cpu=1000");
     assert_eq!(world.state_of("pod.small"), JobState::Pending);
     let told = world.told("pod.small");
-    assert!(told.contains("1 node not ready") && told.contains("1 node cordoned"), "{told}");
+    assert!(told.contains("1 was not ready") && told.contains("1 was cordoned"), "{told}");
     world.node("n1", "cpu=4000");
     assert_eq!(world.node_of("small"), Some("n1"));
 }

@@ -1,14 +1,11 @@
 //! `FluxionExplanation`: why a job is where it is, and the smallest changes that would start it now.
 
-use std::collections::BTreeMap;
-
-use fluxion_api::NodeReasonClass;
 use fluxion_api::explain::{FluxionExplanation, NodesLeftOut};
+use fluxion_api::reason::{self, Fact, ShapeNodes};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
-use fluxion_scheduler::constraint::Exclusion;
-use fluxion_scheduler::explain::{self, Names, NodeReason, WhyNot, node_reason};
+use fluxion_scheduler::explain::{self, Names};
 use fluxion_scheduler::state::{Job, JobId};
-use fluxion_text::quantity;
+use fluxion_text::quantity::Amount;
 
 use super::Visible;
 use super::name::{full_name, short_name};
@@ -37,9 +34,11 @@ pub fn explain(visible: &Visible<'_>, job: &Job, mut object: FluxionJob) -> Flux
         let now = visible.state.now();
         let why = explain::why_not(&inventory, request, now);
         let names = Seen { visible, job };
-        explanation.nodes = left_out(&why, &names);
+        explanation.facts = explain::facts(&why, &names);
+        explanation.nodes = left_out(&explanation.facts);
         // What is said of now is counted now, also where no cluster like this could ever take it.
-        explanation.nearest = nearest(&explain::why_not_now(&inventory, request, now));
+        explanation.nearest =
+            nearest(&explain::facts(&explain::why_not_now(&inventory, request, now), &names));
         if let Some(trial) = visible.state.trial(job) {
             explanation.suggestions = suggest::suggestions(&trial, request, why.never);
         }
@@ -49,9 +48,8 @@ pub fn explain(visible: &Visible<'_>, job: &Job, mut object: FluxionJob) -> Flux
             object.status.planned_start = Some(time(start));
             object.status.planned_start_assumed = assumed;
         }
-        let (_, details) = explain::render(&why, &names);
         if let Some(reason) = object.status.reason.as_mut().filter(|reason| reason.details.is_empty()) {
-            reason.details = details;
+            reason.details = reason::details(&explanation.facts, &str::to_owned);
         }
     }
     explanation.job = object;
@@ -86,85 +84,62 @@ impl Names for Seen<'_> {
 }
 
 /// Nodes by reason over all shapes, most first. A node that takes neither of two shapes for one reason counts
-/// once for it.
-fn left_out(why: &WhyNot, names: &dyn Names) -> Vec<NodesLeftOut> {
-    // Shapes that request different amounts are told apart.
-    let mut by_reason: BTreeMap<(String, Option<u64>), (NodesLeftOut, u64)> = BTreeMap::new();
-    for count in why.shapes.iter().flat_map(|shape| &shape.counts) {
-        let reason = node_reason(count, why.never, names);
-        let (resource, has_amounts) = resource_of(&count.reason).unzip();
-        let amount =
-            |quantity| Some(quantity::format(resource.filter(|_| has_amounts == Some(true))?, quantity));
-        let key = (reason.clone(), has_amounts.filter(|has| *has).map(|_| count.need));
-        let (left_out, largest) = by_reason.entry(key).or_insert_with(|| {
-            let left_out = NodesLeftOut {
-                reason,
-                class: class_of(&count.reason),
-                requested: amount(count.need),
-                resource: resource.map(str::to_owned),
-                ..NodesLeftOut::default()
-            };
-            (left_out, 0)
-        });
-        *largest = count.largest.max(*largest);
-        left_out.largest = amount(*largest);
-        left_out.count = left_out.count.max(u32::try_from(count.nodes).unwrap_or(u32::MAX));
-        if let Some(release) = count.soonest {
-            let until = time(release.at);
-            if left_out.until.as_ref().is_none_or(|known| until < *known) {
-                (left_out.until, left_out.until_assumed) = (Some(until), release.assumed);
-            }
+/// once for it; shapes that request different amounts are told apart.
+fn left_out(facts: &[Fact]) -> Vec<NodesLeftOut> {
+    let mut nodes: Vec<NodesLeftOut> = Vec::new();
+    for left_out in shapes(facts).flat_map(|shape| &shape.left_out) {
+        let same = |known: &&mut NodesLeftOut| {
+            (&known.class, &known.resource, &known.requested, &known.value, &known.jobs)
+                == (&left_out.class, &left_out.resource, &left_out.requested, &left_out.value, &left_out.jobs)
+        };
+        let Some(known) = nodes.iter_mut().find(same) else {
+            nodes.push(left_out.clone());
+            continue;
+        };
+        known.count = known.count.max(left_out.count);
+        known.without_end = known.without_end.max(left_out.without_end);
+        if amount(&left_out.largest) > amount(&known.largest) {
+            known.largest.clone_from(&left_out.largest);
+        }
+        // Written in one form, times are in the order of their texts.
+        if left_out.until.is_some() && (known.until.is_none() || left_out.until < known.until) {
+            known.until.clone_from(&left_out.until);
+            known.until_assumed = left_out.until_assumed;
         }
     }
-    let mut nodes: Vec<NodesLeftOut> = by_reason.into_values().map(|(left_out, _)| left_out).collect();
+    for left_out in &mut nodes {
+        left_out.reason = left_out.text();
+    }
     nodes.sort_by_key(|left| std::cmp::Reverse(left.count));
     nodes
 }
 
-fn class_of(reason: &NodeReason) -> NodeReasonClass {
-    match reason {
-        NodeReason::Excluded(exclusion) => match exclusion {
-            Exclusion::Deleting => NodeReasonClass::Deleting,
-            Exclusion::Selector { .. } => NodeReasonClass::NodeSelector,
-            Exclusion::Affinity => NodeReasonClass::NodeAffinity,
-            Exclusion::Tainted(_) | Exclusion::TaintedForNow(_) => NodeReasonClass::Taint,
-            Exclusion::NotReady => NodeReasonClass::NotReady,
-            Exclusion::Cordoned => NodeReasonClass::SchedulingDisabled,
-            Exclusion::RefusedBinding => NodeReasonClass::BindingRefused,
-        },
-        NodeReason::Affinity { .. } => NodeReasonClass::NodeAffinity,
-        NodeReason::Missing { .. } => NodeReasonClass::Missing,
-        NodeReason::TooSmall { .. } => NodeReasonClass::TooSmall,
-        NodeReason::Withheld { .. } => NodeReasonClass::NotAllocatable,
-        NodeReason::Busy { .. } => NodeReasonClass::Insufficient,
-        NodeReason::PortTaken { .. } => NodeReasonClass::HostPort,
-        NodeReason::Reserved => NodeReasonClass::Reserved,
-    }
+fn amount(quantity: &Option<String>) -> Amount {
+    quantity.as_ref().and_then(|quantity| quantity.parse().ok()).unwrap_or_default()
 }
 
-/// The resource that there is too little of, and whether amounts of it tell more.
-fn resource_of(reason: &NodeReason) -> Option<(&str, bool)> {
-    match reason {
-        NodeReason::Missing { resource } => Some((resource, false)),
-        NodeReason::TooSmall { resource }
-        | NodeReason::Withheld { resource }
-        | NodeReason::Busy { resource } => Some((resource, true)),
+fn shapes(facts: &[Fact]) -> impl Iterator<Item = &ShapeNodes> {
+    facts.iter().filter_map(|fact| match fact {
+        Fact::Nodes(shape) => Some(&**shape),
         _ => None,
-    }
+    })
 }
 
-fn nearest(why: &WhyNot) -> Option<String> {
+fn nearest(facts: &[Fact]) -> Option<String> {
+    let together = facts.iter().find_map(|fact| match fact {
+        Fact::Together(together) if together.wanted > 1 || together.topology.is_some() => Some(together),
+        _ => None,
+    });
     let mut parts = Vec::new();
-    if let Some(gang) = why.gang.as_ref().filter(|gang| gang.wanted > 1 || gang.level.is_some()) {
-        let place = match (&gang.level, &gang.best) {
+    if let Some(together) = together {
+        let place = match (&together.topology, &together.domain) {
             (Some(level), Some(best)) => format!(" in one {level} (the best is {best})"),
             (Some(level), None) => format!(" in one {level}: no node has that label"),
             (None, _) => String::new(),
         };
-        parts.push(format!("{} of {} members fit now{place}", gang.room, gang.wanted));
+        parts.push(format!("{} of {} members fit now{place}", together.room, together.wanted));
     }
-    parts.extend(
-        why.shapes.iter().find_map(|shape| shape.nearest.as_ref()).map(|miss| format!("node {miss}")),
-    );
+    let node = shapes(facts).find_map(|shape| shape.nearest.as_ref());
+    parts.extend(node.map(|node| format!("node {}", node.text())));
     (!parts.is_empty()).then(|| parts.join("; "))
 }

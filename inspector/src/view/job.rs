@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use fluxion_api::job::{
-    AllocatedNode, Allocation, ExitCause, FluxionJob, Group, HistoryEntry, JobSpec, JobStatus, Members,
-    Reason, Reservation, Shape, WaitsFor,
+    AllocatedNode, Allocation, FluxionJob, Group, HistoryEntry, JobSpec, JobStatus, Members, Reservation,
+    Shape, WaitsFor,
 };
-use fluxion_api::{API_VERSION, ObjectMeta};
+use fluxion_api::{API_VERSION, ObjectMeta, Reason};
 use fluxion_scheduler::model::{PodSpec, SharedStr};
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_scheduler::state::{self, Job, State};
@@ -103,18 +103,6 @@ fn request(job: &Job) -> ResourceList {
     parts.fold(ResourceList::new(), |sum, part| sum.checked_add(&part).unwrap_or(sum))
 }
 
-fn exit(cause: &state::ExitCause) -> ExitCause {
-    let (container, code) = cause.container.clone().unzip();
-    ExitCause {
-        pod: cause.pod.to_string(),
-        reason: cause.reason.to_string(),
-        container: container.map(|name| name.to_string()),
-        exit_code: code,
-        message: cause.message.as_ref().map(ToString::to_string),
-        time: cause.at.map(time),
-    }
-}
-
 fn status(visible: &Visible<'_>, job: &Job) -> JobStatus {
     let placed = if job.state.ended() {
         let names = |pods: &Vec<SharedStr>| pods.iter().map(ToString::to_string).collect();
@@ -135,7 +123,7 @@ fn status(visible: &Visible<'_>, job: &Job) -> JobStatus {
         position: visible.position(job.id),
         started_at: job.started_at.map(time),
         ended_at: job.ended_at.map(time),
-        exit: job.exit.as_ref().map(exit),
+        exit: job.exit.as_ref().map(state::ExitCause::told),
         planned_start: reservation.map(|reservation| time(reservation.start)),
         planned_start_assumed: reservation.is_some_and(|reservation| reservation.start_assumed),
         planned_end: job
@@ -172,7 +160,7 @@ fn members(members: &state::Members) -> Members {
 
 /// A reason names nothing of other namespaces, so everyone may read it who may see the job.
 pub fn reason(reason: &state::Reason) -> Reason {
-    Reason { class: words::class(reason.class), text: reason.text.clone(), details: reason.details.clone() }
+    Reason::new(words::class(reason.class), reason.facts.to_vec())
 }
 
 /// The jobs it waits for; those the viewer may not see are one entry without a name or a time.

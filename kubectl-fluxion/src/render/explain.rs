@@ -1,8 +1,6 @@
 //! The answer of `explain`: a few short paragraphs instead of a dump of fields.
 
-use fluxion_api::explain::NodesLeftOut;
-use fluxion_api::{FluxionExplanation, FluxionJob, JobState, NodeReasonClass};
-use fluxion_text::quantity::Amount;
+use fluxion_api::{FluxionExplanation, FluxionJob, JobState};
 use fluxion_text::{clean, hostlist};
 
 use super::Options;
@@ -52,19 +50,6 @@ struct Page<'a> {
     options: &'a Options,
 }
 
-/// What is requested and available, where the reason does not say it.
-fn amounts(left_out: &NodesLeftOut) -> String {
-    let told = (&left_out.class, &left_out.resource, &left_out.requested, &left_out.largest);
-    let (NodeReasonClass::Insufficient, Some(resource), Some(requested), Some(largest)) = told else {
-        return String::new();
-    };
-    let (Ok(needed), Ok(free)) = (requested.parse::<Amount>(), largest.parse::<Amount>()) else {
-        return String::new();
-    };
-    let (needed, free) = needed.compared(free, resource);
-    format!(" ({needed} requested, at most {free} available)")
-}
-
 impl Page<'_> {
     fn head(&mut self, job: &FluxionJob) {
         let status = &job.status;
@@ -112,11 +97,17 @@ impl Page<'_> {
         let status = &answer.job.status;
         if let Some(reason) = &status.reason {
             self.title("Why");
-            let text = if reason.text.is_empty() { reason.class.as_str() } else { &reason.text };
-            putln!(self.text, "  {} {DIM}[{}]{DIM:#}", self.said(text), clean(reason.class.as_str()));
+            putln!(
+                self.text,
+                "  {} {DIM}[{}]{DIM:#}",
+                self.said(&reason.line()),
+                clean(reason.class.as_str())
+            );
             // The table of nodes below says the same with more to it.
-            for detail in reason.details.iter().filter(|_| answer.nodes.is_empty()) {
-                putln!(self.text, "  - {}", self.said(detail));
+            if answer.nodes.is_empty() {
+                for detail in reason.details(&|time| self.clock(time)) {
+                    putln!(self.text, "  - {}", self.said(&detail));
+                }
             }
         }
         if status.members.gated > 0 {
@@ -128,18 +119,11 @@ impl Page<'_> {
         }
         if !answer.nodes.is_empty() {
             let total: u32 = answer.nodes.iter().fold(0, |sum, left_out| sum.saturating_add(left_out.count));
-            putln!(self.text, "  {total} nodes are not available to a member now:");
+            let (nodes, are) = if total == 1 { ("node", "is") } else { ("nodes", "are") };
+            putln!(self.text, "  {total} {nodes} {are} not available to a member:");
             for left_out in &answer.nodes {
-                let until = left_out.until.as_deref().map_or_else(String::new, |until| {
-                    let assumed = if left_out.until_assumed { " (assumed)" } else { "" };
-                    format!(", until {}{assumed}", clock(until, self.options.now, &self.options.zone))
-                });
-                putln!(
-                    self.text,
-                    "  {:>7}  {}{until}",
-                    left_out.count,
-                    clean(&(left_out.reason.clone() + &amounts(left_out)))
-                );
+                let detail = left_out.detail(&|time| self.clock(time));
+                putln!(self.text, "  {:>7}  {}", left_out.count, clean(&detail));
             }
         }
         if let Some(nearest) = &answer.nearest {
@@ -284,6 +268,10 @@ impl Page<'_> {
     /// What the server says, with its times as the clock shows them.
     fn said(&self, text: &str) -> String {
         localised(&clean(text), self.options.now, &self.options.zone)
+    }
+
+    fn clock(&self, time: &str) -> String {
+        clock(time, self.options.now, &self.options.zone)
     }
 
     fn title(&mut self, title: &str) {

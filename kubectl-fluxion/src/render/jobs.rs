@@ -178,8 +178,7 @@ pub(super) fn name_some(names: &[String], most: usize) -> String {
 
 fn reason(job: &FluxionJob, options: &Options) -> Painted {
     match &job.status.reason {
-        Some(reason) if reason.text.is_empty() => reason.class.as_str().into(),
-        Some(reason) => localised(&reason.text, options.now, &options.zone).into(),
+        Some(reason) => localised(&reason.line(), options.now, &options.zone).into(),
         None => match job.status.warnings.first() {
             Some(warning) => Painted::new(format!("warning: {warning}"), WARN),
             None => "".into(),

@@ -1,8 +1,7 @@
 //! The text of tables and screens, as a reviewer reads it.
 
 use fluxion_api::explain::NodesLeftOut;
-use fluxion_api::job::Reason;
-use fluxion_api::{FluxionExplanation, JobState};
+use fluxion_api::{FluxionExplanation, JobState, NodeReasonClass, Reason};
 use kubectl_fluxion::render::{self, Options, StatusReport};
 
 use crate::sample;
@@ -66,8 +65,11 @@ fn explanations() {
     let mut answer = FluxionExplanation { job: sample::reserved(), ..FluxionExplanation::default() };
     answer.nodes = vec![
         NodesLeftOut {
+            class: NodeReasonClass::Insufficient,
+            resource: Some("cpu".into()),
+            requested: Some("8".into()),
+            largest: Some("4".into()),
             count: 2,
-            reason: "had insufficient cpu (8 requested, at most 4 available)".into(),
             until: Some("2026-03-01T12:45:00Z".into()),
             until_assumed: false,
             ..NodesLeftOut::default()
@@ -93,7 +95,7 @@ fn explanations() {
     job.status.reason = Some(Reason {
         class: "PodFailed".into(),
         text: "container main of Pod lammps-0 exited with code 3".into(),
-        details: Vec::new(),
+        ..Reason::default()
     });
     answer = FluxionExplanation { job, ..FluxionExplanation::default() };
     insta::assert_snapshot!("explain_failed", show(&answer));
@@ -138,8 +140,11 @@ fn assumed_times_are_marked() {
     let table = plain(&render::reservations(std::slice::from_ref(&job), &options()));
     assert!(table.contains("45m (assumed)") && table.contains("14:45:00 (assumed)"), "{table}");
     let nodes = vec![NodesLeftOut {
+        class: NodeReasonClass::Insufficient,
+        resource: Some("cpu".into()),
+        requested: Some("8".into()),
+        largest: Some("4".into()),
         count: 2,
-        reason: "had insufficient cpu (8 requested, at most 4 available)".into(),
         until: Some("2026-03-01T12:45:00Z".into()),
         until_assumed: true,
         ..NodesLeftOut::default()
@@ -158,10 +163,11 @@ fn assumed_times_are_marked() {
 #[test]
 fn a_hostile_reason_cannot_paint_the_terminal() {
     let mut job = sample::job("Job", "evil", "Pending");
-    job.status.reason = Some(fluxion_api::job::Reason {
+    job.status.reason = Some(Reason {
         class: "Busy".into(),
         text: "\u{1b}[2J\u{7}\r\nnice".into(),
         details: vec!["\u{1b}]0;title\u{7}".into()],
+        ..Reason::default()
     });
     job.status.warnings = vec!["\u{1b}[31m".into()];
     let table = plain(&render::queue(std::slice::from_ref(&job), &options()));

@@ -2,10 +2,9 @@
 
 use fluxion_api::Quantities;
 use fluxion_api::graph::{Finding, FluxionAudit, LevelSummary};
-use fluxion_api::job::{
-    AllocatedNode, Allocation, Group, HistoryEntry, Members, Reason, Reservation, WaitsFor,
-};
-use fluxion_api::{FluxionGraph, FluxionJob, FluxionNode, FluxionQueue, List, ListMeta};
+use fluxion_api::job::{AllocatedNode, Allocation, Group, HistoryEntry, Members, Reservation, WaitsFor};
+use fluxion_api::reason::{Fact, Together};
+use fluxion_api::{FluxionGraph, FluxionJob, FluxionNode, FluxionQueue, List, ListMeta, Reason, ReasonClass};
 
 /// The time of the sample.
 pub(crate) const NOW: &str = "2026-03-01T12:00:00Z";
@@ -74,6 +73,7 @@ pub(crate) fn reserved() -> FluxionJob {
         class: "Reserved".into(),
         text: "starts at 12:45 on 2 nodes, when job/lammps has ended".into(),
         details: vec!["0/3 nodes are available: 2 had insufficient cpu, 1 had no nvidia.com/gpu".into()],
+        ..Reason::default()
     });
     job.status.history = vec![
         HistoryEntry {
@@ -96,26 +96,24 @@ pub(crate) fn reserved() -> FluxionJob {
 pub(crate) fn jobs() -> Vec<FluxionJob> {
     let mut pending = job("Job", "sweep", "Pending");
     pending.status.position = Some(2);
-    pending.status.reason = Some(Reason {
-        class: "Busy".into(),
-        text: "4 members must start together, room for 3".into(),
-        details: Vec::new(),
-    });
+    pending.status.reason = Some(Reason::new(
+        ReasonClass::Busy,
+        vec![Fact::Together(Box::new(Together { wanted: 4, of: 4, room: 3, ..Together::default() }))],
+    ));
     let mut gathering = job("group", "sim", "Gathering");
     gathering.status.members = Members { wanted: Some(4), seen: 3, ..Members::default() };
-    gathering.status.reason = Some(Reason {
-        class: "Gathering".into(),
-        text: "waiting for members: 3 of 4 created".into(),
-        details: Vec::new(),
-    });
+    gathering.status.reason = Some(Reason::new(
+        ReasonClass::Gathering,
+        vec![Fact::WaitingForMembers { created: 3, wanted: 4, gated: 0, gates: Vec::new(), joining: false }],
+    ));
     let mut impossible = job("Pod", "huge", "Unsatisfiable");
     impossible.status.members.wanted = Some(1);
     impossible.status.members.seen = 1;
     impossible.status.request = quantities(&[("cpu", "512500m")]);
     impossible.status.reason = Some(Reason {
         class: "Unsatisfiable".into(),
-        text: "0/3 nodes are available: 3 too small for cpu (512.5 requested, largest has 16)".into(),
-        details: Vec::new(),
+        text: "0/3 nodes are available: 3 had too little cpu (512.5 requested, at most 16 per node)".into(),
+        ..Reason::default()
     });
     let mut ended = job("Job", "done", "Completed");
     (ended.status.members.bound, ended.status.members.ended) = (4, 4);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::constraint::{NodeConstraint, Taint, TaintEffect, Term};
 use crate::inventory::Allocation;
-use crate::testing::{cluster, gang, hold, line, node, shape, tcp};
+use crate::testing::{cluster, gang, hold, line, node, render, shape, tcp};
 
 fn why(inventory: &Inventory, request: &Request) -> String {
     line(&why_not(inventory, request, 0))
@@ -35,16 +35,16 @@ fn nodes_are_counted_by_reason() {
     assert_eq!(
         text,
         "0/11 nodes are available: 4 had insufficient cpu, 3 had no nvidia.com/gpu, 2 had untolerated taint {dedicated=ai:NoSchedule}, \
-         1 node not ready, 1 node cordoned; 3 members must start together, room for 0"
+         1 was not ready, 1 was cordoned; 3 members must start together, but there is no room for any of them"
     );
     assert_eq!(
         details,
         [
-            "4 had insufficient cpu, first has room at 1970-01-01T00:01:40Z",
+            "4 had insufficient cpu (4 requested, at most 0 available), the first until 1970-01-01T00:01:40Z",
             "3 had no nvidia.com/gpu",
             "2 had untolerated taint {dedicated=ai:NoSchedule}",
-            "1 node not ready",
-            "1 node cordoned",
+            "1 was not ready",
+            "1 was cordoned",
             "closest node: full0 (0 of 4 cpu available)",
         ]
     );
@@ -57,16 +57,16 @@ fn busy_and_impossible_are_told_apart() {
     inventory.hold("full-2".into(), "n2", hold("cpu=8", None));
     assert_eq!(
         why(&inventory, &gang(10, "cpu=20")),
-        "0/2 nodes are available: 2 too small for cpu (20 requested, largest has 8); \
-         10 members must start together, room for 0 even when empty"
+        "0/2 nodes are available: 2 had too little cpu (20 requested, at most 8 per node); \
+         10 members must start together, but there is no room for any of them, even when all nodes are empty"
     );
     assert_eq!(
         why(&inventory, &gang(3, "cpu=8")),
-        "2/2 nodes are available; 3 members must start together, room for 2 even when empty (insufficient cpu)"
+        "2/2 nodes are available; 3 members must start together, but there is room for only 2, even when all nodes are empty (insufficient cpu)"
     );
     assert_eq!(
         why(&inventory, &gang(2, "cpu=8")),
-        "0/2 nodes are available: 2 had insufficient cpu; 2 members must start together, room for 0; \
+        "0/2 nodes are available: 2 had insufficient cpu; 2 members must start together, but there is no room for any of them; \
          no estimate: running Pods have no time limit"
     );
     assert_eq!(
@@ -92,12 +92,12 @@ fn gangs_say_how_many_find_room_together() {
     inventory.hold("a-2".into(), "g2", hold("nvidia.com/gpu=4", Some(50)));
     assert_eq!(
         why(&inventory, &gang(3, "nvidia.com/gpu=4")),
-        "1/2 nodes are available: 1 had insufficient nvidia.com/gpu; 3 members must start together, room for 1 (insufficient nvidia.com/gpu)"
+        "1/2 nodes are available: 1 had insufficient nvidia.com/gpu; 3 members must start together, but there is room for only 1 (insufficient nvidia.com/gpu)"
     );
     let mixed = gang(2, "cpu=100m").and(shape(1, "nvidia.com/gpu=8"));
     assert_eq!(
         why(&inventory, &mixed),
-        "for 1 member requesting nvidia.com/gpu 8: 0/2 nodes are available: 2 had insufficient nvidia.com/gpu; 3 members must start together, room for 2"
+        "for 1 member requesting nvidia.com/gpu 8: 0/2 nodes are available: 2 had insufficient nvidia.com/gpu; 3 members must start together, but there is room for only 2"
     );
 }
 
@@ -108,11 +108,11 @@ fn levels_and_ports_are_named() {
     inventory.hold("o".into(), "a2", hold("cpu=2", Some(9)));
     assert_eq!(
         why(&inventory, &gang(2, "cpu=3").within("rack")),
-        "3/4 nodes are available: 1 had insufficient cpu; 2 members must start together in one rack, the best (ra) has room for 1 (insufficient cpu)"
+        "3/4 nodes are available: 1 had insufficient cpu; 2 members must start together in one rack, but the best one (ra) has room for only 1 (insufficient cpu)"
     );
     assert_eq!(
         why(&inventory, &gang(3, "cpu=3").within("rack")),
-        "4/4 nodes are available; 3 members must start together in one rack, the best (ra) has room for 2 even when empty (insufficient cpu)"
+        "4/4 nodes are available; 3 members must start together in one rack, but the best one (ra) has room for only 2, even when all nodes are empty (insufficient cpu)"
     );
     assert!(why(&inventory, &gang(1, "cpu=3").within("row")).contains("one row, but no node has that label"));
     let port = Allocation { ports: Arc::new([tcp("", 8080)]), ..hold("cpu=0", Some(9)) };
@@ -131,11 +131,13 @@ fn a_shape_that_finds_room_is_short_of_nothing() {
         shapes: [launcher.shapes.clone(), vec![shape(count, text)]].concat(),
         ..gang(0, "")
     };
-    assert!(why(&inventory, &workers(3, "cpu=3")).ends_with("room for 3 even when empty (insufficient cpu)"));
     assert!(
-        why(&inventory, &workers(3, "gpu=1"))
-            .ends_with("4 members must start together, room for 0 even when empty")
+        why(&inventory, &workers(3, "cpu=3"))
+            .ends_with("room for only 3, even when all nodes are empty (insufficient cpu)")
     );
+    assert!(why(&inventory, &workers(3, "gpu=1")).ends_with(
+        "4 members must start together, but there is no room for any of them, even when all nodes are empty"
+    ));
     let many = Request { shapes: vec![shape(3, "cpu=1").port(2222)], ..gang(0, "") };
     assert!(why(&inventory, &many).ends_with("(host port 2222/TCP limits each node to one member)"));
 }
@@ -162,12 +164,12 @@ fn reservations_and_missing_limits_are_named_as_far_as_the_reader_may_know() {
     let long = why_not(&inventory, &gang(1, "cpu=4").lasting(6000), 0);
     assert_eq!(
         render(&long, &Known).0,
-        "0/2 nodes are available: 1 had insufficient cpu, 1 reserved for group/wide; room is reserved for group/wide"
+        "0/2 nodes are available: 1 had insufficient cpu, 1 was reserved for group/wide; the remaining resources are reserved for group/wide"
     );
     inventory.clear_reservations();
     inventory.reserve(8, &wide, planned.placement, planned.start, planned.end);
     let long = why_not(&inventory, &gang(1, "cpu=4").lasting(6000), 0);
-    assert!(render(&long, &Known).0.ends_with("room is reserved for another job"));
+    assert!(render(&long, &Known).0.ends_with("the remaining resources are reserved for other jobs"));
     inventory.clear_reservations();
     inventory.hold("uid-1".into(), "n1", hold("cpu=1", None));
     inventory.hold("uid-2".into(), "n2", hold("cpu=1", None));

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use fluxion::matcher::why::Verdict;
+use fluxion_api::reason;
 
-use crate::explain::{Names, WhyNot, render};
+use crate::explain::{Names, WhyNot, facts};
 
 /// A report on a gang that was asked about at second 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +46,10 @@ impl GangReport {
         };
         let (reason, details) = match verdict {
             Some(Verdict::Fits) => (String::new(), Vec::new()),
-            _ => render(why, &Seconds),
+            _ => {
+                let facts = facts(why, &Seconds);
+                (reason::line(&facts), reason::details(&facts, &str::to_owned))
+            }
         };
         Self { verdict, earliest, reason, details }
     }

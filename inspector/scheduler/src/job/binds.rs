@@ -1,5 +1,7 @@
 //! How the binding of a gang goes.
 
+use fluxion_api::reason::Fact;
+
 use crate::model::PodSpec;
 
 /// What became of a job's bindings.
@@ -8,7 +10,7 @@ pub(crate) struct Binds {
     /// Members that had to start together the last time.
     pub size: Option<u32>,
     /// How the last one failed.
-    pub why: Option<String>,
+    pub why: Option<Fact>,
     /// The start that all members were bound for; it is never half-bound again.
     pub(crate) complete: Option<i64>,
     /// Members that were bound for this start, or an earlier one, are let go.

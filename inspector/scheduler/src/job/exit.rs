@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::explain::utc;
 use crate::job::ReasonClass;
-use crate::marks;
 use crate::model::{PodSpec, SharedStr};
 
 /// The member that failed first, and how.
@@ -46,23 +46,16 @@ impl ExitCause {
         }
     }
 
-    pub(crate) fn text(&self, limit: Option<i64>) -> String {
-        let (pod, reason) = (marks::shorten(&self.pod), marks::shorten(&self.reason));
-        let container = match (&self.container, &*self.reason) {
-            (Some((name, code)), "Error") => {
-                return format!("container {} of Pod {pod} exited with code {code}", marks::shorten(name));
-            }
-            (Some((name, code)), _) => format!(", container {}, exit code {code}", marks::shorten(name)),
-            (None, _) => String::new(),
-        };
-        let limit = match (limit, &*self.reason) {
-            (Some(limit), "DeadlineExceeded") => format!(": its activeDeadlineSeconds is {limit}"),
-            _ => String::new(),
-        };
-        let message = match (&self.message, &*self.reason) {
-            (Some(message), reason) if reason != "DeadlineExceeded" => format!(": {message}"),
-            _ => String::new(),
-        };
-        format!("{reason} (Pod {pod}{container}){limit}{message}")
+    /// As its users read it.
+    pub fn told(&self) -> fluxion_api::job::ExitCause {
+        let (container, exit_code) = self.container.clone().unzip();
+        fluxion_api::job::ExitCause {
+            pod: self.pod.to_string(),
+            reason: self.reason.to_string(),
+            container: container.map(|name| name.to_string()),
+            exit_code,
+            message: self.message.as_ref().map(ToString::to_string),
+            time: self.at.map(utc),
+        }
     }
 }

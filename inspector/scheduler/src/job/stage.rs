@@ -1,5 +1,8 @@
 //! Where a job stands, why, and which state may follow which.
 
+use std::sync::Arc;
+
+use fluxion_api::reason::{self, Fact};
 use serde::{Deserialize, Serialize};
 
 /// Where a job stands.
@@ -112,12 +115,47 @@ impl ReasonClass {
 
 /// Why a job is where it is, as data; it names nothing of other namespaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredReason")]
 pub struct Reason {
     pub class: ReasonClass,
+    /// What there is to say; jobs of one request share it.
+    pub facts: Arc<[Fact]>,
+}
+
+impl Reason {
+    /// A reason of one fact.
+    pub fn new(class: ReasonClass, fact: Fact) -> Self {
+        Self { class, facts: Arc::new([fact]) }
+    }
+
+    /// A reason that a text says.
+    pub fn message(class: ReasonClass, text: impl Into<String>) -> Self {
+        Self::new(class, Fact::Message { text: text.into() })
+    }
+
     /// One line for a person.
-    pub text: String,
-    /// The same in parts.
-    pub details: Vec<String>,
+    pub fn text(&self) -> String {
+        reason::line(&self.facts)
+    }
+}
+
+/// A reason as it may stand in a journal.
+#[derive(Deserialize)]
+struct StoredReason {
+    class: ReasonClass,
+    #[serde(default)]
+    facts: Vec<Fact>,
+    /// Said in place of facts by versions that had none.
+    #[serde(default)]
+    text: Option<String>,
+}
+
+impl From<StoredReason> for Reason {
+    fn from(stored: StoredReason) -> Self {
+        let StoredReason { class, mut facts, text } = stored;
+        facts.extend(text.map(|text| Fact::Message { text }));
+        Self { class, facts: facts.into() }
+    }
 }
 
 /// A transition.

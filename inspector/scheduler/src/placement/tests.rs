@@ -111,7 +111,10 @@ fn all_members_share_one_domain() {
     assert_eq!((planned.start, shown(&planned.placement).as_str()), (60, "b1:0x1 b2:0x1 b3:0x1"));
     assert_eq!(planned.placement.domain.as_deref(), Some("rb"));
     let why = line(&never(&inventory, &gang(4, "cpu=3").within("rack")));
-    assert!(why.contains("4 members must start together in one rack, the best (rb) has room for 3"), "{why}");
+    assert!(
+        why.contains("4 members must start together in one rack, but the best one (rb) has room for only 3"),
+        "{why}"
+    );
     inventory.release("occupant");
     assert_eq!(now(&inventory, &tight).unwrap(), "b1:0x1 b2:0x1 b3:0x1");
     let refill = Request { domain: Some("ra".into()), ..gang(1, "cpu=3").within("rack") };
@@ -243,7 +246,12 @@ fn where_fewer_are_enough_the_most_that_fit_are_taken() {
     assert_eq!(now(&inventory, &turned.at_least(1)).unwrap(), "n1:0x1 n2:0x1");
     assert!(satisfiable(&inventory, &pair.clone().at_least(2)));
     let why = line(&never(&inventory, &pair.at_least(3)));
-    assert!(why.contains("3 of 4 members must start together, room for 2 even when empty"), "{why}");
+    assert!(
+        why.contains(
+            "3 of 4 members must start together, but there is room for only 2, even when all nodes are empty"
+        ),
+        "{why}"
+    );
     inventory.hold("a".into(), "n1", hold("cpu=3", 50));
     inventory.hold("b".into(), "n2", hold("cpu=2", 20));
     let planned = earliest(&inventory, &mixed.at_least(5), 0, NodePolicy::Low).unwrap();
@@ -263,7 +271,10 @@ fn where_fewer_are_enough_the_domain_that_takes_most_is_taken() {
     let placement = place_now(&inventory, &wide.clone().at_least(2), 0, NodePolicy::Low).unwrap();
     assert_eq!(placement.domain.as_deref(), Some("rb"));
     let why = line(&never(&inventory, &wide.at_least(5)));
-    assert!(why.contains("5 members must start together in one rack, the best (rb) has room for 4"), "{why}");
+    assert!(
+        why.contains("5 members must start together in one rack, but the best one (rb) has room for only 4"),
+        "{why}"
+    );
     let two = gang(1, "memory=9").and(shape(4, "cpu=1")).within("rack").at_least(4);
     assert_eq!(now(&inventory, &two).unwrap(), "d1:0x1 d1:1x4");
 }

@@ -230,7 +230,8 @@ impl State {
                 let why = match &job.binds.why {
                     Some(why) => {
                         format!(
-                            "the others could not be bound ({why}): cancel the job, or fix what prevents binding"
+                            "the others could not be bound ({}): cancel the job, or fix what prevents binding",
+                            why.text()
                         )
                     }
                     None => "the others are missing: cancel the job, or recreate the missing Pods".to_owned(),

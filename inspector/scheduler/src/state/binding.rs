@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use fluxion_api::reason::Fact;
+
 use crate::event::{BindOutcome, Effect};
 use crate::inventory::{Allocation, AllocationKind};
 use crate::job::{Job, JobId, JobState, Losses, Reason, ReasonClass};
@@ -194,13 +196,14 @@ impl State {
             self.node_refused(&pod.namespace, &assumed.node, id);
         }
         let answer = fluxion_text::shorten(answer, ANSWER_MAX);
-        let text = format!("failed to bind Pod {} to {}: {answer}", pod.name, assumed.node);
-        let failure = Some(BindFailure { text: text.clone(), refused });
+        let (name, node) = (pod.name.to_string(), assumed.node.to_string());
+        let failed = Fact::BindFailed { pod: name, node, answer: answer.into_owned() };
+        let failure = Some(BindFailure { text: failed.text(), refused });
         let assumed = Assumed { failures, failure, retry_at: Some(retry_at), ..assumed };
         self.bindings.assumed.insert(pod.uid.clone(), assumed);
         if let Some(job) = self.job_mut(id) {
-            job.binds.why = Some(text.clone());
-            job.reason = Some(Reason { class: ReasonClass::BindFailed, text, details: Vec::new() });
+            job.binds.why = Some(failed.clone());
+            job.reason = Some(Reason::new(ReasonClass::BindFailed, failed));
         }
     }
 

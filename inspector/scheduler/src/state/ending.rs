@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use fluxion_api::reason::Fact;
+
 use crate::job::{ExitCause, Job, JobId, JobState, Reason, ReasonClass};
 use crate::marks;
 use crate::model::{OwnerDetail, Phase, PodSpec};
@@ -9,24 +11,14 @@ use crate::state::State;
 
 /// Says who asked for the end, where that is known.
 pub(super) fn cancelled(job: &Job) -> Reason {
-    let text = match &job.cancelled_by {
-        Some(by) => format!("cancelled by {by}"),
-        None => "the Pods were deleted".to_owned(),
-    };
-    Reason { class: ReasonClass::Cancelled, text, details: Vec::new() }
+    let by = job.cancelled_by.as_ref().map(ToString::to_string);
+    Reason::new(ReasonClass::Cancelled, Fact::Cancelled { by })
 }
 
 /// A disruption took the members (reason of a DisruptionTarget condition).
 pub(super) fn disrupted(why: &str) -> Reason {
-    let (class, text) = match why {
-        "PreemptionByScheduler" => (ReasonClass::Disrupted, "preempted by another scheduler".to_owned()),
-        "DeletionByTaintManager" => (ReasonClass::Disrupted, "evicted by a taint of its node".to_owned()),
-        "EvictionByEvictionAPI" => (ReasonClass::Disrupted, "evicted through the API".to_owned()),
-        "TerminationByKubelet" => (ReasonClass::Disrupted, "evicted by its node's kubelet".to_owned()),
-        "DeletionByPodGC" => (ReasonClass::NodesDown, "its node was deleted".to_owned()),
-        other => (ReasonClass::Disrupted, format!("disrupted: {}", marks::shorten(other))),
-    };
-    Reason { class, text, details: Vec::new() }
+    let class = if why == "DeletionByPodGC" { ReasonClass::NodesDown } else { ReasonClass::Disrupted };
+    Reason::new(class, Fact::Disrupted { reason: marks::shorten(why) })
 }
 
 impl State {
@@ -42,36 +34,31 @@ impl State {
 
     /// `failed` of its Pods failed and nobody makes them again.
     pub(super) fn pods_failed(&self, job: &Job, failed: u32) -> Reason {
-        let count = if failed == 1 { "1 Pod failed".to_owned() } else { format!("{failed} Pods failed") };
-        match self.first_failure(job) {
-            Some((cause, limit)) => {
-                let text = cause.text(limit);
-                let text = if failed > 1 { format!("{count}, the first: {text}") } else { text };
-                Reason { class: cause.class(), text, details: Vec::new() }
-            }
-            None => Reason { class: ReasonClass::PodFailed, text: count, details: Vec::new() },
-        }
+        let (cause, limit_seconds) = self.first_failure(job).unzip();
+        let class = cause.as_ref().map_or(ReasonClass::PodFailed, ExitCause::class);
+        let exit = cause.map(|cause| cause.told());
+        Reason::new(class, Fact::PodsFailed { failed, exit, limit_seconds: limit_seconds.flatten() })
     }
 
     /// Its controller gave it up, with this reason.
     pub(super) fn owner_failed(&self, job: &Job, why: &str) -> Reason {
+        let reason = marks::shorten(why);
         if why == "DeadlineExceeded" {
             let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
-            let limit = owner.and_then(|owner| match owner.detail {
+            let limit_seconds = owner.and_then(|owner| match owner.detail {
                 OwnerDetail::Job { active_deadline, .. } => active_deadline,
                 _ => None,
             });
-            let limit =
-                limit.map_or_else(String::new, |limit| format!(": its activeDeadlineSeconds is {limit}"));
-            let text = format!("the Job failed: DeadlineExceeded{limit}");
-            return Reason { class: ReasonClass::DeadlineExceeded, text, details: Vec::new() };
+            return Reason::new(ReasonClass::DeadlineExceeded, Fact::JobFailed { reason, limit_seconds });
         }
-        let why = marks::shorten(why);
-        let (class, text) = match self.first_failure(job) {
-            Some((cause, limit)) => (cause.class(), format!("; {}", cause.text(limit))),
-            None => (ReasonClass::PodFailed, String::new()),
-        };
-        Reason { class, text: format!("the Job failed: {why}{text}"), details: Vec::new() }
+        let failed = Fact::JobFailed { reason, limit_seconds: None };
+        match self.first_failure(job) {
+            Some((cause, limit_seconds)) => {
+                let first = Fact::PodsFailed { failed: 1, exit: Some(cause.told()), limit_seconds };
+                Reason { class: cause.class(), facts: Arc::new([failed, first]) }
+            }
+            None => Reason::new(ReasonClass::PodFailed, failed),
+        }
     }
 
     /// What stays of a job that ends now: where and with how many it ran, since when it is over, and what its members

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use fluxion_api::reason::{Fact, MissingMembers};
+
 use crate::job::{GroupKey, Job, JobId, JobState, Losses, Reason, ReasonClass};
 use crate::marks;
 use crate::model::{OwnerDetail, PodSpec, SharedStr};
@@ -191,7 +193,7 @@ impl State {
 
     /// The state that follows, and why; for jobs that may start, what the last pass said stands.
     fn decide(&self, job: &Job, summary: &MemberSummary, started: bool) -> (JobState, Option<Reason>) {
-        let reason = |class, text: String| Some(Reason { class, text, details: Vec::new() });
+        let reason = |class, fact| Some(Reason::new(class, fact));
         let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
         let owner_ended = owner.and_then(|owner| match &owner.detail {
             OwnerDetail::Job { complete: true, .. } => Some((JobState::Completed, None)),
@@ -207,16 +209,11 @@ impl State {
         let owner_deleting = owner.is_some_and(|owner| owner.deleting);
         let members_go = summary.deleting > 0 && summary.waiting.is_empty() && !started;
         if summary.deleting == summary.live || members_go || (owner_deleting && started) {
-            let text = match &summary.disruption {
-                Some(why) => disrupted(why).text,
-                None if summary.live == 1 => {
-                    "being deleted: 1 Pod holds its resources until it is gone".to_owned()
-                }
-                None => {
-                    format!("being deleted: {} Pods hold their resources until they are gone", summary.live)
-                }
+            let fact = match &summary.disruption {
+                Some(why) => Fact::Disrupted { reason: marks::shorten(why) },
+                None => Fact::Terminating { pods: summary.live },
             };
-            return (JobState::Releasing, reason(ReasonClass::Held, text));
+            return (JobState::Releasing, reason(ReasonClass::Held, fact));
         }
         if started {
             let state = if summary.in_flight > 0 { JobState::Binding } else { JobState::Running };
@@ -228,30 +225,20 @@ impl State {
                 ReasonClass::InvalidRequest => JobState::Unsatisfiable,
                 _ => JobState::Pending,
             };
-            return (state, reason(*class, text.clone()));
+            return (state, Some(Reason::message(*class, text)));
         }
         let wanted = summary.start_size().unwrap_or(u32::MAX);
         if summary.members.seen < wanted {
-            let seen = summary.members.seen;
-            return (
-                JobState::Gathering,
-                if summary.members.gated > 0 {
-                    reason(
-                        ReasonClass::Gated,
-                        format!(
-                            "waiting for members: {seen} of {wanted} schedulable; {} blocked by scheduling gate{}",
-                            summary.members.gated,
-                            gates(&summary.gates)
-                        ),
-                    )
-                } else {
-                    reason(ReasonClass::Gathering, format!("waiting for members: {seen} of {wanted} created"))
-                },
-            );
+            let gated = summary.members.gated;
+            let gates = summary.gates.iter().take(GATES).map(|name| marks::shorten(name)).collect();
+            let class = if gated > 0 { ReasonClass::Gated } else { ReasonClass::Gathering };
+            let created = summary.members.seen;
+            let fact = Fact::WaitingForMembers { created, wanted, gated, gates, joining: false };
+            return (JobState::Gathering, reason(class, fact));
         }
         if let Some(why) = job.binds.why.as_ref().filter(|_| job.binds.paused(self.now)) {
-            let text = format!("{why}; will be retried after a pause");
-            return (JobState::Pending, reason(ReasonClass::BindFailed, text));
+            let facts = Arc::new([why.clone(), Fact::RetriedLater]);
+            return (JobState::Pending, Some(Reason { class: ReasonClass::BindFailed, facts }));
         }
         // What was wrong with the request itself was said of another one than this.
         let invalid = job.reason.as_ref().is_some_and(|reason| reason.class == ReasonClass::InvalidRequest);
@@ -259,7 +246,7 @@ impl State {
             JobState::Pending | JobState::Reserved | JobState::Unsatisfiable if !invalid => {
                 (job.state, job.reason.clone())
             }
-            _ => (JobState::Pending, reason(ReasonClass::QueueOrder, "waiting in the queue".to_owned())),
+            _ => (JobState::Pending, reason(ReasonClass::QueueOrder, Fact::InQueue)),
         }
     }
 
@@ -270,29 +257,23 @@ impl State {
         summary: &MemberSummary,
         owner_lives: bool,
     ) -> (JobState, Option<Reason>) {
-        let reason = |text: String| Some(Reason { class: ReasonClass::Held, text, details: Vec::new() });
         let alone = job.object.as_ref().is_some_and(|object| &*object.kind == "Pod");
         let goes_on =
             owner_lives || (!summary.source.going && summary.creatable.is_some_and(|left| left > 0));
         if goes_on && !alone {
             if summary.source.suspended {
-                let text = "the Job is suspended: it holds no resources until it is resumed";
-                return (JobState::Suspended, reason(text.to_owned()));
+                return (JobState::Suspended, Some(Reason::new(ReasonClass::Held, Fact::Suspended)));
             }
             let wanted = summary.start_size().unwrap_or(0);
             let ended = summary.members.ended;
             // Between the last success and what its controller makes of it nothing has gone wrong.
             let done = ended > 0 && summary.succeeded == ended && job.state == JobState::Running;
             let state = if done { JobState::Running } else { JobState::Gathering };
-            let text = match ended {
-                0 => format!("waiting for members: 0 of {wanted} created"),
-                ended => {
-                    format!(
-                        "all Pods have finished ({ended}): waiting for the controller to finish the job or recreate them"
-                    )
-                }
+            let fact = match ended {
+                0 => waiting_for_members(0, wanted, false),
+                finished => Fact::MembersFinished { finished },
             };
-            return (state, Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() }));
+            return (state, Some(Reason::new(ReasonClass::Gathering, fact)));
         }
         // What happened last decides; of a Pod that an engine never saw alive the object tells.
         let nothing_seen = job.losses == Losses::default();
@@ -308,10 +289,7 @@ impl State {
             return (JobState::Failed, Some(disrupted(why)));
         }
         if let Some(why) = &summary.rejected {
-            return (
-                JobState::Failed,
-                Some(Reason { class: ReasonClass::BindFailed, text: why.clone(), details: Vec::new() }),
-            );
+            return (JobState::Failed, Some(Reason::new(ReasonClass::BindFailed, why.clone())));
         }
         if job.cancelled_by.is_some() || summary.members.ended == 0 || deleted.is_some() {
             return (JobState::Cancelled, Some(cancelled(job)));
@@ -327,47 +305,37 @@ impl State {
     fn why_incomplete(job: &Job, summary: &MemberSummary) -> Option<Reason> {
         let wanted = summary.members.wanted.unwrap_or(0);
         if summary.waiting.is_empty() {
-            if let Some(node) = summary.on_lost_nodes.first() {
-                let lost = summary.on_lost_nodes.len();
-                let more = if summary.on_lost_nodes.iter().all(|other| other == node) { "" } else { ", …" };
-                let text = format!("{lost} of {wanted} members were on deleted nodes ({node}{more})");
-                return Some(Reason { class: ReasonClass::NodesDown, text, details: Vec::new() });
+            if !summary.on_lost_nodes.is_empty() {
+                let members = u32::try_from(summary.on_lost_nodes.len()).unwrap_or(u32::MAX);
+                let distinct: BTreeSet<&SharedStr> = summary.on_lost_nodes.iter().collect();
+                let nodes = distinct.into_iter().take(NODES).map(ToString::to_string).collect();
+                let fact = Fact::MembersOnDeletedNodes { members, wanted, nodes };
+                return Some(Reason::new(ReasonClass::NodesDown, fact));
             }
             if let Some((class @ ReasonClass::GroupNotFound, _)) = summary.problem {
-                let text = format!(
-                    "PodGroup {} was deleted: its Pods keep running, but no more can join",
-                    job.key.name
-                );
-                return Some(Reason { class, text, details: Vec::new() });
+                let name = job.key.name.to_string();
+                return Some(Reason::new(class, Fact::PodGroupDeleted { name }));
             }
             if let Some((class, text)) = &summary.set_aside {
-                return Some(Reason { class: *class, text: text.clone(), details: Vec::new() });
+                return Some(Reason::message(*class, text));
             }
             let failing = |reason: &Reason| reason.class == ReasonClass::BindFailed && summary.in_flight > 0;
             return job.reason.clone().filter(failing).or_else(|| why_degraded(job, summary));
         }
         if let Some((class, text)) = &summary.problem {
-            return Some(Reason { class: *class, text: text.clone(), details: Vec::new() });
+            return Some(Reason::message(*class, text));
         }
         if may_join(summary) {
             return job.reason.clone().or_else(|| {
-                let text = format!("members waiting for a node: {}", summary.waiting.len());
-                Some(Reason { class: ReasonClass::Busy, text, details: Vec::new() })
+                let count = u32::try_from(summary.waiting.len()).unwrap_or(u32::MAX);
+                Some(Reason::new(ReasonClass::Busy, Fact::MembersWaiting { count }))
             });
         }
         if summary.assigned == 0 && summary.in_flight == 0 {
-            let text = "its nodes were deleted: the gang restarts once its Pods on them are deleted";
-            return Some(Reason {
-                class: ReasonClass::Gathering,
-                text: text.to_owned(),
-                details: Vec::new(),
-            });
+            return Some(Reason::new(ReasonClass::Gathering, Fact::NodesDeleted));
         }
         let there = summary.assigned + u32::try_from(summary.waiting.len()).unwrap_or(u32::MAX);
-        let text = format!(
-            "waiting for members: {there} of {wanted} created; they start once the minimum can be reached"
-        );
-        Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() })
+        Some(Reason::new(ReasonClass::Gathering, waiting_for_members(there, wanted, true)))
     }
 
     /// When members get their planned end, and a waiting job learns whether its own time limit comes first.
@@ -417,16 +385,12 @@ impl State {
     }
 }
 
-/// ` a`, `s a, b and 3 more`.
-fn gates(names: &BTreeSet<SharedStr>) -> String {
-    const SHOWN: usize = 3;
-    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| marks::shorten(name)).collect();
-    let plural = if names.len() == 1 { "" } else { "s" };
-    let more = match names.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{plural} {}{more}", shown.join(", "))
+/// Names of scheduling gates, and of nodes, that a reason tells.
+const GATES: usize = 16;
+const NODES: usize = 16;
+
+fn waiting_for_members(created: u32, wanted: u32, joining: bool) -> Fact {
+    Fact::WaitingForMembers { created, wanted, gated: 0, gates: Vec::new(), joining }
 }
 
 /// What is missing of a started gang whose members are all assigned, and what is done about it.
@@ -435,33 +399,18 @@ fn why_degraded(job: &Job, summary: &MemberSummary) -> Option<Reason> {
     if missing == 0 {
         return None;
     }
-    let mut kept: Vec<&str> = job.lost.iter().filter_map(|lost| lost.kept_on.as_deref()).collect();
-    kept.sort_unstable();
-    kept.dedup();
-    let text = format!("{missing} of {} members missing", summary.owed);
-    let text = match (kept.as_slice(), job.lost.is_empty()) {
-        ([], false) => format!("{text}: no node has room for a replacement yet"),
-        ([], true) if summary.leaving_in_place > 0 => {
-            format!("{text}: waiting for the terminating Pods to be replaced")
-        }
-        ([], true) if job.given_up > 0 => {
-            format!("{text}: no replacement was created in time, so no resources are reserved")
-        }
-        ([], true) if summary.source.recreates => {
-            format!("{text}: no resources are reserved for a replacement")
-        }
-        ([], true) => {
-            format!("{text}: Pods without a controller are not recreated, so no resources are reserved")
-        }
-        ([node], _) => format!("{text}: resources for the replacement are reserved on {node}"),
-        ([node, ..], _) => {
-            format!(
-                "{text}: resources for replacements are reserved on {node} and {} more nodes",
-                kept.len() - 1
-            )
-        }
+    let kept: BTreeSet<&str> = job.lost.iter().filter_map(|lost| lost.kept_on.as_deref()).collect();
+    let because = match (kept.is_empty(), job.lost.is_empty()) {
+        (false, _) => MissingMembers::Reserved,
+        (true, false) => MissingMembers::NoRoom,
+        (true, true) if summary.leaving_in_place > 0 => MissingMembers::Terminating,
+        (true, true) if job.given_up > 0 => MissingMembers::GivenUp,
+        (true, true) if summary.source.recreates => MissingMembers::NotReserved,
+        (true, true) => MissingMembers::NotRecreated,
     };
-    Some(Reason { class: ReasonClass::Gathering, text, details: Vec::new() })
+    let nodes = kept.into_iter().map(str::to_owned).collect();
+    let fact = Fact::MembersMissing { missing, wanted: summary.owed, because, nodes };
+    Some(Reason::new(ReasonClass::Gathering, fact))
 }
 
 /// A started gang lets members in one by one as soon as those assigned and waiting reach its minimum; one whose members

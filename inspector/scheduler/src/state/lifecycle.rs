@@ -179,7 +179,7 @@ impl State {
             job.state_since = at;
         }
         if from != state || first || (news && !state.ended()) {
-            let text = job.reason.as_ref().map(|reason| reason.text.clone()).unwrap_or_default();
+            let text = job.reason.as_ref().map(Reason::text).unwrap_or_default();
             // Which watch delivers first, that of Pods or that of what they belong to, is nobody's concern.
             let fleeting = job.history.last().is_some_and(|last| now.saturating_sub(last.time) <= MOMENT);
             if fleeting && !job.state.ended() && was == Some(ReasonClass::GroupNotFound) {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use fluxion_text::natural_order;
 
+use fluxion_api::reason::Fact;
+
 use crate::job::{Job, Members, ReasonClass};
 use crate::model::{Marks, OwnerDetail, OwnerSpec, PodSpec, SharedStr};
 use crate::request::Request;
@@ -119,7 +121,8 @@ impl State {
                 summary.failed += 1;
                 if let Some(reason) = pod.status_reason.as_ref().filter(|reason| reason.starts_with("OutOf"))
                 {
-                    summary.rejected = Some(format!("{} was rejected by the kubelet: {reason}", pod.name));
+                    let (pod, reason) = (pod.name.to_string(), reason.to_string());
+                    summary.rejected = Some(Fact::Rejected { pod, reason });
                 }
             }
             return;
@@ -204,7 +207,7 @@ impl State {
                 })
                 .collect();
             let text = format!(
-                "members disagree on {what}: {}; it must be the same for all members",
+                "members have different values of {what}: {}; it must be the same for all members",
                 parts.join(", ")
             );
             summary.problem = Some((ReasonClass::SizesDisagree, text));

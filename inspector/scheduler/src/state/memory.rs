@@ -101,7 +101,7 @@ impl State {
         job.key.uid = live.uid.clone();
         job.state = last.state;
         job.state_since = since;
-        job.reason = last.class.map(|class| Reason { class, text: last.reason.clone(), details: Vec::new() });
+        job.reason = last.class.map(|class| Reason::message(class, last.reason.clone()));
         job.history = Arc::new(live.history.clone());
         job.entries = live.next;
         job.cancelled_by.clone_from(&live.cancelled_by);

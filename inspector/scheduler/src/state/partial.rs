@@ -228,7 +228,10 @@ impl State {
         } else {
             format!("rejected {most} times; retried every few minutes")
         };
-        Some(format!("{why} ({tried}): check admission policies, webhooks and quotas for pods/binding"))
+        Some(format!(
+            "{} ({tried}): check admission policies, webhooks and quotas for pods/binding",
+            why.text()
+        ))
     }
 
     /// Pods of the job that were let go and stay, for the audit.
@@ -249,9 +252,9 @@ impl State {
     }
 
     fn what_is_bound(&self, job: &Job, half: &HalfBound) -> String {
-        let why = job.binds.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        let why = job.binds.why.as_ref().map_or_else(String::new, |why| format!(": {}", why.text()));
         let (bound, deadline) = (half.bound.len(), self.bind_deadline(job));
-        format!("{bound} of {} members could be bound within {deadline} s{why}", half.size)
+        format!("only {bound} of {} members could be bound within {deadline} s{why}", half.size)
     }
 
     fn live_members(&self, job: &Job) -> Vec<Arc<PodSpec>> {

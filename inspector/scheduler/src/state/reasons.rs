@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fluxion_api::reason::{Fact, JobNames};
+
 use crate::explain::{self, Names, WhyNot};
 use crate::job::{Job, JobId, Reason, ReasonClass};
 use crate::request::Request;
@@ -58,38 +60,28 @@ impl State {
 
     pub(super) fn reason_from(&self, job: &Job, why: &WhyNot) -> Reason {
         let names = NamesFor { state: self, namespace: Some(&job.key.namespace) };
-        let (text, details) = explain::render(why, &names);
-        Reason { class: class(why), text, details }
-    }
-
-    /// "job X has no time limit", naming jobs of other namespaces by their number only.
-    pub(super) fn without_limit(&self, job: &Job, others: &[JobId]) -> String {
-        let jobs: Vec<&Arc<Job>> = others.iter().filter_map(|id| self.jobs.get(id)).collect();
-        let named = jobs.iter().find(|other| other.key.namespace == job.key.namespace);
-        match (named, jobs.len()) {
-            (Some(other), 1) => format!("{} has no time limit", other.key.display()),
-            (Some(other), count) => {
-                format!("{} and {} more have no time limit", other.key.display(), count - 1)
-            }
-            (None, 0) => "the Pods on its nodes have no time limit".to_owned(),
-            (None, _) => "jobs in other namespaces have no time limit".to_owned(),
-        }
+        Reason { class: class(why), facts: explain::facts(why, &names).into() }
     }
 
     /// Why a planned start is only assumed: who among those it waits for has no time limit.
-    pub(super) fn why_assumed(&self, job: &Job, waits_for: &[JobId]) -> String {
-        let all = || waits_for.iter().filter_map(|id| self.jobs.get(id));
-        let endless: Vec<JobId> =
-            all().filter(|other| other.duration.is_none()).map(|other| other.id).collect();
-        match all().next() {
-            Some(other) if endless.is_empty() => {
-                format!("the end of {} is assumed", self.name_for(job, other.id))
+    pub(super) fn why_assumed(&self, job: &Job, waits_for: &[JobId]) -> Fact {
+        let limited = |other: &JobId| self.jobs.get(other).is_some_and(|other| other.duration.is_some());
+        let (with, without): (Vec<JobId>, Vec<JobId>) = waits_for.iter().copied().partition(limited);
+        match with.first() {
+            Some(first) if without.is_empty() => {
+                Fact::StartAssumed { jobs: self.job_names(job, &[*first]), limited: true }
             }
-            _ => self.without_limit(job, &endless),
+            _ => Fact::StartAssumed { jobs: self.job_names(job, &without), limited: false },
         }
     }
 
-    /// How one job may name another: by name within its namespace only.
+    /// How one job may name others: by name within its namespace only.
+    pub(super) fn job_names(&self, job: &Job, others: &[JobId]) -> JobNames {
+        let names = NamesFor { state: self, namespace: Some(&job.key.namespace) };
+        explain::told(others.iter().map(|id| names.job(id.0)).collect())
+    }
+
+    /// How one job may name another in a text: by name within its namespace only.
     pub(super) fn name_for(&self, job: &Job, other: JobId) -> String {
         match self.jobs.get(&other) {
             Some(other) if other.key.namespace == job.key.namespace => other.key.display(),
@@ -106,11 +98,8 @@ impl State {
         if let Some(reason) = job.request.as_ref().and_then(|request| texts.get(request)) {
             return reason.clone();
         }
-        let reason = self.explained(job, explained).unwrap_or_else(|| Reason {
-            class: ReasonClass::Busy,
-            text: "the requested resources are in use".to_owned(),
-            details: Vec::new(),
-        });
+        let reason = self.explained(job, explained);
+        let reason = reason.unwrap_or_else(|| Reason::new(ReasonClass::Busy, Fact::ResourcesInUse));
         if let Some(request) = &job.request {
             texts.insert(request.clone(), reason.clone());
         }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use fluxion_text::natural_order;
 use imbl::OrdMap;
 
+use fluxion_api::reason::Fact;
+
 use crate::explain::why_never;
 use crate::inventory::Allocation;
 use crate::job::{Job, JobId, JobState, Reason, ReasonClass, Reservation};
@@ -114,11 +116,10 @@ impl State {
             }
             let reason = (!refused.is_empty()).then(|| {
                 let reason = self.reason_of(&job, &request_for(&refused, self.now));
-                let who = match refused.len() {
-                    1 => "a member is waiting".to_owned(),
-                    more => format!("{more} members are waiting"),
-                };
-                Reason { text: format!("{who}: {}", reason.text), ..reason }
+                let count = u32::try_from(refused.len()).unwrap_or(u32::MAX);
+                let waiting = [Fact::MembersWaiting { count }];
+                let facts = waiting.into_iter().chain(reason.facts.iter().cloned()).collect();
+                Reason { facts, ..reason }
             });
             if let Some(job) = self.job_mut(id) {
                 job.reason = reason;
@@ -226,8 +227,7 @@ impl State {
                 match &verdict {
                     Some(reason) => self.settle(id, JobState::Unsatisfiable, Some((**reason).clone()), false),
                     None if was == JobState::Unsatisfiable => {
-                        let text = "waiting in the queue".to_owned();
-                        let reason = Reason { class: ReasonClass::QueueOrder, text, details: Vec::new() };
+                        let reason = Reason::new(ReasonClass::QueueOrder, Fact::InQueue);
                         self.settle(id, JobState::Pending, Some(reason), false);
                     }
                     None => {}
@@ -267,19 +267,19 @@ impl State {
             let killed = job.killed_at.is_some_and(|at| at <= planned.start);
             let why = job.request.as_ref().map(|request| self.reason_of(&job, request));
             let class = if killed { ReasonClass::DeadlineBeforeStart } else { ReasonClass::Reserved };
-            let mut text = if killed {
-                "the Job's activeDeadlineSeconds expires before its planned start".to_owned()
-            } else {
-                why.as_ref().map_or_else(|| "has a planned start".to_owned(), |why| why.text.clone())
+            let mut facts = match why {
+                _ if killed => Arc::new([Fact::LimitBeforeStart]),
+                Some(why) => why.facts,
+                None => Arc::new([Fact::PlannedStart]),
             };
             if reservation.start_assumed {
-                text = format!("{text}; planned start assumed: {}", self.why_assumed(&job, &blockers));
+                let assumed = self.why_assumed(&job, &blockers);
+                facts = facts.iter().cloned().chain([assumed]).collect();
             }
-            let details = why.map(|why| why.details).unwrap_or_default();
             if let Some(job) = self.job_mut(id) {
                 job.waits_for = blockers;
             }
-            self.settle(id, JobState::Reserved, Some(Reason { class, text, details }), false);
+            self.settle(id, JobState::Reserved, Some(Reason { class, facts }), false);
             if let Some(job) = self.job_mut(id) {
                 job.reservation = Some(reservation);
             }
@@ -302,7 +302,6 @@ impl State {
         texts: &mut BTreeMap<Arc<Request>, Reason>,
     ) {
         let Some(job) = self.jobs.get(&id).cloned() else { return };
-        let plain = |class, text: String| Reason { class, text, details: Vec::new() };
         let mut waits_for = Vec::new();
         let reason = match refusal {
             Refusal::Busy => self.busy(&job, explained, texts),
@@ -315,17 +314,11 @@ impl State {
             }
             Refusal::BehindReservation { jobs } => {
                 waits_for.extend(jobs.into_iter().map(JobId));
-                let names: Vec<String> =
-                    waits_for.iter().take(3).map(|other| self.name_for(&job, *other)).collect();
-                let text = format!("would delay the planned start of {}", names.join(", "));
-                plain(ReasonClass::QueueOrder, text)
+                let jobs = self.job_names(&job, &waits_for);
+                Reason::new(ReasonClass::QueueOrder, Fact::WouldDelay { jobs })
             }
-            Refusal::Order => {
-                plain(ReasonClass::QueueOrder, "waiting behind earlier jobs in the queue".to_owned())
-            }
-            Refusal::DepthReached => {
-                plain(ReasonClass::QueueOrder, "the job is beyond the queue depth of its queue".to_owned())
-            }
+            Refusal::Order => Reason::new(ReasonClass::QueueOrder, Fact::BehindEarlierJobs),
+            Refusal::DepthReached => Reason::new(ReasonClass::QueueOrder, Fact::BeyondQueueDepth),
         };
         if let Some(job) = self.job_mut(id) {
             job.waits_for = waits_for;

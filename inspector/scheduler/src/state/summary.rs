@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use fluxion_api::reason::Fact;
+
 use crate::job::{Members, ReasonClass};
 use crate::model::{PodSpec, SharedStr};
 use crate::resources::ResourceList;
@@ -67,5 +69,5 @@ pub(super) struct MemberSummary {
     pub disruption: Option<SharedStr>,
     /// A member was being deleted when it ended.
     pub deleted_ended: bool,
-    pub rejected: Option<String>,
+    pub rejected: Option<Fact>,
 }

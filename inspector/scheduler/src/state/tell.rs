@@ -55,7 +55,7 @@ impl State {
                 continue;
             }
             let (said, message) = match self.bindings.assumed.get(uid) {
-                None => (saying.said.clone(), reason.text.clone()),
+                None => (saying.said.clone(), reason.text()),
                 Some(assumed) => match assumed.worth_telling() {
                     Some(text) => (bind_failed(job), text.to_owned()),
                     None => continue,
@@ -74,7 +74,7 @@ impl State {
             self.waiting.look_at(at, job.id);
         }
         if news && !saying.announced && worth_announcing(reason.class) {
-            self.announce(job, &reason.text);
+            self.announce(job, &reason.text());
             self.announced.saying.insert(job.id, Saying { announced: true, ..saying });
         }
     }

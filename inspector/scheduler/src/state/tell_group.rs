@@ -28,7 +28,7 @@ impl State {
             {
                 return;
             }
-            (false, "Unschedulable", reason.text.clone())
+            (false, "Unschedulable", reason.text())
         };
         if self.announced.groups.get(&group.uid) == Some(&(scheduled, reason)) {
             return;

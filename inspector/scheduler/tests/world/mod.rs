@@ -358,8 +358,13 @@ impl World {
     /// All that a user is told about the job.
     pub fn told(&self, name: &str) -> String {
         let job = self.job(name);
-        let reason = job.reason.as_ref().map(|reason| format!("{}: {}", reason.class.as_str(), reason.text));
-        let details = job.reason.as_ref().map(|reason| reason.details.join("; ")).unwrap_or_default();
+        let reason =
+            job.reason.as_ref().map(|reason| format!("{}: {}", reason.class.as_str(), reason.text()));
+        let details = job
+            .reason
+            .as_ref()
+            .map(|reason| fluxion_api::reason::details(&reason.facts, &str::to_owned).join("; "))
+            .unwrap_or_default();
         format!("{} | {details} | {}", reason.unwrap_or_default(), job.warnings.join("; "))
     }
 

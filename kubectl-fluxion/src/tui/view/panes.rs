@@ -204,9 +204,7 @@ fn queue_row(app: &App, job: &FluxionJob, width: u16, theme: Theme) -> Row<'stat
     } else {
         "-".to_owned()
     };
-    let reason = status.reason.as_ref().map_or("", |reason| {
-        if reason.text.is_empty() { reason.class.as_str() } else { reason.text.as_str() }
-    });
+    let reason = status.reason.as_ref().map(|reason| reason.line()).unwrap_or_default();
     row(
         Pane::Queue,
         width,
@@ -217,7 +215,7 @@ fn queue_row(app: &App, job: &FluxionJob, width: u16, theme: Theme) -> Row<'stat
             ("ETA", Cell::from(eta)),
             ("PRIO", Cell::from(job.spec.priority.to_string())),
             ("REQUEST", Cell::from(clean(&request(job, false)).into_owned())),
-            ("REASON", Cell::from(localised(&clean(reason), app.now, &app.zone))),
+            ("REASON", Cell::from(localised(&clean(&reason), app.now, &app.zone))),
         ],
     )
 }

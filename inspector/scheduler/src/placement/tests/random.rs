@@ -11,10 +11,10 @@ use proptest::prelude::*;
 
 use super::super::*;
 use crate::constraint::HostPort;
-use crate::explain::{Nameless, render, why_not};
+use crate::explain::why_not;
 use crate::inventory::Allocation;
 use crate::request::Shape;
-use crate::testing::{gang, hold, node, shape, sound, tcp};
+use crate::testing::{gang, hold, line, node, shape, sound, tcp};
 
 #[derive(Clone, Debug)]
 struct Scene {
@@ -203,7 +203,7 @@ proptest! {
         let now = place_now(&scene.inventory, &scene.request, 0, NodePolicy::Low);
         let ever = satisfiable(&scene.inventory, &scene.request);
         let why = why_not(&scene.inventory, &scene.request, 0);
-        let (line, _) = render(&why, &Nameless);
+        let line = line(&why);
         prop_assert!(!line.is_empty());
         prop_assert_eq!(why.never, !ever);
         prop_assert_eq!(why.gang.is_some(), why.gang.as_ref().is_some_and(|gang| gang.room < gang.wanted));

@@ -1,0 +1,268 @@
+//! Facts as text: one line, and details.
+
+use std::collections::BTreeSet;
+
+use fluxion_text::shorten;
+
+use super::{Fact, JobNames, MissingMembers, NoEstimate, ShapeNodes, Together, nodes};
+use crate::job::ExitCause;
+
+/// Names that are written out.
+const LISTED: usize = 5;
+/// Scheduling gates that are written out.
+const GATES: usize = 3;
+/// Characters of a text that somebody else wrote.
+const LONGEST: usize = 64;
+
+/// The facts in one line.
+pub fn line(facts: &[Fact]) -> String {
+    let shapes = || facts.iter().filter_map(shape);
+    let several = shapes().nth(1).is_some();
+    // Where each shape alone finds room, all of them are shown.
+    let lacking = shapes().any(|shape| shape.room < shape.members);
+    let said = facts.iter().filter(|fact| !lacking || shape(fact).is_none_or(|it| it.room < it.members));
+    let parts: Vec<String> = said.filter_map(|fact| one(fact, several)).collect();
+    parts.join("; ")
+}
+
+/// The facts in parts, with times as `time` writes RFC 3339.
+pub fn details(facts: &[Fact], time: &dyn Fn(&str) -> String) -> Vec<String> {
+    facts.iter().filter_map(shape).flat_map(|shape| nodes::details(shape, time)).collect()
+}
+
+fn shape(fact: &Fact) -> Option<&ShapeNodes> {
+    match fact {
+        Fact::Nodes(shape) => Some(shape),
+        _ => None,
+    }
+}
+
+/// One fact; none where the others say as much.
+fn one(fact: &Fact, several: bool) -> Option<String> {
+    Some(match fact {
+        Fact::Message { text } => text.clone(),
+        Fact::WaitingForMembers { created, wanted, gated, gates, joining } => {
+            let gated = match gated {
+                0 => String::new(),
+                1 => format!("; 1 has scheduling gate{}", named_gates(gates)),
+                _ => format!("; {gated} have scheduling gate{}", named_gates(gates)),
+            };
+            let verb = if gated.is_empty() { "created" } else { "are schedulable" };
+            let then = if *joining { "; they start once the minimum can be reached" } else { "" };
+            format!("waiting for members: {created} of {wanted} {verb}{gated}{then}")
+        }
+        Fact::MembersFinished { finished } => format!(
+            "all Pods have finished ({finished}): waiting for the controller to finish the job or recreate them"
+        ),
+        Fact::MembersWaiting { count: 1 } => "a member is waiting for a node".to_owned(),
+        Fact::MembersWaiting { count } => format!("{count} members are waiting for nodes"),
+        Fact::MembersMissing { missing, wanted, because, nodes } => {
+            let are = if *missing == 1 { "is" } else { "are" };
+            format!("{missing} of {wanted} members {are} missing: {}", replacement(*because, nodes))
+        }
+        Fact::MembersOnDeletedNodes { members, wanted, nodes } => {
+            let more = if nodes.len() > 1 { ", …" } else { "" };
+            let node = nodes.first().map_or("", String::as_str);
+            format!("{members} of {wanted} members were on deleted nodes ({node}{more})")
+        }
+        Fact::NodesDeleted => {
+            "its nodes were deleted: the gang is scheduled again once its Pods on them are deleted".to_owned()
+        }
+        Fact::PodGroupDeleted { name } => {
+            format!("PodGroup {name} was deleted: its Pods keep running, but no more can join")
+        }
+        Fact::Suspended => "the Job is suspended: it holds no resources until it is resumed".to_owned(),
+        Fact::Terminating { pods: 1 } => {
+            "being deleted: 1 Pod holds its resources until it is gone".to_owned()
+        }
+        Fact::Terminating { pods } => {
+            format!("being deleted: {pods} Pods hold their resources until they are gone")
+        }
+        Fact::InQueue => "waiting in the queue".to_owned(),
+        Fact::BehindEarlierJobs => "waiting behind earlier jobs in the queue".to_owned(),
+        Fact::BeyondQueueDepth => {
+            "not considered yet: as many jobs as queueDepth allows are ahead of it in its queue".to_owned()
+        }
+        Fact::WouldDelay { jobs: others } => {
+            format!("starting it now would delay the planned start of {}", jobs(others))
+        }
+        Fact::ResourcesInUse => "the requested resources are in use".to_owned(),
+        Fact::NoNodes => "the cluster has no nodes".to_owned(),
+        Fact::Nodes(shape) => nodes::line(shape, several),
+        Fact::MoreShapes { count } => format!("{count} more shapes not shown"),
+        Fact::Together(together) => whole(together)?,
+        Fact::RoomReserved { jobs: others } => {
+            format!("the remaining resources are reserved for {}", jobs(others))
+        }
+        Fact::NoEstimate { because, jobs: others } => format!("no estimate: {}", endless(*because, others)),
+        Fact::PlannedStart => "a start is planned for it".to_owned(),
+        Fact::StartAssumed { jobs: others, limited } => {
+            let because = match limited {
+                true => format!("the end of {} is assumed", jobs(others)),
+                false => no_limit(others),
+            };
+            format!("the planned start is an assumption: {because}")
+        }
+        Fact::LimitBeforeStart => {
+            "the Job's activeDeadlineSeconds expires before its planned start".to_owned()
+        }
+        Fact::BindFailed { pod, node, answer } => format!("failed to bind Pod {pod} to {node}: {answer}"),
+        Fact::RetriedLater => "it will be retried later".to_owned(),
+        Fact::Rejected { pod, reason } => format!("Pod {pod} was rejected by the kubelet: {reason}"),
+        Fact::Cancelled { by: Some(by) } => format!("cancelled by {by}"),
+        Fact::Cancelled { by: None } => "the Pods were deleted".to_owned(),
+        Fact::Disrupted { reason } => disrupted(reason),
+        Fact::PodsFailed { failed, exit, limit_seconds } => {
+            pods_failed(*failed, exit.as_ref(), *limit_seconds)
+        }
+        Fact::JobFailed { reason, limit_seconds } => {
+            format!("the Job failed: {}{}", shorten(reason, LONGEST), limit(*limit_seconds))
+        }
+        Fact::Unknown(_) => return None,
+    })
+}
+
+/// ` a`, `s a, b and 3 more`.
+fn named_gates(names: &[String]) -> String {
+    let shown: Vec<_> = names.iter().take(GATES).map(|name| shorten(name, LONGEST)).collect();
+    let plural = if names.len() == 1 { "" } else { "s" };
+    let more = match names.len().saturating_sub(GATES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{plural} {}{more}", shown.join(", "))
+}
+
+fn replacement(because: MissingMembers, nodes: &[String]) -> String {
+    match (because, nodes) {
+        (MissingMembers::Reserved, [node, _, ..]) => {
+            format!("resources for replacements are reserved on {node} and {} more nodes", nodes.len() - 1)
+        }
+        (MissingMembers::Reserved, _) => {
+            format!("resources for the replacement are reserved on {}", nodes.concat())
+        }
+        (MissingMembers::NoRoom, _) => "no node has room for a replacement yet".to_owned(),
+        (MissingMembers::Terminating, _) => "waiting for the terminating Pods to be replaced".to_owned(),
+        (MissingMembers::GivenUp, _) => {
+            "no replacement was created in time, so no resources are reserved".to_owned()
+        }
+        (MissingMembers::NotReserved, _) => "no resources are reserved for a replacement".to_owned(),
+        (MissingMembers::NotRecreated, _) => {
+            "Pods without a controller are not recreated, so no resources are reserved".to_owned()
+        }
+    }
+}
+
+fn whole(together: &Together) -> Option<String> {
+    let Together { wanted, of, room, when_empty, topology, domain, resource, port } = together;
+    if *wanted == 1 && topology.is_none() {
+        return None;
+    }
+    let empty = if *when_empty { ", even when all nodes are empty" } else { "" };
+    let short = match (resource, port) {
+        (_, Some(port)) => format!(" (host port {port} limits each node to one member)"),
+        (Some(resource), None) => format!(" (insufficient {resource})"),
+        (None, None) => String::new(),
+    };
+    let wanted = if of > wanted { format!("{wanted} of {of}") } else { wanted.to_string() };
+    let members = if *of == 1 { "member" } else { "members" };
+    let room = match room {
+        0 => format!("no room for any of them{empty}{short}"),
+        room => format!("room for only {room}{empty}{short}"),
+    };
+    Some(match (topology, domain) {
+        (Some(level), Some(best)) => {
+            format!(
+                "{wanted} {members} must start together in one {level}, but the best one ({best}) has {room}"
+            )
+        }
+        (Some(level), None) => {
+            format!("{wanted} {members} must start together in one {level}, but no node has that label")
+        }
+        (None, _) => format!("{wanted} {members} must start together, but there is {room}"),
+    })
+}
+
+/// Names that may be told, each once, and whether there are more.
+pub(super) fn jobs(jobs: &JobNames) -> String {
+    listed(jobs, "other jobs").0
+}
+
+/// With their number, where it is known.
+fn listed(jobs: &JobNames, nobody: &str) -> (String, Option<usize>) {
+    let mut seen = BTreeSet::new();
+    let names: Vec<&str> = jobs.names.iter().map(String::as_str).filter(|name| seen.insert(*name)).collect();
+    let told = names[..names.len().min(LISTED)].join(", ");
+    match (names.len(), jobs.others) {
+        (0, _) => (nobody.to_owned(), None),
+        (count, false) if count <= LISTED => (told, Some(count)),
+        _ => (format!("{told} and others"), None),
+    }
+}
+
+fn endless(because: NoEstimate, jobs: &JobNames) -> String {
+    match because {
+        NoEstimate::NodesDown => {
+            "it depends on unavailable nodes, whose recovery can't be predicted".to_owned()
+        }
+        NoEstimate::NothingFreed => "the planned ends of running jobs don't free enough resources".to_owned(),
+        NoEstimate::NoTimeLimit => no_limit(jobs),
+    }
+}
+
+fn no_limit(jobs: &JobNames) -> String {
+    let (names, count) = listed(jobs, "running Pods");
+    let have = if count == Some(1) { "has" } else { "have" };
+    format!("{names} {have} no time limit")
+}
+
+fn disrupted(reason: &str) -> String {
+    match reason {
+        "PreemptionByScheduler" => "preempted by another scheduler".to_owned(),
+        "DeletionByTaintManager" => "evicted by a taint of its node".to_owned(),
+        "EvictionByEvictionAPI" => "evicted through the API".to_owned(),
+        "TerminationByKubelet" => "evicted by its node's kubelet".to_owned(),
+        "DeletionByPodGC" => "its node was deleted".to_owned(),
+        other => format!("disrupted: {}", shorten(other, LONGEST)),
+    }
+}
+
+fn pods_failed(failed: u32, exit: Option<&ExitCause>, limit_seconds: Option<i64>) -> String {
+    let count = if failed == 1 { "1 Pod failed".to_owned() } else { format!("{failed} Pods failed") };
+    match exit.map(|exit| exit.text(limit_seconds)) {
+        None => count,
+        Some(exit) if failed <= 1 => exit,
+        Some(exit) => format!("{count}, the first: {exit}"),
+    }
+}
+
+fn limit(seconds: Option<i64>) -> String {
+    seconds.map_or_else(String::new, |seconds| format!(" (activeDeadlineSeconds {seconds})"))
+}
+
+impl ExitCause {
+    /// How the member failed; `limit_seconds` is its activeDeadlineSeconds.
+    pub fn text(&self, limit_seconds: Option<i64>) -> String {
+        let (pod, reason) = (shorten(&self.pod, LONGEST), shorten(&self.reason, LONGEST));
+        let container = self.container.as_deref().zip(self.exit_code);
+        if let (Some((name, code)), "Error") = (container, self.reason.as_str()) {
+            return format!("container {} of Pod {pod} exited with code {code}", shorten(name, LONGEST));
+        }
+        let container = container.map_or_else(String::new, |(name, code)| {
+            format!(", container {}, exit code {code}", shorten(name, LONGEST))
+        });
+        if self.reason == "DeadlineExceeded" {
+            let limit = limit_seconds.map_or_else(String::new, |it| format!(", activeDeadlineSeconds {it}"));
+            return format!("{reason} (Pod {pod}{container}{limit})");
+        }
+        let message = self.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+        format!("{reason} (Pod {pod}{container}){message}")
+    }
+}
+
+impl Fact {
+    /// The fact alone, in words.
+    pub fn text(&self) -> String {
+        one(self, false).unwrap_or_default()
+    }
+}
