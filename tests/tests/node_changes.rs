@@ -12,12 +12,26 @@ async fn an_impossible_job_says_so_at_once_and_runs_when_a_node_is_added() {
     let stage = Stage::with_nodes(&[NodeSpec::new("n1")]).await.unwrap();
     stage.create([PodManifest::new("big").request("cpu", "20").build()]).await.unwrap();
     let job = stage.job_is("pod/big", "Unsatisfiable").await.unwrap();
-    let text = job.status.reason.unwrap().text;
-    assert!(text.contains("cpu"), "{text}");
+    let reason = job.status.reason.unwrap();
+    assert_eq!(
+        reason.text,
+        "0/1 nodes are available: 1 had too little cpu (20 requested, at most 4 per node)"
+    );
     assert!(job.status.reservation.is_none());
-    stage.pod_is_told("big", "Unschedulable").await.unwrap();
-    let explained = stage.plugin().unwrap().ask(&["explain", "pod/big"]).await.unwrap();
-    assert!(explained.contains("cpu"), "{explained}");
+    // One reason in the same words wherever it is told, written from the fields that programs read.
+    assert_eq!(fluxion_api::reason::line(&reason.facts), reason.text);
+    stage.pod_is_told("big", &format!("Unschedulable: {}", reason.text)).await.unwrap();
+    let event = format!("FailedScheduling: {}", reason.text);
+    wait::until("the Event says the reason", SOON, || async {
+        let events = stage.events("big").await?;
+        if events.contains(&event) { Ok(()) } else { bail!("{events:?}") }
+    })
+    .await
+    .unwrap();
+    for command in [["queue", "--output=wide"], ["explain", "pod/big"]] {
+        let shown = stage.plugin().unwrap().ask(&command).await.unwrap();
+        assert!(shown.contains(&reason.text), "{shown}");
+    }
 
     nodes::create(&stage.client, &[NodeSpec::new("n2").with("cpu", "32")]).await.unwrap();
     assert_eq!(stage.pod_bound("big").await.unwrap(), "n2");

@@ -50,7 +50,9 @@ fn the_first_in_line_is_planned_behind_jobs_without_a_limit() {
     assert_eq!((reservation.end, reservation.end_assumed), (Some(last + 2 * HOUR), true));
     let told = world.told("group.wide");
     assert!(
-        told.contains("the planned start is an assumption: pod/on-n1, pod/on-n2, pod/on-n3 have no time limit"),
+        told.contains(
+            "the planned start is an assumption: pod/on-n1, pod/on-n2, pod/on-n3 have no time limit"
+        ),
         "{told}"
     );
     assert!(!told.contains("no estimate"), "{told}");
@@ -137,10 +139,7 @@ fn pods_of_others_count_the_same_and_those_that_stay_do_not() {
     let reservation = world.job("pod.mine").reservation.clone().unwrap();
     assert_eq!((reservation.start, reservation.start_assumed), (bound + HOUR, true));
     let told = world.told("pod.mine");
-    assert!(
-        told.contains("the planned start is an assumption: running Pods have no time limit"),
-        "{told}"
-    );
+    assert!(told.contains("the planned start is an assumption: running Pods have no time limit"), "{told}");
     world.pod("more", "cpu=4000");
     assert_eq!(world.state_of("pod.more"), JobState::Unsatisfiable, "the agent never leaves");
 }

@@ -98,7 +98,7 @@ fn left_out(facts: &[Fact]) -> Vec<NodesLeftOut> {
         };
         known.count = known.count.max(left_out.count);
         known.without_end = known.without_end.max(left_out.without_end);
-        if amount(&left_out.largest) > amount(&known.largest) {
+        if amount(left_out.largest.as_deref()) > amount(known.largest.as_deref()) {
             known.largest.clone_from(&left_out.largest);
         }
         // Written in one form, times are in the order of their texts.
@@ -114,8 +114,8 @@ fn left_out(facts: &[Fact]) -> Vec<NodesLeftOut> {
     nodes
 }
 
-fn amount(quantity: &Option<String>) -> Amount {
-    quantity.as_ref().and_then(|quantity| quantity.parse().ok()).unwrap_or_default()
+fn amount(quantity: Option<&str>) -> Amount {
+    quantity.and_then(|quantity| quantity.parse().ok()).unwrap_or_default()
 }
 
 fn shapes(facts: &[Fact]) -> impl Iterator<Item = &ShapeNodes> {

@@ -153,9 +153,11 @@ fn assumed_times_are_marked() {
         &FluxionExplanation { job, nodes, ..FluxionExplanation::default() },
         &options(),
     ));
-    for part in
-        ["available), until 12:45:00 (assumed)", "(in 45m, assumed)", "assumed to end at 12:45:00 (in 45m)"]
-    {
+    for part in [
+        "available), the first until 12:45:00 (assumed)",
+        "(in 45m, assumed)",
+        "assumed to end at 12:45:00 (in 45m)",
+    ] {
         assert!(page.contains(part), "{part}: {page}");
     }
 }

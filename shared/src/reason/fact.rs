@@ -104,7 +104,7 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// Members were evicted, preempted or lost: `reason` is that of the DisruptionTarget condition.
+    /// Members were evicted, preempted or lost: `reason` is that of the `DisruptionTarget` condition.
     Disrupted { reason: String },
     /// Members failed and are not recreated.
     PodsFailed {

@@ -1,5 +1,7 @@
 //! Why nodes take no member, in words.
 
+use std::fmt::Write as _;
+
 use fluxion_text::quantity::Amount;
 
 use super::words::jobs;
@@ -15,7 +17,7 @@ pub(super) fn line(shape: &ShapeNodes, several: bool) -> String {
         let members = if shape.members == 1 { "member" } else { "members" };
         text = format!("for {} {members} requesting {}: ", shape.members, requests(shape));
     }
-    text += &format!("{}/{} nodes are available", shape.available, shape.total);
+    _ = write!(text, "{}/{} nodes are available", shape.available, shape.total);
     let left_out: Vec<String> = shape.left_out.iter().map(counted).collect();
     if left_out.is_empty() { text } else { format!("{text}: {}", left_out.join(", ")) }
 }
@@ -81,17 +83,17 @@ impl NodesLeftOut {
         let mut line = self.text();
         if self.class == NodeReasonClass::Insufficient && self.requested.is_some() {
             let (requested, largest) = self.amounts();
-            line += &format!(" ({requested} requested, at most {largest} available)");
+            _ = write!(line, " ({requested} requested, at most {largest} available)");
         }
         if let Some(until) = &self.until {
             let first = if self.count > 1 { "the first until" } else { "until" };
             let assumed = if self.until_assumed { " (assumed)" } else { "" };
-            line += &format!(", {first} {}{assumed}", time(until));
+            _ = write!(line, ", {first} {}{assumed}", time(until));
         }
         match self.without_end {
             0 => {}
             endless if endless == self.count => line += ", without a planned end",
-            endless => line += &format!(", {endless} of them without a planned end"),
+            endless => _ = write!(line, ", {endless} of them without a planned end"),
         }
         line
     }
@@ -103,15 +105,15 @@ impl NodesLeftOut {
 }
 
 impl NearestNode {
-    /// `n1 (2 of 4 cpu available)`
+    /// `n1 (2 cpu available, 4 requested)`
     pub fn text(&self) -> String {
         let lack = |lack: &Lack| {
             let (available, requested) = compared(&lack.resource, &lack.available, &lack.requested);
-            format!("{available} of {requested} {} available", lack.resource)
+            format!("{available} {} available, {requested} requested", lack.resource)
         };
         let mut lacks: Vec<String> = self.lacks.iter().map(lack).collect();
         lacks.extend(self.port.as_ref().map(|port| format!("host port {port} in use")));
-        format!("{} ({})", self.name, lacks.join(", "))
+        format!("{} ({})", self.name, lacks.join("; "))
     }
 }
 

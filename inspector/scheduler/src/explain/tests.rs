@@ -45,7 +45,7 @@ fn nodes_are_counted_by_reason() {
             "2 had untolerated taint {dedicated=ai:NoSchedule}",
             "1 was not ready",
             "1 was cordoned",
-            "closest node: full0 (0 of 4 cpu available)",
+            "closest node: full0 (0 cpu available, 4 requested)",
         ]
     );
 }

@@ -44,13 +44,8 @@ impl GangReport {
             Some(_) => Some(Verdict::Busy),
             None => why.never.then_some(Verdict::Unsatisfiable),
         };
-        let (reason, details) = match verdict {
-            Some(Verdict::Fits) => (String::new(), Vec::new()),
-            _ => {
-                let facts = facts(why, &Seconds);
-                (reason::line(&facts), reason::details(&facts, &str::to_owned))
-            }
-        };
+        let facts = if verdict == Some(Verdict::Fits) { Vec::new() } else { facts(why, &Seconds) };
+        let (reason, details) = (reason::line(&facts), reason::details(&facts, &str::to_owned));
         Self { verdict, earliest, reason, details }
     }
 
