@@ -4,13 +4,10 @@
 
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
-
 use crate::event::{Effect, Event};
 use crate::inventory::Inventory;
 use crate::model::{PodSpec, SharedStr};
 use crate::queue::{OnPartialBind, QueueConfig};
-use crate::small_set::SmallSet;
 
 mod announced;
 mod answers;
@@ -25,6 +22,7 @@ mod delivered;
 mod ending;
 mod evaluate;
 mod grouping;
+mod jobs;
 mod let_go;
 mod lifecycle;
 mod members;
@@ -64,6 +62,7 @@ use announced::Announced;
 use belonging::Belonging;
 use bindings::Bindings;
 use delivered::Delivered;
+use jobs::Jobs;
 use pass_state::PassState;
 use remembered::Memory;
 use transitions::RefusedTransitions;
@@ -126,16 +125,8 @@ pub struct State {
     inventory: Inventory,
     delivered: Delivered,
     belonging: Belonging,
-    jobs: OrdMap<JobId, Arc<Job>>,
-    /// When what there is to see of a job last changed, counted by [`Self::revision`].
-    revisions: OrdMap<JobId, u64>,
-    revision: u64,
-    /// Namespace and `KIND.NAME` to the jobs of that name, oldest first.
-    names: OrdMap<(SharedStr, String), SmallSet<JobId>>,
-    next_job: u32,
+    jobs: Jobs,
     memory: Memory,
-    /// When it ended, to forget it in time.
-    ended: OrdSet<(i64, JobId)>,
     waiting: Waiting,
     bindings: Bindings,
     announced: Announced,
@@ -162,13 +153,8 @@ impl State {
             inventory,
             delivered: Delivered::default(),
             belonging: Belonging::default(),
-            jobs: OrdMap::new(),
-            revisions: OrdMap::new(),
-            revision: 0,
-            names: OrdMap::new(),
-            next_job: 0,
+            jobs: Jobs::default(),
             memory: Memory::default(),
-            ended: OrdSet::new(),
             waiting: Waiting::default(),
             bindings: Bindings::default(),
             announced: Announced::default(),
@@ -217,25 +203,11 @@ impl State {
         self.settings.scheduler_names.contains(&pod.scheduler_name)
     }
 
-    /// The job, which must exist: ids are only handed out for jobs that are kept.
-    fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
-        self.touch(id);
-        self.jobs.get_mut(&id).map(Arc::make_mut)
-    }
-
-    /// Something about the job changed that can be seen: in itself, in its members, or in what owns them.
-    fn touch(&mut self, id: JobId) {
-        if self.jobs.contains_key(&id) {
-            self.revision += 1;
-            self.revisions.insert(id, self.revision);
-        }
-    }
-
     /// Jobs of one name are told apart otherwise than before: wherever they are named, that changes.
     fn renamed(&mut self, jobs: impl IntoIterator<Item = JobId>) {
         for id in jobs {
-            self.touch(id);
-            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            self.jobs.touch(id);
+            let Some(job) = self.jobs.get(id).cloned() else { continue };
             for holder in job.pods.iter().cloned().chain(job.lost.iter().map(|lost| lost.holder(id))) {
                 self.inventory.touch_node_of(&holder);
             }

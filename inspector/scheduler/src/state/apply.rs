@@ -35,13 +35,13 @@ impl State {
                 if !self.ready {
                     self.synced_at = self.now;
                     // What fell due while another one led.
-                    for assumed in self.bindings.assumed.values() {
+                    for assumed in self.bindings.all_assumed() {
                         self.waiting.look_at(self.now, assumed.job);
                     }
                 }
                 (self.ready, self.whole) = (true, true);
                 // Only now is a node that wasn't heard of one that is gone.
-                self.work.dirty.extend(self.belonging.active.values());
+                self.work.dirty.extend(self.belonging.all_active());
                 self.pass.wanted = true;
             }
             Event::Paused => (self.ready, self.whole) = (false, true),
@@ -64,11 +64,11 @@ impl State {
         let uid = pod.uid.clone();
         let node = self.node_of(&pod);
         let pod = Arc::new(pod);
-        self.bindings.unbindable.remove(&uid);
+        self.bindings.seen(&uid);
         self.delivered.put_pod(pod.clone());
         self.book(&pod);
         self.work.regroup.insert(uid.clone());
-        if let Some(job) = self.belonging.job_of_pod.get(&uid).copied() {
+        if let Some(job) = self.belonging.job_of(&uid) {
             if pod.phase.ended() && old.is_some_and(|old| !old.phase.ended()) {
                 self.note_loss(job, &pod, node);
             }
@@ -80,25 +80,25 @@ impl State {
         let Some(pod) = self.delivered.take_pod(uid) else { return };
         let node = self.node_of(&pod);
         self.inventory.release(uid);
-        self.bindings.assumed.remove(uid);
-        self.bindings.unbindable.remove(uid);
-        self.announced.pods.remove(uid);
+        self.bindings.take_assumed(uid);
+        self.bindings.seen(uid);
+        self.announced.forget_pod(uid);
         self.work.regroup.remove(uid);
         self.set_membership(uid, None);
-        if let Some(job) = self.belonging.job_of_pod.remove(uid) {
+        if let Some(job) = self.belonging.unassign(uid) {
             if !pod.phase.ended() {
                 self.note_loss(job, &pod, node);
             }
             self.leave(job, &pod);
         }
-        self.bindings.let_go.remove(uid);
+        self.bindings.forget(uid);
     }
 
     /// Enters what the Pod holds into the inventory.
     fn book(&mut self, pod: &Arc<PodSpec>) {
         if pod.phase.ended() {
             self.seen_bound(pod);
-            self.bindings.assumed.remove(&pod.uid);
+            self.bindings.take_assumed(&pod.uid);
             self.inventory.release(&pod.uid);
             return;
         }
@@ -107,7 +107,7 @@ impl State {
             (Some(node), _) => (node, if ours { AllocationKind::Bound } else { AllocationKind::Foreign }),
             (None, Some(node)) if !ours => (node, AllocationKind::Nominated),
             _ => {
-                if !self.bindings.assumed.contains_key(&pod.uid) {
+                if !self.bindings.is_assumed(&pod.uid) {
                     self.inventory.release(&pod.uid);
                 }
                 return;
@@ -127,7 +127,7 @@ impl State {
             end_assumed,
             kind,
             permanent,
-            job: self.belonging.job_of_pod.get(&pod.uid).map(|job| job.0),
+            job: self.belonging.job_of(&pod.uid).map(|job| job.0),
         };
         self.inventory.hold(pod.uid.clone(), node, hold);
     }
@@ -153,7 +153,7 @@ impl State {
     fn regroup_named(&mut self, name: &GroupName) {
         for pod in self.delivered.pods_of_group(name) {
             self.work.regroup.insert(pod.clone());
-            self.work.dirty.extend(self.belonging.job_of_pod.get(pod));
+            self.work.dirty.extend(self.belonging.job_of(pod));
         }
     }
 
@@ -162,7 +162,7 @@ impl State {
             return;
         }
         let uid = owner.uid.clone();
-        self.work.dirty.extend(self.belonging.active.get(&owner_key(&owner)));
+        self.work.dirty.extend(self.belonging.active(&owner_key(&owner)));
         self.delivered.put_owner(owner);
         // Its settings reach Pods through the owners in between.
         self.work.regroup.extend(self.delivered.pods_below(&uid));
@@ -171,7 +171,7 @@ impl State {
     fn owner_gone(&mut self, uid: &SharedStr) {
         let below = self.delivered.pods_below(uid);
         let Some(owner) = self.delivered.take_owner(uid) else { return };
-        self.work.dirty.extend(self.belonging.active.get(&owner_key(&owner)));
+        self.work.dirty.extend(self.belonging.active(&owner_key(&owner)));
         self.work.regroup.extend(below);
     }
 }

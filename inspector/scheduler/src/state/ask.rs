@@ -35,25 +35,25 @@ impl State {
 
     /// All jobs, by namespace, kind, name and age.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
-        self.names.values().flatten().filter_map(|id| self.job(*id))
+        self.jobs.in_order_of_names().map(AsRef::as_ref)
     }
 
     /// One job.
     pub fn job(&self, id: JobId) -> Option<&Job> {
-        self.jobs.get(&id).map(AsRef::as_ref)
+        self.jobs.get(id).map(AsRef::as_ref)
     }
 
     /// Grows with every change of what there is to see of the job: itself, its members, its owners, its name. Where
     /// it names others, their revisions count beside its own.
     pub fn revision_of(&self, job: JobId) -> u64 {
-        self.revisions.get(&job).copied().unwrap_or(0)
+        self.jobs.revision(job)
     }
 
     /// The job of this name (`job.lammps`), the newest where there are several; or, with `.UID5` behind it, an
     /// older one.
     pub fn job_named(&self, namespace: &str, name: &str) -> Option<&Job> {
         let namespace: SharedStr = namespace.into();
-        let of_name = |name: &str| self.names.get(&(namespace.clone(), name.to_owned()));
+        let of_name = |name: &str| self.jobs.named(&namespace, name);
         if let Some(ids) = of_name(name) {
             return self.job(*ids.last()?);
         }
@@ -64,8 +64,7 @@ impl State {
     /// `KIND.NAME`, with `.UID5` behind it for all but the newest of that name.
     pub fn object_name(&self, job: &Job) -> String {
         let name = job.key.object_name();
-        let newest =
-            self.names.get(&(job.key.namespace.clone(), name.clone())).and_then(|ids| ids.last().copied());
+        let newest = self.jobs.named(&job.key.namespace, &name).and_then(|ids| ids.last().copied());
         if newest == Some(job.id) { name } else { format!("{name}.{}", short_uid(job)) }
     }
 
@@ -107,7 +106,7 @@ impl State {
 
     /// The job a Pod is a member of.
     pub fn job_of_pod(&self, uid: &str) -> Option<&Job> {
-        self.belonging.job_of_pod.get(uid).and_then(|id| self.job(*id))
+        self.belonging.job_of(uid).and_then(|id| self.job(id))
     }
 
     /// The job that a holder in the inventory belongs to: a Pod's, or the one that a place is kept for.
@@ -126,7 +125,7 @@ impl State {
 
     /// Where a member is, or was sent to.
     pub fn node_of(&self, pod: &PodSpec) -> Option<SharedStr> {
-        pod.node.clone().or_else(|| self.bindings.assumed.get(&pod.uid).map(|assumed| assumed.node.clone()))
+        pod.node.clone().or_else(|| self.bindings.assumed(&pod.uid).map(|assumed| assumed.node.clone()))
     }
 
     /// What has to be deleted for the job to end and stay ended.
@@ -160,7 +159,7 @@ impl State {
         }
         for owner in targets.values().filter(|object| !matches!(&*object.kind, "Pod" | "PodGroup")) {
             for pod in self.pods_below(&owner.uid) {
-                if self.belonging.job_of_pod.get(&pod.uid) != Some(&job.id) && !pod.phase.ended() {
+                if self.belonging.job_of(&pod.uid) != Some(job.id) && !pod.phase.ended() {
                     also.insert(format!("pod/{}", pod.name));
                 }
             }
@@ -220,7 +219,7 @@ impl State {
                 text: problem.to_string(),
             }));
         }
-        for job in self.jobs.values() {
+        for job in self.jobs.iter() {
             let object = format!("{}/{}", job.key.namespace, job.key.display());
             let wanted = job.members.wanted.unwrap_or(0);
             let late =

@@ -71,7 +71,7 @@ impl State {
                     over: pod.phase.ended().then(|| pod.end.as_ref().and_then(|end| end.at)),
                 });
             }
-            let sent = self.bindings.assumed.get(uid)?;
+            let sent = self.bindings.assumed(uid)?;
             let record = sent.record();
             Some(Ran {
                 pod,
@@ -99,7 +99,7 @@ impl State {
         let records = job.pods.iter().filter_map(|uid| {
             let pod = self.delivered.pod(uid).filter(|pod| !pod.phase.ended())?;
             let bound = pod.record.as_ref().filter(|_| pod.node.is_some());
-            bound.or_else(|| self.bindings.assumed.get(uid).map(super::assumed::Assumed::record))
+            bound.or_else(|| self.bindings.assumed(uid).map(super::assumed::Assumed::record))
         });
         records.map(|record| record.start).max()
     }
@@ -115,10 +115,10 @@ impl State {
     /// Start and planned end of the attempt that runs, and what its members ask for; called whenever the members were
     /// looked at, and their job is about to be in this state.
     pub(super) fn follow_attempt(&mut self, id: JobId, live: u32, state: JobState) {
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         let span = self.span(&job);
         let asked = self.asked(&job, live);
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         if let Some(span) = span {
             // Those that went in the second in which the last one came may be of its attempt.
             job.gone.retain(|gone| gone.at >= span.last);

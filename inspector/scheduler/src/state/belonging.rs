@@ -1,21 +1,87 @@
-//! Who belongs to which job.
+//! Who belongs to which job. Pods are known by their uids.
 
 use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use crate::job::{GroupKey, JobId};
+use crate::job::{GroupKey, Job, JobId};
 use crate::model::SharedStr;
 use crate::state::membership::Membership;
 
-/// See the module. Pods are known by their uids.
+/// See the module.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Belonging {
-    /// What each Pod says about its group.
-    pub memberships: OrdMap<SharedStr, Arc<Membership>>,
-    pub job_of_pod: OrdMap<SharedStr, JobId>,
-    /// Other schedulers' Pods that belong to no job of ours, by what would make them members.
-    pub unassigned: OrdSet<(GroupKey, SharedStr)>,
-    /// The job of each group that has not ended.
-    pub active: OrdMap<GroupKey, JobId>,
+    memberships: OrdMap<SharedStr, Arc<Membership>>,
+    job_of_pod: OrdMap<SharedStr, JobId>,
+    unassigned: OrdSet<(GroupKey, SharedStr)>,
+    active: OrdMap<GroupKey, JobId>,
+}
+
+impl Belonging {
+    /// What the Pod says about its group.
+    pub(super) fn membership(&self, pod: &SharedStr) -> Option<&Arc<Membership>> {
+        self.memberships.get(pod)
+    }
+
+    /// What the Pod says about its group, from now on.
+    pub(super) fn set_membership(&mut self, pod: &SharedStr, membership: Option<Arc<Membership>>) {
+        let old = match membership {
+            Some(membership) => self.memberships.insert(pod.clone(), membership),
+            None => self.memberships.remove(pod),
+        };
+        if let Some(old) = old {
+            self.unassigned.remove(&(old.key.clone(), pod.clone()));
+        }
+    }
+
+    /// The job that the Pod is a member of.
+    pub(super) fn job_of(&self, pod: &str) -> Option<JobId> {
+        self.job_of_pod.get(pod).copied()
+    }
+
+    pub(super) fn assign(&mut self, pod: SharedStr, job: JobId) {
+        self.job_of_pod.insert(pod, job);
+    }
+
+    /// The Pod is a member of no job any more; of which one it was.
+    pub(super) fn unassign(&mut self, pod: &SharedStr) -> Option<JobId> {
+        self.job_of_pod.remove(pod)
+    }
+
+    /// Keeps another scheduler's Pod in mind that belongs to no job of ours, for the case that its group becomes one.
+    pub(super) fn keep_in_mind(&mut self, group: GroupKey, pod: SharedStr) {
+        self.unassigned.insert((group, pod));
+    }
+
+    /// Takes out the Pods that are kept in mind for a group.
+    pub(super) fn take_unassigned(&mut self, group: &GroupKey) -> Vec<SharedStr> {
+        let first = (group.clone(), SharedStr::from(""));
+        let of_group = self.unassigned.range(first..).take_while(|(other, _)| other == group);
+        let pods: Vec<SharedStr> = of_group.map(|(_, pod)| pod.clone()).collect();
+        for pod in &pods {
+            self.unassigned.remove(&(group.clone(), pod.clone()));
+        }
+        pods
+    }
+
+    /// The group's job that has not ended.
+    pub(super) fn active(&self, group: &GroupKey) -> Option<JobId> {
+        self.active.get(group).copied()
+    }
+
+    /// All jobs that have not ended.
+    pub(super) fn all_active(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.active.values().copied()
+    }
+
+    pub(super) fn activate(&mut self, group: GroupKey, job: JobId) {
+        self.active.insert(group, job);
+    }
+
+    /// The job has ended, or is gone.
+    pub(super) fn deactivate(&mut self, job: &Job) {
+        if self.active.get(&job.group) == Some(&job.id) {
+            self.active.remove(&job.group);
+        }
+    }
 }

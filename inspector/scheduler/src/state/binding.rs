@@ -51,19 +51,19 @@ impl Assumed {
 impl State {
     /// The gang starts: every member that has a slot is held on its node and sent there.
     pub(super) fn start(&mut self, id: JobId, placement: &Placement) {
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         let summary = self.summary(&job);
         let Some(pods) = summary.starters() else { return };
         let now = self.now;
         self.dequeue(&job);
-        if let Some(job) = self.job_mut(id) {
+        if let Some(job) = self.jobs.get_mut(id) {
             job.started_at = Some(now);
             job.planned_end = job.end_when_started_at(now);
             job.waits_for.clear();
             job.losses = Losses::default();
             job.binds.size = summary.start_size();
         }
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         self.send(&job, pods, placement);
         self.settle(id, JobState::Binding, None, false);
         self.waiting.look_at(now.saturating_add(self.bind_deadline(&job)), id);
@@ -118,33 +118,30 @@ impl State {
                 since: self.now,
                 done: false,
             };
-            self.bindings.assumed.insert(pod.uid.clone(), assumed);
+            self.bindings.assume(pod.uid.clone(), assumed);
             self.work.effects.push(Effect::Bind { pod: pod.object(), node, record });
         }
     }
 
     pub(super) fn bind_answered(&mut self, uid: &SharedStr, outcome: BindOutcome) {
-        let Some(assumed) = self.bindings.assumed.get(uid).cloned() else { return };
+        let Some(assumed) = self.bindings.assumed(uid).cloned() else { return };
         self.work.dirty.insert(assumed.job);
         let Some(pod) = self.delivered.pod(uid).cloned() else { return };
         match outcome {
             BindOutcome::Done => {
                 if !assumed.done {
                     self.bound_to(&pod, &assumed.node);
-                    self.bindings
-                        .assumed
-                        .insert(uid.clone(), Assumed { done: true, retry_at: None, ..assumed });
+                    self.bindings.assume(uid.clone(), Assumed { done: true, retry_at: None, ..assumed });
                 }
             }
             BindOutcome::Gone(_) => {
-                self.bindings.assumed.remove(uid);
+                self.bindings.give_up(uid);
                 self.inventory.release(uid);
-                self.bindings.unbindable.insert(uid.clone());
             }
             // The watch will show it there; until then its share is held where it is.
             BindOutcome::Elsewhere(node) => {
                 let (start, end) = (assumed.record.start, assumed.record.planned_end);
-                let release = self.jobs.get(&assumed.job).map(|job| self.release_of_member(job, start, end));
+                let release = self.jobs.get(assumed.job).map(|job| self.release_of_member(job, start, end));
                 let (until, end_assumed) = release.unwrap_or((end, false));
                 let hold = Allocation {
                     needs: needs(&pod),
@@ -157,7 +154,7 @@ impl State {
                     job: Some(assumed.job.0),
                 };
                 self.inventory.hold(uid.clone(), &node, hold);
-                self.bindings.assumed.insert(uid.clone(), Assumed { node, retry_at: None, ..assumed });
+                self.bindings.assume(uid.clone(), Assumed { node, retry_at: None, ..assumed });
             }
             BindOutcome::Transient(text) => self.bind_failed(&pod, assumed, &text, false),
             BindOutcome::Refused(text) => self.bind_failed(&pod, assumed, &text, true),
@@ -168,7 +165,7 @@ impl State {
     /// is written once in either case.
     pub(super) fn seen_bound(&mut self, pod: &PodSpec) {
         let Some(node) = &pod.node else { return };
-        let Some(assumed) = self.bindings.assumed.remove(&pod.uid) else { return };
+        let Some(assumed) = self.bindings.take_assumed(&pod.uid) else { return };
         if !assumed.done && assumed.node == *node {
             self.bound_to(pod, node);
         }
@@ -200,8 +197,8 @@ impl State {
         let failed = Fact::BindFailed { pod: name, node, answer: answer.into_owned() };
         let failure = Some(BindFailure { text: failed.text(), refused });
         let assumed = Assumed { failures, failure, retry_at: Some(retry_at), ..assumed };
-        self.bindings.assumed.insert(pod.uid.clone(), assumed);
-        if let Some(job) = self.job_mut(id) {
+        self.bindings.assume(pod.uid.clone(), assumed);
+        if let Some(job) = self.jobs.get_mut(id) {
             job.binds.why = Some(failed.clone());
             job.reason = Some(Reason::new(ReasonClass::BindFailed, failed));
         }
@@ -212,7 +209,7 @@ impl State {
         let due: Vec<(SharedStr, Assumed)> = job
             .pods
             .iter()
-            .filter_map(|uid| self.bindings.assumed.get(uid).map(|assumed| (uid.clone(), assumed.clone())))
+            .filter_map(|uid| self.bindings.assumed(uid).map(|assumed| (uid.clone(), assumed.clone())))
             .filter(|(_, assumed)| assumed.retry_at.is_some_and(|at| at <= self.now))
             .collect();
         for (uid, assumed) in due {
@@ -223,7 +220,7 @@ impl State {
                 self.inventory.release(&uid);
                 self.inventory.clear_reservations();
                 self.send(job, std::slice::from_ref(&pod), &placement);
-                if let Some(sent) = self.bindings.assumed.get_mut(&uid) {
+                if let Some(sent) = self.bindings.assumed_mut(&uid) {
                     let kept = (assumed.failures, assumed.failure, assumed.since);
                     (sent.failures, sent.failure, sent.since) = kept;
                 }
@@ -233,7 +230,7 @@ impl State {
                 // Its place is kept: without it the gang could not become whole.
                 let (node, record) = (assumed.node.clone(), assumed.record.clone());
                 self.work.effects.push(Effect::Bind { pod: pod.object(), node, record });
-                self.bindings.assumed.insert(uid, Assumed { retry_at: None, ..assumed });
+                self.bindings.assume(uid, Assumed { retry_at: None, ..assumed });
             }
         }
     }

@@ -64,7 +64,7 @@ impl State {
     /// What stays of a job that ends now: where and with how many it ran, since when it is over, and what its members
     /// died of. `Job::ended_at` comes from the objects where they tell.
     pub(super) fn close(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         let past = self.past(&job);
         let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
         let by_owner = owner.and_then(|owner| match owner.detail {
@@ -74,7 +74,7 @@ impl State {
         let exit = self.first_failure(&job).map(|(cause, _)| cause);
         let since = job.started_at.or(job.history.last().map(|last| last.time));
         let (now, started) = (self.now, since.unwrap_or(i64::MIN));
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         job.ended_at = Some(by_owner.or(past.end).unwrap_or(now).max(started).min(now));
         job.members.bound = past.count;
         if job.state == JobState::Completed {

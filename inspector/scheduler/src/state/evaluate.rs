@@ -20,15 +20,15 @@ impl State {
         let mut created = Vec::new();
         for uid in std::mem::take(&mut self.work.regroup) {
             let Some(pod) = self.delivered.pod(&uid).cloned() else { continue };
-            let known = self.belonging.job_of_pod.get(&uid).copied();
+            let known = self.belonging.job_of(&uid);
             if known.is_some() && self.outlives_its_owner(&pod) {
                 self.work.dirty.extend(known);
                 continue;
             }
             let membership = self.membership(&pod);
-            let same = self.belonging.memberships.get(&uid).is_some_and(|old| old.key == membership.key);
+            let same = self.belonging.membership(&uid).is_some_and(|old| old.key == membership.key);
             let ours = self.is_ours(&pod);
-            let keep = known.and_then(|id| self.jobs.get(&id)).is_some_and(|job| job.state.ended() || same);
+            let keep = known.and_then(|id| self.jobs.get(id)).is_some_and(|job| job.state.ended() || same);
             self.set_membership(&uid, Some(membership.clone()));
             if keep {
                 if let Some(id) = known {
@@ -37,19 +37,19 @@ impl State {
                 }
                 continue;
             }
-            if let Some(old) = self.belonging.job_of_pod.remove(&uid) {
+            if let Some(old) = self.belonging.unassign(&uid) {
                 self.move_out(old, &pod);
             }
             if let Some(past) = self.past_life(&pod, &membership.key) {
-                self.belonging.job_of_pod.insert(uid, past);
+                self.belonging.assign(uid, past);
                 continue;
             }
-            let id = match self.belonging.active.get(&membership.key).copied() {
+            let id = match self.belonging.active(&membership.key) {
                 Some(id) => id,
                 // Another scheduler's Pods are no jobs of ours, but they may be members of one.
                 None if !ours => {
                     if membership.key.anchor.as_ref() != Some(&uid) {
-                        self.belonging.unassigned.insert((membership.key, uid));
+                        self.belonging.keep_in_mind(membership.key, uid);
                     }
                     continue;
                 }
@@ -73,7 +73,7 @@ impl State {
     /// member of its controller's gang or a job of its own.
     fn outlives_its_owner(&self, pod: &PodSpec) -> bool {
         let Some(controller) = &pod.controller else { return false };
-        let Some(membership) = self.belonging.memberships.get(&pod.uid) else { return false };
+        let Some(membership) = self.belonging.membership(&pod.uid) else { return false };
         let gone = |uid: &SharedStr| !self.delivered.has_owner(uid);
         match &membership.size {
             Size::OwnerNeeds { owner } | Size::GangOfOwner { owner, .. } => {
@@ -88,12 +88,8 @@ impl State {
 
     /// Other schedulers' Pods that name the same group make it one that can't start.
     fn adopt_strays(&mut self, id: JobId, key: &GroupKey) {
-        let first = (key.clone(), SharedStr::from(""));
-        let unassigned: Vec<_> =
-            self.belonging.unassigned.range(first..).take_while(|(group, _)| group == key).cloned().collect();
-        for stray in unassigned {
-            self.belonging.unassigned.remove(&stray);
-            if let Some(pod) = self.delivered.pod(&stray.1).cloned() {
+        for uid in self.belonging.take_unassigned(key) {
+            if let Some(pod) = self.delivered.pod(&uid).cloned() {
                 self.join(id, &pod);
             }
         }
@@ -101,37 +97,33 @@ impl State {
 
     /// What the Pod says about its group, from now on.
     pub(super) fn set_membership(&mut self, uid: &SharedStr, membership: Option<Membership>) {
-        let old = match membership {
-            Some(membership) => {
-                let of_job = self.belonging.active.get(&membership.key).and_then(|id| self.jobs.get(id));
-                let other = of_job.and_then(|job| self.belonging.memberships.get(job.pods.iter().next()?));
-                let same = other.filter(|other| ***other == membership).cloned();
-                self.belonging.memberships.insert(uid.clone(), same.unwrap_or_else(|| Arc::new(membership)))
-            }
-            None => self.belonging.memberships.remove(uid),
-        };
-        if let Some(old) = old {
-            self.belonging.unassigned.remove(&(old.key.clone(), uid.clone()));
-        }
+        let membership = membership.map(|membership| {
+            // Members of one job share what they say alike.
+            let of_job = self.belonging.active(&membership.key).and_then(|id| self.jobs.get(id));
+            let other = of_job.and_then(|job| self.belonging.membership(job.pods.iter().next()?));
+            let same = other.filter(|other| ***other == membership).cloned();
+            same.unwrap_or_else(|| Arc::new(membership))
+        });
+        self.belonging.set_membership(uid, membership);
     }
 
     pub(super) fn evaluate_dirty(&mut self) {
         while let Some(id) = self.work.dirty.pop_first() {
             // Its members or what owns them may be all that changed.
-            self.touch(id);
-            if self.jobs.get(&id).is_some_and(|job| !job.state.ended()) {
+            self.jobs.touch(id);
+            if self.jobs.get(id).is_some_and(|job| !job.state.ended()) {
                 self.evaluate(id);
             }
         }
     }
 
     fn evaluate(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         let summary = self.summary(&job);
         // A gang of which nobody is assigned any more starts again, whole or not at all.
         let started = summary.assigned > 0 || summary.in_flight > 0 || !summary.on_lost_nodes.is_empty();
         self.keep_places(id, &summary);
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         let waits = !started && !job.binds.paused(self.now);
         let request = if waits { self.first_request(&job, &summary).map(Arc::new) } else { None };
         let (state, reason) = self.decide(&job, &summary, started);
@@ -141,7 +133,7 @@ impl State {
         let was_queued = self.dequeue(&job) && job.state != JobState::Unsatisfiable;
         let labels = self.shared_labels(&job);
         let holds = self.kept_holds(&job, &summary.holds);
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         job.labels = labels.unwrap_or_else(|| std::mem::take(&mut job.labels));
         job.members = summary.members;
         job.holds = holds;
@@ -172,7 +164,7 @@ impl State {
         self.note_unknown_marks(id);
         self.note_start_times(id);
         if started {
-            if let Some(job) = self.jobs.get(&id).cloned() {
+            if let Some(job) = self.jobs.get(id).cloned() {
                 self.time_members(&job);
             }
             self.find_incomplete(id, &summary);
@@ -340,9 +332,8 @@ impl State {
 
     /// When members get their planned end, and a waiting job learns whether its own time limit comes first.
     pub(super) fn note_start_times(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
-        let holds =
-            job.members.bound > 0 || job.pods.iter().any(|uid| self.bindings.assumed.contains_key(uid));
+        let Some(job) = self.jobs.get(id).cloned() else { return };
+        let holds = job.members.bound > 0 || job.pods.iter().any(|uid| self.bindings.is_assumed(uid));
         let planned_end = if job.started_at.is_some() && holds && !job.state.ended() {
             let recorded = |uid: &SharedStr| {
                 let pod = self.delivered.pod(uid).filter(|pod| !pod.phase.ended())?;
@@ -369,7 +360,7 @@ impl State {
                 )
             });
         }
-        if let Some(job) = self.job_mut(id) {
+        if let Some(job) = self.jobs.get_mut(id) {
             job.planned_end = planned_end;
             job.warnings = warnings;
         }

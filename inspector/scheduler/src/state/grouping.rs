@@ -33,7 +33,7 @@ impl State {
         let Some(group) = self.delivered.group_named(GroupApi::Native, &pod.namespace, name) else {
             let missing = missing_group(pod, "podgroup".into(), name, "PodGroup");
             // A group that goes leaves its Pods in the job that they are in.
-            let known = self.belonging.memberships.get(&pod.uid);
+            let known = self.belonging.membership(&pod.uid);
             return Some(match known.filter(|old| old.object.is_some() && old.key != missing.key) {
                 Some(old) if old.key.anchor.as_ref() == Some(&pod.uid) => (**old).clone(),
                 Some(old) => Membership { key: old.key.clone(), object: old.object.clone(), ..missing },

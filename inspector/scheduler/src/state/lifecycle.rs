@@ -20,13 +20,9 @@ const MOMENT: i64 = 1;
 
 impl State {
     pub(super) fn create_job(&mut self, pod: &PodSpec, membership: &Membership) -> JobId {
-        let id = self.next_id();
+        let id = self.jobs.next_id();
         let key = job_key(pod, membership);
-        self.belonging.active.insert(membership.key.clone(), id);
-        let of_name = self.names.entry((key.namespace.clone(), key.object_name())).or_default();
-        let others: Vec<JobId> = of_name.iter().copied().collect();
-        of_name.insert(id);
-        self.renamed(others);
+        self.belonging.activate(membership.key.clone(), id);
         let job = Job {
             object: membership.object.clone(),
             created: pod.created,
@@ -35,32 +31,27 @@ impl State {
             state_since: self.now,
             ..Job::new(id, membership.key.clone(), key)
         };
-        self.jobs.insert(id, Arc::new(job));
+        let others = self.jobs.insert(job);
+        self.renamed(others);
         self.work.new_jobs.insert(id, false);
-        id
-    }
-
-    pub(super) fn next_id(&mut self) -> JobId {
-        let id = JobId(self.next_job);
-        self.next_job = self.next_job.wrapping_add(1);
         id
     }
 
     /// A group may get its object, and an object its uid, after its first member.
     pub(super) fn name_after(&mut self, id: JobId, membership: &Membership) {
-        let Some(job) = self.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get(id) else { return };
         if job.object == membership.object || membership.object.is_none() || job.state.ended() {
             return;
         }
         let old = job.key.uid.clone();
         let object = membership.object.clone();
-        if let Some(job) = self.job_mut(id) {
+        if let Some(job) = self.jobs.get_mut(id) {
             if let Some(object) = &object {
                 job.key.uid = object.uid.clone();
             }
             job.object = object;
         }
-        if let Some(job) = self.jobs.get(&id).cloned().filter(|job| job.key.uid != old) {
+        if let Some(job) = self.jobs.get(id).cloned().filter(|job| job.key.uid != old) {
             self.note_new_uid(&job, &old);
         }
     }
@@ -70,11 +61,11 @@ impl State {
             let recorded = pod.record.as_ref().map(|record| record.start);
             recorded.or(pod.scheduled_at).unwrap_or(self.now)
         });
-        if let Some(job) = self.job_mut(id) {
+        if let Some(job) = self.jobs.get_mut(id) {
             job.pods.insert(pod.uid.clone());
             job.started_at = [job.started_at, started].into_iter().flatten().min();
         }
-        self.belonging.job_of_pod.insert(pod.uid.clone(), id);
+        self.belonging.assign(pod.uid.clone(), id);
         if let Some((node, hold)) =
             self.inventory.holding(&pod.uid).filter(|(_, hold)| hold.job != Some(id.0))
         {
@@ -86,7 +77,7 @@ impl State {
     /// The Pod belongs to another job now. One that nobody is left of because of that was never more than a guess,
     /// made of objects that arrived in some order: it goes without a trace.
     pub(super) fn move_out(&mut self, id: JobId, pod: &PodSpec) {
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         if job.state.ended() {
             return;
         }
@@ -101,7 +92,7 @@ impl State {
     /// The Pod is gone.
     pub(super) fn leave(&mut self, id: JobId, pod: &Arc<PodSpec>) {
         let now = self.now;
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         if job.state.ended() {
             return;
         }
@@ -120,12 +111,10 @@ impl State {
 
     /// Removes a job that turned out to be none.
     fn dissolve(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         self.pass.wanted |= self.dequeue(&job);
         self.inventory.clear_reservation(id.0);
-        if self.belonging.active.get(&job.group) == Some(&id) {
-            self.belonging.active.remove(&job.group);
-        }
+        self.belonging.deactivate(&job);
         self.waiting.incomplete.remove(&id);
         self.drop_places(id);
         if job.entries > 0 {
@@ -136,29 +125,20 @@ impl State {
     }
 
     fn remove_job(&mut self, job: &Job) {
-        self.revisions.remove(&job.id);
-        self.jobs.remove(&job.id);
-        let name = (job.key.namespace.clone(), job.key.object_name());
-        if let Some(of_name) = self.names.get_mut(&name) {
-            of_name.remove(&job.id);
-            let others: Vec<JobId> = of_name.iter().copied().collect();
-            if others.is_empty() {
-                self.names.remove(&name);
-            }
-            self.renamed(others);
-        }
+        let others = self.jobs.remove(job);
+        self.renamed(others);
     }
 
     /// Moves the job, keeps the queue's order, and writes history when something a user would see changed. A transition
     /// that the table does not have is a mistake of ours: it is not made, and the audit tells of it.
     pub(super) fn settle(&mut self, id: JobId, state: JobState, reason: Option<Reason>, new_request: bool) {
         let now = self.now;
-        let Some(from) = self.jobs.get(&id).map(|job| job.state) else { return };
+        let Some(from) = self.jobs.get(id).map(|job| job.state) else { return };
         if from != state && !may_follow(from, state) {
             self.refuse_transition(id, state);
             return;
         }
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         let first = job.history.is_empty();
         let was = job.reason.as_ref().map(|reason| reason.class);
         let news = reason.as_ref().map(|reason| reason.class) != was;
@@ -174,7 +154,7 @@ impl State {
             self.close(id);
         }
         let at = self.time_of(id);
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         if from != state || first {
             job.state_since = at;
         }
@@ -196,7 +176,7 @@ impl State {
             self.note_transition(&job);
         }
         self.work.changed.insert(id);
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         if state.ended() {
             self.note_end(&job);
             self.end(&job);
@@ -206,25 +186,23 @@ impl State {
     }
 
     fn refuse_transition(&mut self, id: JobId, to: JobState) {
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         self.refused_transitions.refuse(&job, to);
         self.enqueue(&job);
     }
 
     fn end(&mut self, job: &Job) {
-        if self.belonging.active.get(&job.group) == Some(&job.id) {
-            self.belonging.active.remove(&job.group);
-        }
+        self.belonging.deactivate(job);
         self.waiting.incomplete.remove(&job.id);
         self.drop_places(job.id);
-        self.announced.saying.remove(&job.id);
-        self.ended.insert((job.ended_at.unwrap_or(self.now), job.id));
+        self.announced.say(job.id, None);
+        self.jobs.keep_from(job.ended_at.unwrap_or(self.now), job.id);
     }
 
     /// When the job came to be as it is: an end, and all that is found when it is first looked at, as the objects tell
     /// it; never before its last transition.
     fn time_of(&self, id: JobId) -> i64 {
-        let Some(job) = self.jobs.get(&id) else { return self.now };
+        let Some(job) = self.jobs.get(id) else { return self.now };
         let told = if job.state.ended() {
             job.ended_at
         } else if let Some(remembered) = self.work.new_jobs.get(&id) {
@@ -247,18 +225,14 @@ impl State {
 
     /// Forgets ended jobs whose time is over, the oldest first when there are too many.
     pub(super) fn forget_ended(&mut self) {
-        while let Some((at, id)) = self.ended.get_min().copied() {
-            let old = at.saturating_add(self.settings.keep_ended) <= self.now;
-            if !old && self.ended.len() <= self.settings.keep_ended_max {
-                break;
-            }
-            self.ended.remove(&(at, id));
-            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+        let before = self.now.saturating_sub(self.settings.keep_ended);
+        while let Some((at, id)) = self.jobs.next_to_forget(before, self.settings.keep_ended_max) {
+            let Some(job) = self.jobs.get(id).cloned() else { continue };
             let forgotten = JournalEntry::Forgotten { uid: job.key.uid.clone(), ended_at: Some(at) };
             self.work.effects.push(Effect::Journal(forgotten));
             for pod in &job.pods {
-                if self.belonging.job_of_pod.get(pod) == Some(&id) {
-                    self.belonging.job_of_pod.remove(pod);
+                if self.belonging.job_of(pod) == Some(id) {
+                    self.belonging.unassign(pod);
                 }
             }
             self.remove_job(&job);
@@ -290,14 +264,14 @@ impl State {
 
     /// Whether the job is among those that may start.
     pub(super) fn is_queued(&self, id: JobId) -> bool {
-        self.jobs.get(&id).is_some_and(|job| self.waiting.is_queued(&self.order_key(job)))
+        self.jobs.get(id).is_some_and(|job| self.waiting.is_queued(&self.order_key(job)))
     }
 
     /// Calls jobs that asked to be looked at again by now.
     pub(super) fn run_timers(&mut self) {
         while let Some(id) = self.waiting.due(self.now) {
             self.work.dirty.insert(id);
-            if let Some(job) = self.jobs.get(&id).cloned().filter(|_| self.ready) {
+            if let Some(job) = self.jobs.get(id).cloned().filter(|_| self.ready) {
                 self.retry_binds(&job);
                 self.check_partial(id);
             }
@@ -306,19 +280,15 @@ impl State {
 
     /// A user asked for the end of the job with this uid.
     pub(super) fn cancel_asked(&mut self, uid: &SharedStr, by: &SharedStr) {
-        let Some(id) = self
-            .belonging
-            .active
-            .values()
-            .copied()
-            .find(|id| self.jobs.get(id).is_some_and(|job| job.key.uid == *uid))
+        let Some(id) =
+            self.belonging.all_active().find(|id| self.jobs.get(*id).is_some_and(|job| job.key.uid == *uid))
         else {
             return;
         };
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         let plan = self.cancel_plan(&job);
         let by: SharedStr = marks::shorten(by).into();
-        if let Some(job) = self.job_mut(id) {
+        if let Some(job) = self.jobs.get_mut(id) {
             job.cancelled_by = Some(by.clone());
         }
         let (uid, job) = (job.key.uid.clone(), job.full_name());

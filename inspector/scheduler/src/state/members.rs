@@ -108,7 +108,7 @@ impl State {
     }
 
     fn count(&self, summary: &mut MemberSummary, pod: &Arc<PodSpec>) {
-        let let_go = self.bindings.let_go.contains_key(&pod.uid);
+        let let_go = self.bindings.let_go(&pod.uid).is_some();
         if let Some(reason) = pod.disruption.as_ref().filter(|_| !let_go) {
             summary.disruption = Some(reason.clone());
         }
@@ -157,9 +157,9 @@ impl State {
                 summary.displaced.push(pod.clone());
             }
             summary.members.running += u32::from(pod.phase == crate::model::Phase::Running);
-        } else if self.bindings.assumed.contains_key(&pod.uid) {
+        } else if self.bindings.is_assumed(&pod.uid) {
             summary.in_flight += 1;
-        } else if !pod.deleting && !self.bindings.unbindable.contains(&pod.uid) {
+        } else if !pod.deleting && !self.bindings.is_unbindable(&pod.uid) {
             summary.waiting.push(pod.clone());
         }
     }
@@ -169,7 +169,7 @@ impl State {
         let open = |pod: &&Arc<PodSpec>| !pod.phase.ended() && !pod.deleting;
         let mut said: Vec<(&Arc<PodSpec>, &Membership)> = Vec::new();
         for pod in pods.iter().filter(open).chain(pods.iter().filter(|pod| !open(pod))) {
-            if let Some(membership) = self.belonging.memberships.get(&pod.uid) {
+            if let Some(membership) = self.belonging.membership(&pod.uid) {
                 said.push((pod, membership));
             }
         }
@@ -241,7 +241,7 @@ impl State {
             controllers.extend(owner.map(|object| Some(&object.uid)));
         }
         let ours = |pod: &&Arc<PodSpec>| {
-            self.belonging.memberships.get(&pod.uid).is_some_and(|membership| membership.key == job.group)
+            self.belonging.membership(&pod.uid).is_some_and(|membership| membership.key == job.group)
         };
         let siblings = controllers.iter().flatten().flat_map(|uid| self.delivered.pods_of_owner(uid));
         let siblings = siblings.filter_map(|uid| self.delivered.pod(uid)).filter(ours);
@@ -269,7 +269,7 @@ impl State {
         let wanted = summary.members.wanted.unwrap_or(0);
         let wanted = wanted.saturating_sub(u32::try_from(bare_done).unwrap_or(u32::MAX));
         summary.owed = summary.creatable.map_or(wanted, |left| left.min(wanted));
-        let group = job.pods.iter().find_map(|pod| self.belonging.memberships.get(pod)?.group.as_ref());
+        let group = job.pods.iter().find_map(|pod| self.belonging.membership(pod)?.group.as_ref());
         let group = group.and_then(|uid| self.delivered.group(uid));
         summary.source.recreates = group.is_some() || controllers.iter().any(Option::is_some);
         let orphan = |pod: &Arc<PodSpec>| {
@@ -286,7 +286,7 @@ impl State {
     /// Queue, priority, time limits and topology, from the Pods and the objects above them.
     fn settings_of(&self, job: &Job, pods: &[Arc<PodSpec>], summary: &mut MemberSummary) {
         let first = pods.iter().find(|pod| !pod.phase.ended()).or(pods.first());
-        let membership = first.and_then(|pod| self.belonging.memberships.get(&pod.uid));
+        let membership = first.and_then(|pod| self.belonging.membership(&pod.uid));
         let group = membership
             .and_then(|membership| membership.group.as_ref())
             .and_then(|uid| self.delivered.group(uid));

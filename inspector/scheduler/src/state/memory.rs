@@ -30,7 +30,7 @@ impl State {
         if !ended.state.ended() {
             return;
         }
-        let id = self.next_id();
+        let id = self.jobs.next_id();
         let group = GroupKey {
             namespace: ended.key.namespace.clone(),
             kind: ended.key.kind.clone(),
@@ -38,11 +38,7 @@ impl State {
             anchor: ended.anchor,
         };
         self.memory.ended.entry(group.clone()).or_default().insert((ended.ended_at, id));
-        let of_name = self.names.entry((ended.key.namespace.clone(), ended.key.object_name())).or_default();
-        let others: Vec<JobId> = of_name.iter().copied().collect();
-        of_name.insert(id);
-        self.renamed(others);
-        self.ended.insert((ended.ended_at, id));
+        self.jobs.keep_from(ended.ended_at, id);
         let job = Job {
             object: ended.object,
             created: ended.created,
@@ -65,20 +61,21 @@ impl State {
             history: Arc::new(ended.history),
             ..Job::new(id, group, ended.key)
         };
-        self.jobs.insert(id, Arc::new(job));
-        self.touch(id);
+        let others = self.jobs.insert(job);
+        self.renamed(others);
+        self.jobs.touch(id);
     }
 
     /// The job that has ended and that this Pod, which has ended too, was a member of.
     pub(super) fn past_life(&self, pod: &PodSpec, key: &GroupKey) -> Option<JobId> {
         let lives = self.memory.ended.get(key).filter(|_| pod.phase.ended())?;
         let life = lives.iter().find(|(ended_at, _)| pod.created <= *ended_at)?.1;
-        self.jobs.contains_key(&life).then_some(life)
+        self.jobs.contains(life).then_some(life)
     }
 
     /// Lets a job that was just found go on with the history that is known of it.
     pub(super) fn go_on(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get(id) else { return };
         let name = job.full_name();
         // A group that labels make has no uid of its own: it is the one of before if it has a member of before.
         let by_name = job.object.is_none() && job.group.anchor.is_none();
@@ -97,7 +94,7 @@ impl State {
         let Some(last) = live.history.last().filter(|last| !last.state.ended()) else { return };
         let before = live.history.iter().rev().take_while(|entry| entry.state == last.state);
         let since = before.last().map_or(last.time, |entry| entry.time);
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         job.key.uid = live.uid.clone();
         job.state = last.state;
         job.state_since = since;

@@ -17,14 +17,14 @@ impl State {
         let Some(planned) = before.reservation.as_ref().filter(|planned| planned.start != start) else {
             return;
         };
-        let Some(job) = self.jobs.get(&before.id) else { return };
+        let Some(job) = self.jobs.get(before.id) else { return };
         let why = if start > planned.start {
             self.why_later(before, job, planned)
         } else {
             self.why_earlier(before, job)
         };
         let now = self.now;
-        let Some(job) = self.job_mut(before.id) else { return };
+        let Some(job) = self.jobs.get_mut(before.id) else { return };
         // As long as one thing moves it on and on, that is one entry.
         let last = job.history.last();
         let goes_on = job

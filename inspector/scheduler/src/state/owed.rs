@@ -21,8 +21,8 @@ impl State {
     pub(super) fn note_loss(&mut self, id: JobId, pod: &PodSpec, node: Option<SharedStr>) {
         let (now, deadline) = (self.now, self.settings.lost_member_deadline);
         // We let it go ourselves: that says nothing about how its gang ends.
-        let let_go = self.bindings.let_go.contains_key(&pod.uid);
-        let Some(job) = self.job_mut(id).filter(|job| !job.state.ended() && !let_go) else { return };
+        let let_go = self.bindings.let_go(&pod.uid).is_some();
+        let Some(job) = self.jobs.get_mut(id).filter(|job| !job.state.ended() && !let_go) else { return };
         job.losses.note(now, pod);
         if job.started_at.is_none() || node.is_none() {
             return;
@@ -37,7 +37,7 @@ impl State {
         self.give_up_places(id, summary);
         let now = self.now;
         let deadline = self.settings.lost_member_deadline;
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         let missing = summary.missing();
         job.given_up = job.given_up.min(missing);
         let owed = if summary.replaceable() && deadline > 0 {
@@ -78,7 +78,7 @@ impl State {
 
     /// Gives up every place that is kept for the job.
     pub(super) fn drop_places(&mut self, id: JobId) {
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         let lost = std::mem::take(&mut job.lost);
         for lost in lost {
             self.inventory.release(&lost.holder(id));
@@ -89,7 +89,7 @@ impl State {
     /// Takes back what is kept for the job, for a member that fits none of its places as it is; what is still owed is
     /// kept again when the job is evaluated. Whether anything was kept.
     pub(super) fn open_places(&mut self, id: JobId) -> bool {
-        let Some(job) = self.job_mut(id) else { return false };
+        let Some(job) = self.jobs.get_mut(id) else { return false };
         let mut holders = Vec::new();
         for lost in &mut job.lost {
             if let Some(node) = lost.kept_on.take() {
@@ -109,7 +109,7 @@ impl State {
         if summary.missing() == 0 || !summary.replaceable() {
             return;
         }
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         let (late, lost): (Vec<_>, Vec<_>) =
             std::mem::take(&mut job.lost).into_iter().partition(|lost| lost.until <= now);
         job.lost = lost;
@@ -139,7 +139,7 @@ impl State {
 
     fn keep_on(&mut self, id: JobId, lost: &LostMember, node: SharedStr) {
         let now = self.now;
-        let Some(job) = self.job_mut(id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         let until = job.planned_end.map_or(lost.until, |end| end.min(lost.until));
         let Some(entry) = job.lost.iter_mut().find(|entry| entry.number == lost.number) else { return };
         entry.kept_on = Some(node.clone());
@@ -157,7 +157,7 @@ impl State {
     }
 
     fn note_owed(&mut self, id: JobId) {
-        let lost = self.jobs.get(&id).map(|job| job.lost.as_slice()).unwrap_or_default();
+        let lost = self.jobs.get(id).map(|job| job.lost.as_slice()).unwrap_or_default();
         if lost.iter().any(|lost| lost.kept_on.is_none()) {
             self.pass.wanted = true;
         }
@@ -171,7 +171,7 @@ impl State {
     /// Moves places away from nodes that take no work any more, and finds room for those that have none.
     pub(super) fn secure_places(&mut self) {
         for id in self.waiting.owed.iter().copied().collect::<Vec<_>>() {
-            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            let Some(job) = self.jobs.get(id).cloned() else { continue };
             let mut nowhere: Option<&Shape> = None;
             for lost in &job.lost {
                 if let Some(node) = &lost.kept_on {
@@ -179,7 +179,7 @@ impl State {
                         continue;
                     }
                     self.inventory.release(&lost.holder(id));
-                    if let Some(job) = self.job_mut(id)
+                    if let Some(job) = self.jobs.get_mut(id)
                         && let Some(entry) = job.lost.iter_mut().find(|entry| entry.number == lost.number)
                     {
                         entry.kept_on = None;
@@ -217,7 +217,7 @@ impl State {
 
     /// Hands a place that is kept for members of this shape over to one of them: it is free afterwards.
     pub(super) fn take_place(&mut self, id: JobId, shape: &Shape) -> Option<SharedStr> {
-        let job = self.job_mut(id)?;
+        let job = self.jobs.get_mut(id)?;
         let at = job.lost.iter().position(|lost| lost.shape == *shape && lost.kept_on.is_some())?;
         let lost = job.lost.remove(at);
         self.inventory.release(&lost.holder(id));

@@ -42,7 +42,7 @@ impl State {
 
     /// Gives up what took too long to bind, and looks when to ask again.
     pub(super) fn check_partial(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         if job.state.ended() {
             return;
         }
@@ -82,13 +82,12 @@ impl State {
             job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).cloned().collect();
         let start_of = |pod: &Arc<PodSpec>| pod.record.as_ref().map(|record| record.start);
         let there = |pod: &&Arc<PodSpec>| {
-            pod.node.is_some() && !pod.deleting && !self.bindings.let_go.contains_key(&pod.uid)
+            pod.node.is_some() && !pod.deleting && self.bindings.let_go(&pod.uid).is_none()
         };
         let of_last_start = |start: i64| pods.iter().filter(move |pod| start_of(pod) == Some(start));
         let last = pods.iter().filter(there).filter(|pod| !pod.phase.ended()).filter_map(start_of).max();
-        let failing = |uid: &SharedStr| {
-            self.bindings.assumed.get(uid).map(|assumed| (assumed.refusals(), assumed.since()))
-        };
+        let failing =
+            |uid: &SharedStr| self.bindings.assumed(uid).map(|assumed| (assumed.refusals(), assumed.since()));
         let Some(start) = last else {
             let in_flight: Vec<_> = job.pods.iter().filter_map(failing).collect();
             return Some(HalfBound {
@@ -105,7 +104,7 @@ impl State {
         let records = bound.iter().filter_map(|pod| pod.record.as_ref());
         let size = records.map(|record| record.size).max().unwrap_or(1);
         if bound.len() >= size as usize {
-            if let Some(job) = self.job_mut(job.id) {
+            if let Some(job) = self.jobs.get_mut(job.id) {
                 let Binds { let_go, size, .. } = job.binds;
                 job.binds = Binds { complete: Some(start), let_go, size, ..Binds::default() };
             }
@@ -139,7 +138,7 @@ impl State {
         for pod in self.live_members(job) {
             self.warn(&pod, "GangHeld", text.clone());
         }
-        if let Some(job) = self.job_mut(job.id) {
+        if let Some(job) = self.jobs.get_mut(job.id) {
             job.binds.held = true;
         }
     }
@@ -158,12 +157,12 @@ impl State {
             }
         }
         for uid in &job.pods {
-            if self.bindings.assumed.remove(uid).is_some() {
+            if self.bindings.take_assumed(uid).is_some() {
                 self.inventory.release(uid);
             }
         }
         let start = half.bound.iter().filter_map(|pod| pod.record.as_ref()).map(|record| record.start).max();
-        if let Some(job) = self.job_mut(job.id) {
+        if let Some(job) = self.jobs.get_mut(job.id) {
             job.started_at = None;
             job.planned_end = None;
             job.binds.given_up = given_up;
@@ -190,7 +189,7 @@ impl State {
             }
             let ours = pod.disruption.as_deref() == Some(LET_GO);
             let late = job.binds.gave_up(&pod);
-            match self.bindings.let_go.get(uid) {
+            match self.bindings.let_go(uid) {
                 None if ours || late => self.evict(&pod),
                 Some(let_go) if let_go.again <= self.now => self.evict(&pod),
                 _ => {}
@@ -200,11 +199,11 @@ impl State {
 
     fn evict(&mut self, pod: &PodSpec) {
         let again = self.now.saturating_add(AGAIN);
-        let since = self.bindings.let_go.get(&pod.uid).map_or(self.now, |let_go| let_go.since);
-        self.bindings.let_go.insert(pod.uid.clone(), LetGo { since, again });
-        if let Some(job) = self.belonging.job_of_pod.get(&pod.uid) {
-            self.waiting.look_at(again, *job);
-            self.work.dirty.insert(*job);
+        let since = self.bindings.let_go(&pod.uid).map_or(self.now, |let_go| let_go.since);
+        self.bindings.set_let_go(pod.uid.clone(), LetGo { since, again });
+        if let Some(job) = self.belonging.job_of(&pod.uid) {
+            self.waiting.look_at(again, job);
+            self.work.dirty.insert(job);
         }
         let why = "the gang could only be bound partially".to_owned();
         self.work.effects.push(Effect::Evict { pod: pod.object(), why });
@@ -218,7 +217,7 @@ impl State {
         let most = job
             .pods
             .iter()
-            .filter_map(|uid| self.bindings.assumed.get(uid))
+            .filter_map(|uid| self.bindings.assumed(uid))
             .map(Assumed::refusals)
             .max()
             .unwrap_or(0);
@@ -238,7 +237,7 @@ impl State {
     pub(super) fn not_evicted(&self, job: &Job) -> Option<String> {
         let stays = |pod: &&Arc<PodSpec>| {
             let late = |let_go: &LetGo| let_go.since.saturating_add(AGAIN) < self.now;
-            !pod.deleting && self.bindings.let_go.get(&pod.uid).is_some_and(late)
+            !pod.deleting && self.bindings.let_go(&pod.uid).is_some_and(late)
         };
         let mut pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).filter(stays);
         let (first, more) = (pods.next()?, pods.count());

@@ -65,7 +65,7 @@ impl State {
 
     /// Why a planned start is only assumed: who among those it waits for has no time limit.
     pub(super) fn why_assumed(&self, job: &Job, waits_for: &[JobId]) -> Fact {
-        let limited = |other: &JobId| self.jobs.get(other).is_some_and(|other| other.duration.is_some());
+        let limited = |other: &JobId| self.jobs.get(*other).is_some_and(|other| other.duration.is_some());
         let (with, without): (Vec<JobId>, Vec<JobId>) = waits_for.iter().copied().partition(limited);
         match with.first() {
             Some(first) if without.is_empty() => {
@@ -83,7 +83,7 @@ impl State {
 
     /// How one job may name another in a text: by name within its namespace only.
     pub(super) fn name_for(&self, job: &Job, other: JobId) -> String {
-        match self.jobs.get(&other) {
+        match self.jobs.get(other) {
             Some(other) if other.key.namespace == job.key.namespace => other.key.display(),
             _ => "a job in another namespace".to_owned(),
         }

@@ -7,8 +7,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use imbl::OrdMap;
-
 use crate::constraint::{Expression, NodeConstraint, Operator, Term};
 use crate::job::{Job, JobId};
 use crate::model::{PodSpec, SharedStr};
@@ -34,8 +32,7 @@ impl State {
 
     pub(super) fn node_refused(&mut self, namespace: &SharedStr, node: &SharedStr, job: JobId) {
         let until = self.now.saturating_add(AVOIDED);
-        let key = (namespace.clone(), node.clone());
-        self.bindings.refusals.0.entry(key).or_default().insert(job, until);
+        self.bindings.refusals.add(namespace.clone(), node.clone(), job, until);
         self.look_again_in(namespace);
     }
 
@@ -56,70 +53,46 @@ impl State {
             return;
         }
         for node in avoided {
-            let key = (job.key.namespace.clone(), node);
-            if let Some(jobs) = self.bindings.refusals.0.get_mut(&key) {
-                jobs.remove(&job.id);
-                if jobs.is_empty() {
-                    self.bindings.refusals.0.remove(&key);
-                }
-            }
+            self.bindings.refusals.withdraw(job.key.namespace.clone(), node, job.id);
         }
     }
 
     /// A binding to the node came through.
     pub(super) fn node_takes(&mut self, namespace: &SharedStr, node: &SharedStr) {
-        if self.bindings.refusals.0.remove(&(namespace.clone(), node.clone())).is_some() {
+        if self.bindings.refusals.clear(namespace, node) {
             self.look_again_in(namespace);
         }
     }
 
     /// Refusals that are too old to count any more.
     pub(super) fn forget_refusals(&mut self) {
-        let now = self.now;
-        let over: Vec<(SharedStr, SharedStr)> = self
-            .bindings
-            .refusals
-            .0
-            .iter()
-            .filter(|(_, jobs)| jobs.values().any(|until| *until <= now))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in over {
-            let Some(jobs) = self.bindings.refusals.0.get_mut(&key) else { continue };
-            *jobs =
-                jobs.iter().filter(|(_, until)| **until > now).map(|(job, until)| (*job, *until)).collect();
-            if jobs.is_empty() {
-                self.bindings.refusals.0.remove(&key);
-            }
-            self.look_again_in(&key.0);
+        for namespace in self.bindings.refusals.expire(self.now) {
+            self.look_again_in(&namespace);
         }
     }
 
     /// When the next refusal stops to count.
     pub(super) fn next_refusal_over(&self) -> Option<i64> {
-        self.bindings.refusals.0.values().flat_map(OrdMap::values).min().copied()
+        self.bindings.refusals.next_over()
     }
 
     /// What the namespace's waiting jobs ask for depends on it.
     fn look_again_in(&mut self, namespace: &SharedStr) {
-        let waiting = |id: &&JobId| {
+        let waiting = |id: &JobId| {
             self.jobs.get(*id).is_some_and(|job| job.key.namespace == *namespace && job.state.waiting())
         };
-        self.work.dirty.extend(self.belonging.active.values().filter(waiting));
+        self.work.dirty.extend(self.belonging.all_active().filter(waiting));
     }
 
     /// Nodes that refuse, for the audit.
     pub(super) fn refusing_nodes(&self) -> impl Iterator<Item = Finding> + '_ {
-        self.bindings.refusals.0.iter().filter(|((namespace, _), jobs)| self.bindings.refusals.shunned(namespace, jobs)).map(
-            |((namespace, node), jobs)| Finding {
-                class: "RefusesBindings",
-                object: format!("node/{node}"),
-                text: format!(
-                    "the API server rejected bindings of {} jobs in namespace {namespace} to this node, so each of them avoids it for {AVOIDED} s: check admission policies and webhooks for pods/binding",
-                    jobs.len()
-                ),
-            },
-        )
+        self.bindings.refusals.all_shunned().map(|(namespace, node, jobs)| Finding {
+            class: "RefusesBindings",
+            object: format!("node/{node}"),
+            text: format!(
+                "the API server rejected bindings of {jobs} jobs in namespace {namespace} to this node, so each of them avoids it for {AVOIDED} s: check admission policies and webhooks for pods/binding"
+            ),
+        })
     }
 }
 

@@ -13,7 +13,7 @@ const EVERYWHERE: usize = 3;
 
 /// For each namespace and node: the jobs that were refused there, and until when that counts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Refusals(pub(super) OrdMap<(SharedStr, SharedStr), OrdMap<JobId, i64>>);
+pub(super) struct Refusals(OrdMap<(SharedStr, SharedStr), OrdMap<JobId, i64>>);
 
 impl Refusals {
     pub(super) fn in_namespace<'a>(
@@ -31,7 +31,55 @@ impl Refusals {
         self.in_namespace(namespace).filter(|(_, jobs)| jobs.contains_key(&job)).count() < EVERYWHERE
     }
 
+    /// Whether all jobs of the namespace leave out the node that refused these.
     pub(super) fn shunned(&self, namespace: &SharedStr, jobs: &OrdMap<JobId, i64>) -> bool {
         jobs.keys().filter(|job| self.is_witness(namespace, **job)).count() >= WITNESSES
+    }
+
+    /// Such nodes by namespace, and how many jobs they refused.
+    pub(super) fn all_shunned(&self) -> impl Iterator<Item = (&SharedStr, &SharedStr, usize)> {
+        let shunned = self.0.iter().filter(|((namespace, _), jobs)| self.shunned(namespace, jobs));
+        shunned.map(|((namespace, node), jobs)| (namespace, node, jobs.len()))
+    }
+
+    /// The node refused the job; that counts `until` then.
+    pub(super) fn add(&mut self, namespace: SharedStr, node: SharedStr, job: JobId, until: i64) {
+        self.0.entry((namespace, node)).or_default().insert(job, until);
+    }
+
+    /// That the node refused the job does not count any more.
+    pub(super) fn withdraw(&mut self, namespace: SharedStr, node: SharedStr, job: JobId) {
+        let key = (namespace, node);
+        if let Some(jobs) = self.0.get_mut(&key) {
+            jobs.remove(&job);
+            if jobs.is_empty() {
+                self.0.remove(&key);
+            }
+        }
+    }
+
+    /// The node takes Pods of the namespace; whether it had refused some.
+    pub(super) fn clear(&mut self, namespace: &SharedStr, node: &SharedStr) -> bool {
+        self.0.remove(&(namespace.clone(), node.clone())).is_some()
+    }
+
+    /// Forgets what does not count any more; the namespaces in which that was so.
+    pub(super) fn expire(&mut self, now: i64) -> Vec<SharedStr> {
+        let old = |jobs: &OrdMap<JobId, i64>| jobs.values().any(|until| *until <= now);
+        let over: Vec<_> = self.0.iter().filter(|(_, jobs)| old(jobs)).map(|(key, _)| key.clone()).collect();
+        for key in &over {
+            let Some(jobs) = self.0.get_mut(key) else { continue };
+            *jobs =
+                jobs.iter().filter(|(_, until)| **until > now).map(|(job, until)| (*job, *until)).collect();
+            if jobs.is_empty() {
+                self.0.remove(key);
+            }
+        }
+        over.into_iter().map(|(namespace, _)| namespace).collect()
+    }
+
+    /// When the next one stops to count.
+    pub(super) fn next_over(&self) -> Option<i64> {
+        self.0.values().flat_map(OrdMap::values).min().copied()
     }
 }

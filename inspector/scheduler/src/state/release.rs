@@ -17,8 +17,7 @@ impl State {
     /// When a Pod that is on its node since `since` is planned to leave it, and whether that is assumed. What comes with
     /// the node stays.
     pub(super) fn release_of_pod(&self, pod: &PodSpec, since: i64, permanent: bool) -> (Option<i64>, bool) {
-        let queue =
-            self.belonging.job_of_pod.get(&pod.uid).and_then(|id| self.jobs.get(id)).map(|job| &job.queue);
+        let queue = self.belonging.job_of(&pod.uid).and_then(|id| self.jobs.get(id)).map(|job| &job.queue);
         let length =
             if permanent { None } else { self.assumed_duration(queue.filter(|_| self.is_ours(pod))) };
         planned_or_assumed(planned_release(pod), since, length, self.now)

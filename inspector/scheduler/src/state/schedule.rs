@@ -56,7 +56,7 @@ impl State {
     /// When a `Tick` is wanted at the latest (epoch seconds).
     pub fn next_wake(&self) -> Option<i64> {
         let timer = self.waiting.next_look();
-        let ended = self.ended.get_min().map(|(at, _)| at.saturating_add(self.settings.keep_ended));
+        let ended = self.jobs.first_end().map(|at| at.saturating_add(self.settings.keep_ended));
         let due = self.pass.due.filter(|_| self.ready);
         let assumed = self.inventory.next_assumed_end();
         [timer, ended, assumed, due, self.next_refusal_over()].into_iter().flatten().min()
@@ -75,7 +75,7 @@ impl State {
         // What waiting jobs were promised must not keep them out; the pass that follows promises anew.
         self.inventory.clear_reservations();
         for id in self.waiting.incomplete.iter().copied().collect::<Vec<_>>() {
-            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            let Some(job) = self.jobs.get(id).cloned() else { continue };
             let summary = self.summary(&job);
             let domain = summary.level.as_ref().and_then(|level| self.domain_of(&job, level));
             let policy = self.node_policy(&job);
@@ -121,7 +121,7 @@ impl State {
                 let facts = waiting.into_iter().chain(reason.facts.iter().cloned()).collect();
                 Reason { facts, ..reason }
             });
-            if let Some(job) = self.job_mut(id) {
+            if let Some(job) = self.jobs.get_mut(id) {
                 job.reason = reason;
             }
             self.work.dirty.insert(id);
@@ -134,7 +134,7 @@ impl State {
     /// The domain of a topology level that the job's bound members are in.
     pub(super) fn domain_of(&self, job: &Job, level: &SharedStr) -> Option<SharedStr> {
         let node = job.pods.iter().find_map(|uid| {
-            let assumed = self.bindings.assumed.get(uid).map(|assumed| assumed.node.clone());
+            let assumed = self.bindings.assumed(uid).map(|assumed| assumed.node.clone());
             assumed.or_else(|| {
                 self.delivered.pod(uid).filter(|pod| !pod.phase.ended()).and_then(|pod| pod.node.clone())
             })
@@ -207,7 +207,7 @@ impl State {
             self.waiting.in_order().filter(|key| key.queue == queue).map(|key| key.id).collect();
         let mut jobs = Vec::with_capacity(ids.len());
         for id in ids {
-            let Some(job) = self.jobs.get(&id) else { continue };
+            let Some(job) = self.jobs.get(id) else { continue };
             let Some(request) = job.request.clone() else { continue };
             let checked = job.checked == Some(graph);
             let verdict = if let Some(verdict) = self.pass.verdicts.get(&request) {
@@ -221,7 +221,7 @@ impl State {
             };
             if !checked {
                 let was = job.state;
-                if let Some(job) = self.job_mut(id) {
+                if let Some(job) = self.jobs.get_mut(id) {
                     job.checked = Some(graph);
                 }
                 match &verdict {
@@ -246,7 +246,7 @@ impl State {
         }
         for (id, planned) in result.reserved {
             let id = JobId(id);
-            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            let Some(job) = self.jobs.get(id).cloned() else { continue };
             let nodes = nodes_of(&planned.placement);
             let due = planned.start.max(self.now.saturating_add(1));
             let due = if planned.start <= self.now.saturating_add(1) {
@@ -276,11 +276,11 @@ impl State {
                 let assumed = self.why_assumed(&job, &blockers);
                 facts = facts.iter().cloned().chain([assumed]).collect();
             }
-            if let Some(job) = self.job_mut(id) {
+            if let Some(job) = self.jobs.get_mut(id) {
                 job.waits_for = blockers;
             }
             self.settle(id, JobState::Reserved, Some(Reason { class, facts }), false);
-            if let Some(job) = self.job_mut(id) {
+            if let Some(job) = self.jobs.get_mut(id) {
                 job.reservation = Some(reservation);
             }
             self.note_move(&job, planned.start);
@@ -301,7 +301,7 @@ impl State {
         explained: &mut usize,
         texts: &mut BTreeMap<Arc<Request>, Reason>,
     ) {
-        let Some(job) = self.jobs.get(&id).cloned() else { return };
+        let Some(job) = self.jobs.get(id).cloned() else { return };
         let mut waits_for = Vec::new();
         let reason = match refusal {
             Refusal::Busy => self.busy(&job, explained, texts),
@@ -320,7 +320,7 @@ impl State {
             Refusal::Order => Reason::new(ReasonClass::QueueOrder, Fact::BehindEarlierJobs),
             Refusal::DepthReached => Reason::new(ReasonClass::QueueOrder, Fact::BeyondQueueDepth),
         };
-        if let Some(job) = self.job_mut(id) {
+        if let Some(job) = self.jobs.get_mut(id) {
             job.waits_for = waits_for;
         }
         self.settle(id, JobState::Pending, Some(reason), false);

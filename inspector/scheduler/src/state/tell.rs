@@ -18,7 +18,7 @@ impl State {
     pub(super) fn tell(&mut self) {
         let changed: Vec<JobId> = std::mem::take(&mut self.work.changed).into_iter().collect();
         for id in changed {
-            let Some(job) = self.jobs.get(&id).cloned() else { continue };
+            let Some(job) = self.jobs.get(id).cloned() else { continue };
             if !job.state.ended() {
                 self.tell_unknown_marks(&job);
                 self.tell_pods(&job);
@@ -29,7 +29,7 @@ impl State {
 
     fn tell_pods(&mut self, job: &Job) {
         let Some(reason) = job.reason.as_ref().filter(|reason| reason.class != ReasonClass::Held) else {
-            self.announced.saying.remove(&job.id);
+            self.announced.say(job.id, None);
             return;
         };
         let early = job.state_since.saturating_add(GATHERING_QUIET);
@@ -42,11 +42,11 @@ impl State {
             class: told_class(reason.class),
             wanted: job.members.wanted,
         };
-        let saying = match self.announced.saying.get(&job.id) {
+        let saying = match self.announced.saying(job.id) {
             Some(saying) if saying.said == said => saying.clone(),
             _ => Saying { said, since: self.now, announced: false },
         };
-        self.announced.saying.insert(job.id, saying.clone());
+        self.announced.say(job.id, Some(saying.clone()));
         let mut wake = None;
         let mut news = false;
         for uid in &job.pods {
@@ -54,7 +54,7 @@ impl State {
             if !waits(&pod) || !self.is_ours(&pod) {
                 continue;
             }
-            let (said, message) = match self.bindings.assumed.get(uid) {
+            let (said, message) = match self.bindings.assumed(uid) {
                 None => (saying.said.clone(), reason.text()),
                 Some(assumed) => match assumed.worth_telling() {
                     Some(text) => (bind_failed(job), text.to_owned()),
@@ -75,18 +75,18 @@ impl State {
         }
         if news && !saying.announced && worth_announcing(reason.class) {
             self.announce(job, &reason.text());
-            self.announced.saying.insert(job.id, Saying { announced: true, ..saying });
+            self.announced.say(job.id, Some(Saying { announced: true, ..saying }));
         }
     }
 
     /// When the Pod is to be told; `None`: it says so already.
     fn due(&mut self, pod: &PodSpec, said: &Said, since: i64) -> Option<i64> {
         let lasting = since.saturating_add(LASTING);
-        let Some(told) = self.announced.pods.get(&pod.uid) else {
+        let Some(told) = self.announced.told(&pod.uid) else {
             // What stands there after a restart was written by us, or is nobody's word on scheduling.
             return match pod.unscheduled.as_ref().map(|(reason, _)| &**reason) {
                 Some(reason) if reason == said.condition => {
-                    self.announced.pods.insert(pod.uid.clone(), Told { said: said.clone(), at: self.now });
+                    self.announced.tell(pod.uid.clone(), Told { said: said.clone(), at: self.now });
                     None
                 }
                 Some(reason) if reason == "Unschedulable" || reason.starts_with("Fluxion") => Some(lasting),
@@ -103,7 +103,7 @@ impl State {
 
     fn tell_pod(&mut self, pod: &PodSpec, said: Said, message: String) {
         let (reason, class) = (said.condition, said.class);
-        self.announced.pods.insert(pod.uid.clone(), Told { said, at: self.now });
+        self.announced.tell(pod.uid.clone(), Told { said, at: self.now });
         self.work.effects.push(Effect::Unscheduled { pod: pod.object(), reason, message: message.clone() });
         let action = if class == ReasonClass::BindFailed { "Binding" } else { "Scheduling" };
         self.failed_scheduling(pod.object(), action, message);

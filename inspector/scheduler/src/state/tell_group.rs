@@ -30,10 +30,9 @@ impl State {
             }
             (false, "Unschedulable", reason.text())
         };
-        if self.announced.groups.get(&group.uid) == Some(&(scheduled, reason)) {
+        if !self.announced.tell_group(&group.uid, scheduled, reason) {
             return;
         }
-        self.announced.groups.insert(group.uid.clone(), (scheduled, reason));
         self.work.effects.push(Effect::GroupScheduled { group, scheduled, reason, message });
     }
 
@@ -62,8 +61,7 @@ impl State {
             failed: count(Phase::Failed),
             occupied_by: owner.map(|owner| format!("{}/{}", job.key.namespace, owner.name)),
         };
-        if self.announced.statuses.get(&group.uid) != Some(&status) {
-            self.announced.statuses.insert(group.uid.clone(), status.clone());
+        if self.announced.tell_status(&group.uid, &status) {
             self.work.effects.push(Effect::GroupStatus { group, status });
         }
     }
@@ -71,7 +69,7 @@ impl State {
     /// The PodGroup object of a job.
     pub(super) fn group_of(&self, job: &Job) -> Option<Arc<GroupSpec>> {
         let uid: &SharedStr =
-            job.pods.iter().find_map(|pod| self.belonging.memberships.get(pod)?.group.as_ref())?;
+            job.pods.iter().find_map(|pod| self.belonging.membership(pod)?.group.as_ref())?;
         self.delivered.group(uid).cloned()
     }
 }

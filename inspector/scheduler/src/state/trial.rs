@@ -133,7 +133,7 @@ impl State {
         let Some(after) = self.at_rest(events).filter(|_| self.ready) else { return Vec::new() };
         let waits = |id: &JobId| self.job(*id).is_some_and(|job| job.state.waiting());
         let mut started: Vec<&Job> =
-            after.jobs.values().map(AsRef::as_ref).filter(|job| job.state == JobState::Binding).collect();
+            after.jobs.iter().map(AsRef::as_ref).filter(|job| job.state == JobState::Binding).collect();
         started.retain(|job| waits(&job.id));
         started.sort_by_key(|job| after.order_key(job));
         started.into_iter().map(|job| job.id).collect()

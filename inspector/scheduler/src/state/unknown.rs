@@ -55,13 +55,13 @@ impl State {
 
     /// Notes them on the job, and that others have to be told.
     pub(super) fn note_unknown_marks(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id) else { return };
+        let Some(job) = self.jobs.get(id) else { return };
         let found = self.unknown_marks(job);
         if found == job.unknown_marks {
             return;
         }
         self.work.changed.insert(id);
-        if let Some(job) = self.job_mut(id) {
+        if let Some(job) = self.jobs.get_mut(id) {
             job.unknown_marks = found;
         }
     }
@@ -84,7 +84,7 @@ impl State {
                 note: text.clone(),
             }));
         }
-        if let Some(kept) = self.job_mut(job.id) {
+        if let Some(kept) = self.jobs.get_mut(job.id) {
             kept.told_marks.clone_from(&job.unknown_marks);
         }
     }

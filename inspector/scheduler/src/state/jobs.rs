@@ -1,0 +1,118 @@
+//! The jobs there are, by id and by name, and when what there is to see of each last changed.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::job::{Job, JobId};
+use crate::model::SharedStr;
+use crate::small_set::SmallSet;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Jobs {
+    by_id: OrdMap<JobId, Arc<Job>>,
+    /// Namespace and `KIND.NAME` to the jobs of that name, oldest first.
+    by_name: OrdMap<(SharedStr, String), SmallSet<JobId>>,
+    /// Counted by `revision`.
+    revisions: OrdMap<JobId, u64>,
+    revision: u64,
+    next: u32,
+    /// When those ended that have ended.
+    ended: OrdSet<(i64, JobId)>,
+}
+
+impl Jobs {
+    /// An id that no job has yet.
+    pub(super) fn next_id(&mut self) -> JobId {
+        let id = JobId(self.next);
+        self.next = self.next.wrapping_add(1);
+        id
+    }
+
+    pub(super) fn get(&self, id: JobId) -> Option<&Arc<Job>> {
+        self.by_id.get(&id)
+    }
+
+    /// The job, to be changed.
+    pub(super) fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        self.touch(id);
+        self.by_id.get_mut(&id).map(Arc::make_mut)
+    }
+
+    pub(super) fn contains(&self, id: JobId) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// In the order of their ids.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.by_id.values()
+    }
+
+    /// By namespace, kind, name and age.
+    pub(super) fn in_order_of_names(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.by_name.values().flatten().filter_map(|id| self.by_id.get(id))
+    }
+
+    /// Those of one name, oldest first.
+    pub(super) fn named(&self, namespace: &SharedStr, name: &str) -> Option<&SmallSet<JobId>> {
+        self.by_name.get(&(namespace.clone(), name.to_owned()))
+    }
+
+    /// Adds a job, and says which others have its name: they are told apart otherwise than before.
+    pub(super) fn insert(&mut self, job: Job) -> Vec<JobId> {
+        let of_name = self.by_name.entry((job.key.namespace.clone(), job.key.object_name())).or_default();
+        let others = of_name.iter().copied().collect();
+        of_name.insert(job.id);
+        self.by_id.insert(job.id, Arc::new(job));
+        others
+    }
+
+    /// Removes a job, and says which others have its name.
+    pub(super) fn remove(&mut self, job: &Job) -> Vec<JobId> {
+        self.revisions.remove(&job.id);
+        self.by_id.remove(&job.id);
+        let name = (job.key.namespace.clone(), job.key.object_name());
+        let Some(of_name) = self.by_name.get_mut(&name) else { return Vec::new() };
+        of_name.remove(&job.id);
+        let others: Vec<JobId> = of_name.iter().copied().collect();
+        if others.is_empty() {
+            self.by_name.remove(&name);
+        }
+        others
+    }
+
+    /// Something about the job changed that can be seen: in itself, in its members, or in what owns them.
+    pub(super) fn touch(&mut self, id: JobId) {
+        if self.by_id.contains_key(&id) {
+            self.revision += 1;
+            self.revisions.insert(id, self.revision);
+        }
+    }
+
+    /// Grows with every such change.
+    pub(super) fn revision(&self, id: JobId) -> u64 {
+        self.revisions.get(&id).copied().unwrap_or(0)
+    }
+
+    /// The job has ended, and is kept for a while from then on.
+    pub(super) fn keep_from(&mut self, ended_at: i64, id: JobId) {
+        self.ended.insert((ended_at, id));
+    }
+
+    /// When the job ended that ended first.
+    pub(super) fn first_end(&self) -> Option<i64> {
+        self.ended.get_min().map(|(at, _)| *at)
+    }
+
+    /// Takes out an ended job that is to be forgotten: one that ended at `before` or earlier, or the first to end where
+    /// more than `most` are kept.
+    pub(super) fn next_to_forget(&mut self, before: i64, most: usize) -> Option<(i64, JobId)> {
+        let (at, id) = self.ended.get_min().copied()?;
+        if at > before && self.ended.len() <= most {
+            return None;
+        }
+        self.ended.remove(&(at, id));
+        Some((at, id))
+    }
+}
