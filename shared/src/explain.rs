@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::FluxionJob;
 use crate::meta::ObjectMeta;
-use crate::reason::{Fact, JobNames};
-use crate::words::NodeReasonClass;
+use crate::reason::{Fact, NodesLeftOut};
 
 /// The answer to `GET …/fluxionjobs/NAME/explain`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,49 +35,4 @@ pub struct FluxionExplanation {
     /// it is not known yet what it asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jobspec: Option<String>,
-}
-
-/// Nodes that can't take a member for one reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct NodesLeftOut {
-    pub count: u32,
-    pub class: NodeReasonClass,
-    /// [`text`](Self::text), as it follows the number: `had no nvidia.com/gpu`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// Which resource there is too little of.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resource: Option<String>,
-    /// How much of it one member requests, as Kubernetes writes quantities.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub requested: Option<String>,
-    /// The most that one of these nodes has: available, or when empty, as the class says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub largest: Option<String>,
-    /// The taint (`KEY=VALUE:EFFECT`), the pair of the node selector (`KEY=VALUE`), the terms of the node affinity or the
-    /// host port (`8080/TCP`), as the class says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub value: Option<String>,
-    /// Whom they are reserved for.
-    #[serde(skip_serializing_if = "is_nobody")]
-    pub jobs: JobNames,
-    /// When that is planned to end for the first of them (RFC 3339, UTC); absent when nobody knows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
-    /// That is assumed, since who holds them has no time limit.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub until_assumed: bool,
-    /// How many of them have no planned end.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub without_end: u32,
-}
-
-fn is_nobody(jobs: &JobNames) -> bool {
-    *jobs == JobNames::default()
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(crate) fn is_zero(count: &u32) -> bool {
-    *count == 0
 }

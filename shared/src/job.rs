@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cancel::CancelTarget;
 use crate::meta::{ObjectMeta, Quantities};
 use crate::names::JobRef;
-use crate::reason::Reason;
+use crate::reason::{ExitCause, Reason};
 use crate::words::JobState;
 
 /// One job. `metadata.name` is `KIND.NAME` (`job.lammps`, `group.mpi`).
@@ -152,26 +152,6 @@ pub struct Members {
     pub running: u32,
     /// In all attempts.
     pub ended: u32,
-}
-
-/// How a member failed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ExitCause {
-    /// Name of the Pod.
-    pub pod: String,
-    /// `DeadlineExceeded`, `Evicted`, `OOMKilled`, `Error`, or what else its status says.
-    pub reason: String,
-    /// The container that failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub container: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// What the kubelet says about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub time: Option<String>,
 }
 
 /// Nodes and the job's Pods on each.

@@ -3,7 +3,10 @@
 //! A [`Reason`] has a class and [facts](Fact). Its one line and its details are written from the facts, here and nowhere
 //! else, so that a table, a condition, an Event and a client say the same.
 
+mod exit;
 mod fact;
+mod left_out;
+mod names;
 mod nodes;
 mod words;
 
@@ -13,7 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::ReasonClass;
 
-pub use fact::{Fact, JobNames, Lack, MissingMembers, NearestNode, NoEstimate, ShapeNodes, Together};
+pub use exit::ExitCause;
+pub use fact::{Fact, Lack, MissingMembers, NearestNode, NoEstimate, ShapeNodes, Together};
+pub use left_out::NodesLeftOut;
+pub use names::JobNames;
 pub use words::{details, line};
 
 /// Why the job is where it is.

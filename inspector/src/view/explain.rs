@@ -1,8 +1,8 @@
 //! `FluxionExplanation`: why a job is where it is, and the smallest changes that would start it now.
 
-use fluxion_api::explain::{FluxionExplanation, NodesLeftOut};
 use fluxion_api::reason::{self, Fact, ShapeNodes};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
+use fluxion_api::{FluxionExplanation, reason::NodesLeftOut};
 use fluxion_scheduler::explain::{self, Names};
 use fluxion_scheduler::state::{Job, JobId};
 use fluxion_text::quantity::Amount;

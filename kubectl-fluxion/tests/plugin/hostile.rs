@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use fluxion_api::Role;
-use fluxion_api::explain::NodesLeftOut;
+use fluxion_api::reason::NodesLeftOut;
 use fluxion_api::{
     CancelAnswer, CancelOutcome, CancelTarget, FluxionAudit, FluxionExplanation, FluxionGraph, FluxionJob,
     FluxionNode, FluxionQueue,

@@ -1,6 +1,6 @@
 //! The text of tables and screens, as a reviewer reads it.
 
-use fluxion_api::explain::NodesLeftOut;
+use fluxion_api::reason::NodesLeftOut;
 use fluxion_api::{FluxionExplanation, JobState, NodeReasonClass, Reason};
 use kubectl_fluxion::render::{self, Options, StatusReport};
 

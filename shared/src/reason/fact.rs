@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::explain::{NodesLeftOut, is_zero};
-use crate::job::ExitCause;
+use super::exit::ExitCause;
+use super::left_out::{NodesLeftOut, is_zero};
+use super::names::JobNames;
 use crate::meta::Quantities;
 
 /// One thing that a reason says. On the wire its `type` is the variant's name.
@@ -127,17 +128,6 @@ pub enum Fact {
     /// What only a newer server knows, as it came.
     #[serde(untagged)]
     Unknown(Value),
-}
-
-/// Jobs or Pods of which the reader may know some.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct JobNames {
-    /// `KIND/NAME`, with the namespace in front when it is another one.
-    pub names: Vec<String>,
-    /// There are others, which are not named.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub others: bool,
 }
 
 /// Which nodes take members that request the same.

@@ -4,10 +4,8 @@ use std::fmt::Write as _;
 
 use fluxion_text::quantity::Amount;
 
-use super::words::jobs;
-use super::{Lack, NearestNode, ShapeNodes};
-use crate::explain::NodesLeftOut;
-use crate::words::NodeReasonClass;
+use super::fact::{Lack, NearestNode, ShapeNodes};
+use super::left_out::{NodesLeftOut, compared};
 
 /// `3/10 nodes are available: 5 had insufficient cpu, 2 were not ready`; where there are `several` shapes, with what this
 /// one requests in front.
@@ -47,63 +45,6 @@ fn requests(shape: &ShapeNodes) -> String {
     if listed.is_empty() { "no resources".to_owned() } else { listed.join(", ") }
 }
 
-impl NodesLeftOut {
-    /// Why, as it follows the number of nodes: `had insufficient cpu`. What a server sent where its class is not known.
-    pub fn text(&self) -> String {
-        let were = if self.count == 1 { "was" } else { "were" };
-        let resource = self.resource.as_deref().unwrap_or_default();
-        let value = self.value.as_deref().unwrap_or_default();
-        match &self.class {
-            NodeReasonClass::Deleting => format!("{were} being deleted"),
-            NodeReasonClass::NodeSelector => format!("didn't match node selector {value}"),
-            NodeReasonClass::NodeAffinity => format!("didn't match node affinity ({value})"),
-            NodeReasonClass::Taint => format!("had untolerated taint {{{value}}}"),
-            NodeReasonClass::NotReady => format!("{were} not ready"),
-            NodeReasonClass::SchedulingDisabled => format!("{were} cordoned"),
-            NodeReasonClass::BindingRefused => "recently rejected a binding".to_owned(),
-            NodeReasonClass::Missing if resource == "pods" => "had no allocatable pods".to_owned(),
-            NodeReasonClass::Missing => format!("had no {resource}"),
-            NodeReasonClass::TooSmall => {
-                let (requested, largest) = self.amounts();
-                format!("had too little {resource} ({requested} requested, at most {largest} per node)")
-            }
-            NodeReasonClass::NotAllocatable => {
-                let (requested, largest) = self.amounts();
-                format!("had at most {largest} {resource} even when empty ({requested} requested)")
-            }
-            NodeReasonClass::Insufficient => format!("had insufficient {resource}"),
-            NodeReasonClass::HostPort => format!("had host port {value} in use"),
-            NodeReasonClass::Reserved => format!("{were} reserved for {}", jobs(&self.jobs)),
-            NodeReasonClass::Unknown(_) => self.reason.clone(),
-        }
-    }
-
-    /// [`text`](Self::text), how much there is and until when, with times as `time` writes RFC 3339.
-    pub fn detail(&self, time: &dyn Fn(&str) -> String) -> String {
-        let mut line = self.text();
-        if self.class == NodeReasonClass::Insufficient && self.requested.is_some() {
-            let (requested, largest) = self.amounts();
-            _ = write!(line, " ({requested} requested, at most {largest} available)");
-        }
-        if let Some(until) = &self.until {
-            let first = if self.count > 1 { "the first until" } else { "until" };
-            let assumed = if self.until_assumed { " (assumed)" } else { "" };
-            _ = write!(line, ", {first} {}{assumed}", time(until));
-        }
-        match self.without_end {
-            0 => {}
-            endless if endless == self.count => line += ", without a planned end",
-            endless => _ = write!(line, ", {endless} of them without a planned end"),
-        }
-        line
-    }
-
-    fn amounts(&self) -> (String, String) {
-        let given = |amount: &Option<String>| amount.clone().unwrap_or_default();
-        compared(self.resource.as_deref().unwrap_or_default(), &given(&self.requested), &given(&self.largest))
-    }
-}
-
 impl NearestNode {
     /// `n1 (2 cpu available, 4 requested)`
     pub fn text(&self) -> String {
@@ -120,12 +61,4 @@ impl NearestNode {
 /// As a person reads it; what is no quantity as it is.
 fn shown(resource: &str, quantity: &str) -> String {
     quantity.parse().map_or_else(|_| quantity.to_owned(), |amount: Amount| amount.shown(resource))
-}
-
-/// Two quantities that are compared: see [`Amount::compared`].
-fn compared(resource: &str, one: &str, other: &str) -> (String, String) {
-    match (one.parse::<Amount>(), other.parse()) {
-        (Ok(one), Ok(other)) => one.compared(other, resource),
-        _ => (one.to_owned(), other.to_owned()),
-    }
 }

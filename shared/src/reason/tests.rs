@@ -1,8 +1,6 @@
 use serde_json::{from_value, json, to_value};
 
 use super::*;
-use crate::explain::NodesLeftOut;
-use crate::job::ExitCause;
 use crate::words::NodeReasonClass;
 
 fn busy(count: u32) -> NodesLeftOut {

@@ -1,14 +1,12 @@
 //! Facts as text: one line, and details.
 
-use std::collections::BTreeSet;
-
 use fluxion_text::shorten;
 
-use super::{Fact, JobNames, MissingMembers, NoEstimate, ShapeNodes, Together, nodes};
-use crate::job::ExitCause;
+use super::exit::ExitCause;
+use super::fact::{Fact, MissingMembers, NoEstimate, ShapeNodes, Together};
+use super::names::JobNames;
+use super::nodes;
 
-/// Names that are written out.
-const LISTED: usize = 5;
 /// Scheduling gates that are written out.
 const GATES: usize = 3;
 /// Characters of a text that somebody else wrote.
@@ -84,7 +82,7 @@ fn one(fact: &Fact, several: bool) -> Option<String> {
             "not considered yet: as many jobs as queueDepth allows are ahead of it in its queue".to_owned()
         }
         Fact::WouldDelay { jobs: others } => {
-            format!("starting it now would delay the planned start of {}", jobs(others))
+            format!("starting it now would delay the planned start of {}", others.text())
         }
         Fact::ResourcesInUse => "the requested resources are in use".to_owned(),
         Fact::NoNodes => "the cluster has no nodes".to_owned(),
@@ -92,14 +90,14 @@ fn one(fact: &Fact, several: bool) -> Option<String> {
         Fact::MoreShapes { count } => format!("{count} more shapes not shown"),
         Fact::Together(together) => whole(together)?,
         Fact::RoomReserved { jobs: others } => {
-            format!("the remaining resources are reserved for {}", jobs(others))
+            format!("the remaining resources are reserved for {}", others.text())
         }
         Fact::NoEstimate { because, jobs: others } => format!("no estimate: {}", endless(*because, others)),
         Fact::PlannedStart => "a start is planned for it".to_owned(),
         Fact::StartAssumed { jobs: others, limited } => {
             let because = match limited {
-                true => format!("the end of {} is assumed", jobs(others)),
-                false => no_limit(others),
+                true => format!("the end of {} is assumed", others.text()),
+                false => others.without_limit(),
             };
             format!("the planned start is an assumption: {because}")
         }
@@ -183,37 +181,14 @@ fn whole(together: &Together) -> Option<String> {
     })
 }
 
-/// Names that may be told, each once, and whether there are more.
-pub(super) fn jobs(jobs: &JobNames) -> String {
-    listed(jobs, "other jobs").0
-}
-
-/// With their number, where it is known.
-fn listed(jobs: &JobNames, nobody: &str) -> (String, Option<usize>) {
-    let mut seen = BTreeSet::new();
-    let names: Vec<&str> = jobs.names.iter().map(String::as_str).filter(|name| seen.insert(*name)).collect();
-    let told = names[..names.len().min(LISTED)].join(", ");
-    match (names.len(), jobs.others) {
-        (0, _) => (nobody.to_owned(), None),
-        (count, false) if count <= LISTED => (told, Some(count)),
-        _ => (format!("{told} and others"), None),
-    }
-}
-
 fn endless(because: NoEstimate, jobs: &JobNames) -> String {
     match because {
         NoEstimate::NodesDown => {
             "it depends on unavailable nodes, whose recovery can't be predicted".to_owned()
         }
         NoEstimate::NothingFreed => "the planned ends of running jobs don't free enough resources".to_owned(),
-        NoEstimate::NoTimeLimit => no_limit(jobs),
+        NoEstimate::NoTimeLimit => jobs.without_limit(),
     }
-}
-
-fn no_limit(jobs: &JobNames) -> String {
-    let (names, count) = listed(jobs, "running Pods");
-    let have = if count == Some(1) { "has" } else { "have" };
-    format!("{names} {have} no time limit")
 }
 
 fn disrupted(reason: &str) -> String {
@@ -238,26 +213,6 @@ fn pods_failed(failed: u32, exit: Option<&ExitCause>, limit_seconds: Option<i64>
 
 fn limit(seconds: Option<i64>) -> String {
     seconds.map_or_else(String::new, |seconds| format!(" (activeDeadlineSeconds {seconds})"))
-}
-
-impl ExitCause {
-    /// How the member failed; `limit_seconds` is its activeDeadlineSeconds.
-    pub fn text(&self, limit_seconds: Option<i64>) -> String {
-        let (pod, reason) = (shorten(&self.pod, LONGEST), shorten(&self.reason, LONGEST));
-        let container = self.container.as_deref().zip(self.exit_code);
-        if let (Some((name, code)), "Error") = (container, self.reason.as_str()) {
-            return format!("container {} of Pod {pod} exited with code {code}", shorten(name, LONGEST));
-        }
-        let container = container.map_or_else(String::new, |(name, code)| {
-            format!(", container {}, exit code {code}", shorten(name, LONGEST))
-        });
-        if self.reason == "DeadlineExceeded" {
-            let limit = limit_seconds.map_or_else(String::new, |it| format!(", activeDeadlineSeconds {it}"));
-            return format!("{reason} (Pod {pod}{container}{limit})");
-        }
-        let message = self.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
-        format!("{reason} (Pod {pod}{container}){message}")
-    }
 }
 
 impl Fact {

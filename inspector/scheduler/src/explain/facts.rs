@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fluxion_api::NodeReasonClass;
-use fluxion_api::explain::NodesLeftOut;
+use fluxion_api::reason::NodesLeftOut;
 use fluxion_api::reason::{Fact, JobNames, Lack, NearestNode, NoEstimate, ShapeNodes, Together};
 use fluxion_text::quantity;
 

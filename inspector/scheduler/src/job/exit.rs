@@ -47,9 +47,9 @@ impl ExitCause {
     }
 
     /// As its users read it.
-    pub fn told(&self) -> fluxion_api::job::ExitCause {
+    pub fn told(&self) -> fluxion_api::reason::ExitCause {
         let (container, exit_code) = self.container.clone().unzip();
-        fluxion_api::job::ExitCause {
+        fluxion_api::reason::ExitCause {
             pod: self.pod.to_string(),
             reason: self.reason.to_string(),
             container: container.map(|name| name.to_string()),

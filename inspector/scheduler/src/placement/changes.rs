@@ -11,7 +11,7 @@ use crate::inventory::{KindId, NodeId, Timeline};
 use crate::request::Request;
 
 /// What is asked of every node.
-pub(super) struct Asked<'a> {
+pub(super) struct SweepQuery<'a> {
     pub(super) plan: &'a Plan<'a>,
     pub(super) request: &'a Request,
     pub(super) now: i64,
@@ -55,7 +55,7 @@ struct Window {
     told: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> SweepQuery<'a> {
     pub(super) fn new(plan: &'a Plan<'a>, request: &'a Request, now: i64, from: i64) -> Self {
         Self { plan, request, now, from, kinds: SmallVec::new(), columns: SmallVec::new() }
     }
@@ -92,8 +92,13 @@ impl Changes {
     }
 
     /// Those of a node that admits the shape.
-    pub(super) fn new(asked: &Asked<'_>, shape: &PlannedShape<'_>, timeline: &Timeline, all: bool) -> Self {
-        let time = asked.from;
+    pub(super) fn new(
+        query: &SweepQuery<'_>,
+        shape: &PlannedShape<'_>,
+        timeline: &Timeline,
+        all: bool,
+    ) -> Self {
+        let time = query.from;
         let read = if !shape.ports.is_empty() {
             Read::Ports { next: Some(time) }
         } else if !all && timeline.only_rises(time) {
@@ -108,27 +113,27 @@ impl Changes {
     /// When the node next takes another number of slots than `told`, and how many.
     pub(super) fn next(
         &mut self,
-        asked: &mut Asked<'_>,
+        query: &mut SweepQuery<'_>,
         shape: &PlannedShape<'_>,
         (id, timeline): (NodeId, &Timeline),
         told: u32,
     ) -> Option<(i64, u32)> {
-        asked.turn_to(timeline);
+        query.turn_to(timeline);
         let found = match &mut self.read {
             Read::End => None,
             Read::Rising { row } => loop {
                 let Some(begin) = timeline.begin(*row) else { break None };
-                let slots = asked.fits(shape, timeline, *row);
+                let slots = query.fits(shape, timeline, *row);
                 *row += 1;
                 if slots != told {
-                    break Some((begin.max(asked.from), slots));
+                    break Some((begin.max(query.from), slots));
                 }
             },
             Read::Window(window) => loop {
-                if !window.go_on(asked, timeline) {
+                if !window.go_on(query, timeline) {
                     break None;
                 }
-                let slots = window.slots(asked, shape, timeline);
+                let slots = window.slots(query, shape, timeline);
                 if self.all || slots != told {
                     break Some((window.time, slots));
                 }
@@ -137,10 +142,10 @@ impl Changes {
                 let mut available = Vec::new();
                 loop {
                     let Some(time) = *next else { break None };
-                    let lens = asked.availability(time);
-                    lens.available(id, &asked.plan.kinds, &mut available);
+                    let lens = query.availability(time);
+                    lens.available(id, &query.plan.kinds, &mut available);
                     let slots = lens.capacity(shape, id, &available);
-                    let length = asked.request.end(time).map(|end| end.saturating_sub(time));
+                    let length = query.request.end(time).map(|end| end.saturating_sub(time));
                     *next = timeline.next_change(time, length);
                     if self.all || slots != told {
                         break Some((time, slots));
@@ -157,23 +162,23 @@ impl Changes {
 
 impl Window {
     /// To the next time at which other rows are run through; whether there is one.
-    fn go_on(&mut self, asked: &Asked<'_>, timeline: &Timeline) -> bool {
+    fn go_on(&mut self, query: &SweepQuery<'_>, timeline: &Timeline) -> bool {
         if !std::mem::replace(&mut self.told, true) {
             return true;
         }
         let leaves = timeline.begin(self.first + 1);
         // The first start that still runs when the next row begins.
-        let meets = timeline.begin(self.next).map(|begin| self.time + (begin - asked.end(self.time)) + 1);
+        let meets = timeline.begin(self.next).map(|begin| self.time + (begin - query.end(self.time)) + 1);
         let Some(then) = [leaves, meets].into_iter().flatten().min() else { return false };
         self.first += usize::from(leaves == Some(then));
         self.time = then;
         true
     }
 
-    fn slots(&mut self, asked: &Asked<'_>, shape: &PlannedShape<'_>, timeline: &Timeline) -> u32 {
-        let end = asked.end(self.time);
+    fn slots(&mut self, query: &SweepQuery<'_>, shape: &PlannedShape<'_>, timeline: &Timeline) -> u32 {
+        let end = query.end(self.time);
         while timeline.begin(self.next).is_some_and(|begin| begin < end) {
-            let slots = asked.fits(shape, timeline, self.next);
+            let slots = query.fits(shape, timeline, self.next);
             while self.least.pop_back_if(|(_, before)| slots <= *before).is_some() {}
             self.least.push_back((self.next, slots));
             self.next += 1;

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::NodePolicy;
 use super::availability::Availability;
-use super::changes::{Asked, Changes};
+use super::changes::{Changes, SweepQuery};
 use super::filling::{Taken, Work};
 use super::plan::Plan;
 use super::search::{place_in, placement};
@@ -34,7 +34,7 @@ struct Change {
 }
 
 pub(super) struct Sweep<'a> {
-    asked: Asked<'a>,
+    asked: SweepQuery<'a>,
     /// Shapes that are counted.
     counted: usize,
     /// Each node with its timeline and its list; a node may be in several, and those of a list stand together.
@@ -62,7 +62,7 @@ impl<'a> Sweep<'a> {
         let lists = plan.group_count();
         let counted = plan.shapes.len().min(COUNTED);
         let mut sweep = Self {
-            asked: Asked::new(plan, request, now, from),
+            asked: SweepQuery::new(plan, request, now, from),
             counted,
             nodes: Vec::new(),
             lists: Vec::with_capacity(lists),

@@ -1,0 +1,119 @@
+//! Nodes that take no member of a job, and why.
+
+use std::fmt::Write as _;
+
+use fluxion_text::quantity::Amount;
+use serde::{Deserialize, Serialize};
+
+use super::names::JobNames;
+use crate::words::NodeReasonClass;
+
+/// Nodes that can't take a member for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodesLeftOut {
+    pub count: u32,
+    pub class: NodeReasonClass,
+    /// [`text`](Self::text), as it follows the number: `had no nvidia.com/gpu`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Which resource there is too little of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// How much of it one member requests, as Kubernetes writes quantities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested: Option<String>,
+    /// The most that one of these nodes has: available, or when empty, as the class says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest: Option<String>,
+    /// The taint (`KEY=VALUE:EFFECT`), the pair of the node selector (`KEY=VALUE`), the terms of the node affinity or the
+    /// host port (`8080/TCP`), as the class says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Whom they are reserved for.
+    #[serde(skip_serializing_if = "is_nobody")]
+    pub jobs: JobNames,
+    /// When that is planned to end for the first of them (RFC 3339, UTC); absent when nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// That is assumed, since who holds them has no time limit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub until_assumed: bool,
+    /// How many of them have no planned end.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub without_end: u32,
+}
+
+fn is_nobody(jobs: &JobNames) -> bool {
+    *jobs == JobNames::default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(super) fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+impl NodesLeftOut {
+    /// Why, as it follows the number of nodes: `had insufficient cpu`. What a server sent where its class is not known.
+    pub fn text(&self) -> String {
+        let were = if self.count == 1 { "was" } else { "were" };
+        let resource = self.resource.as_deref().unwrap_or_default();
+        let value = self.value.as_deref().unwrap_or_default();
+        match &self.class {
+            NodeReasonClass::Deleting => format!("{were} being deleted"),
+            NodeReasonClass::NodeSelector => format!("didn't match node selector {value}"),
+            NodeReasonClass::NodeAffinity => format!("didn't match node affinity ({value})"),
+            NodeReasonClass::Taint => format!("had untolerated taint {{{value}}}"),
+            NodeReasonClass::NotReady => format!("{were} not ready"),
+            NodeReasonClass::SchedulingDisabled => format!("{were} cordoned"),
+            NodeReasonClass::BindingRefused => "recently rejected a binding".to_owned(),
+            NodeReasonClass::Missing if resource == "pods" => "had no allocatable pods".to_owned(),
+            NodeReasonClass::Missing => format!("had no {resource}"),
+            NodeReasonClass::TooSmall => {
+                let (requested, largest) = self.amounts();
+                format!("had too little {resource} ({requested} requested, at most {largest} per node)")
+            }
+            NodeReasonClass::NotAllocatable => {
+                let (requested, largest) = self.amounts();
+                format!("had at most {largest} {resource} even when empty ({requested} requested)")
+            }
+            NodeReasonClass::Insufficient => format!("had insufficient {resource}"),
+            NodeReasonClass::HostPort => format!("had host port {value} in use"),
+            NodeReasonClass::Reserved => format!("{were} reserved for {}", self.jobs.text()),
+            NodeReasonClass::Unknown(_) => self.reason.clone(),
+        }
+    }
+
+    /// [`text`](Self::text), how much there is and until when, with times as `time` writes RFC 3339.
+    pub fn detail(&self, time: &dyn Fn(&str) -> String) -> String {
+        let mut line = self.text();
+        if self.class == NodeReasonClass::Insufficient && self.requested.is_some() {
+            let (requested, largest) = self.amounts();
+            _ = write!(line, " ({requested} requested, at most {largest} available)");
+        }
+        if let Some(until) = &self.until {
+            let first = if self.count > 1 { "the first until" } else { "until" };
+            let assumed = if self.until_assumed { " (assumed)" } else { "" };
+            _ = write!(line, ", {first} {}{assumed}", time(until));
+        }
+        match self.without_end {
+            0 => {}
+            endless if endless == self.count => line += ", without a planned end",
+            endless => _ = write!(line, ", {endless} of them without a planned end"),
+        }
+        line
+    }
+
+    fn amounts(&self) -> (String, String) {
+        let given = |amount: &Option<String>| amount.clone().unwrap_or_default();
+        compared(self.resource.as_deref().unwrap_or_default(), &given(&self.requested), &given(&self.largest))
+    }
+}
+
+/// Two quantities that are compared: see [`Amount::compared`].
+pub(super) fn compared(resource: &str, one: &str, other: &str) -> (String, String) {
+    match (one.parse::<Amount>(), other.parse()) {
+        (Ok(one), Ok(other)) => one.compared(other, resource),
+        _ => (one.to_owned(), other.to_owned()),
+    }
+}
