@@ -26,7 +26,7 @@ mod timeline;
 mod view;
 mod window;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use hold::{Allocation, AllocationKind, Release, assumed_end, planned_or_assumed};
 
@@ -52,6 +52,8 @@ pub struct Inventory {
     ids: imbl::OrdMap<Arc<str>, NodeId>,
     /// Existing nodes in natural order of their names.
     order: Arc<Vec<NodeId>>,
+    /// Places in that order by id, made when somebody asks.
+    ranks: OnceLock<Arc<Vec<usize>>>,
     books: CowVec<Option<Arc<NodeAllocations>>>,
     unused: Arc<Vec<NodeId>>,
     columns: Columns,
@@ -61,6 +63,8 @@ pub struct Inventory {
     assumed: imbl::OrdSet<(i64, NodeId, Arc<str>)>,
     reservations: imbl::OrdMap<u32, Arc<Promise>>,
     reserved: CowVec<Option<Arc<Reserved>>>,
+    /// When the first promise of each promised node begins.
+    promised: imbl::OrdSet<(i64, NodeId)>,
     eligibility: sets::Sets,
     domains: domain::Cache,
     memberships: domain::Memberships,
@@ -104,6 +108,22 @@ impl Inventory {
 
     pub(crate) fn order(&self) -> &[NodeId] {
         &self.order
+    }
+
+    /// The node's place in the natural order of names; `usize::MAX` for one that does not exist.
+    pub(crate) fn rank(&self, id: NodeId) -> usize {
+        let ranks = self.ranks.get_or_init(|| {
+            let mut ranks = Vec::new();
+            for (rank, id) in self.order.iter().enumerate() {
+                let id = *id as usize;
+                if ranks.len() <= id {
+                    ranks.resize(id + 1, usize::MAX);
+                }
+                ranks[id] = rank;
+            }
+            Arc::new(ranks)
+        });
+        ranks.get(id as usize).copied().unwrap_or(usize::MAX)
     }
 
     pub(crate) fn book(&self, id: NodeId) -> Option<&Arc<NodeAllocations>> {

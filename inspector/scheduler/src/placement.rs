@@ -12,6 +12,7 @@ mod earliest;
 mod filling;
 mod most;
 mod now;
+mod order;
 mod plan;
 mod policy;
 mod promised;

@@ -29,6 +29,7 @@ impl Inventory {
             let at =
                 self.order.partition_point(|other| natural_order(&self.name(*other), &spec.name).is_lt());
             Arc::make_mut(&mut self.order).insert(at, id);
+            self.ranks.take();
         }
         self.redescribe(id, Some(Arc::new(spec)), offers.into_iter().collect());
     }
@@ -40,6 +41,7 @@ impl Inventory {
             return;
         }
         Arc::make_mut(&mut self.order).retain(|other| *other != id);
+        self.ranks.take();
         self.redescribe(id, None, Vec::new());
         self.close_unless_used(id);
     }

@@ -12,3 +12,10 @@ pub(super) struct Reserved {
     /// What is available when, made when somebody asks.
     pub(super) timeline: OnceLock<Arc<Timeline>>,
 }
+
+impl Reserved {
+    /// When the first promise begins, epoch seconds.
+    pub(super) fn next(&self) -> Option<i64> {
+        self.entries.iter().map(|entry| entry.start).min()
+    }
+}

@@ -52,10 +52,15 @@ impl Inventory {
             };
             self.touch(id);
             let reserved = Arc::make_mut(self.reserved.slot(id).get_or_insert_default());
+            let before = reserved.next();
             if let Some(timeline) = reserved.timeline.get_mut() {
                 Arc::make_mut(timeline).reserve(&entry);
             }
             reserved.entries.push(entry);
+            if before.is_none_or(|before| start < before) {
+                before.and_then(|before| self.promised.remove(&(before, id)));
+                self.promised.insert((start, id));
+            }
             nodes.push(id);
         }
         nodes.dedup();
@@ -79,9 +84,11 @@ impl Inventory {
             if let Some(reserved) = slot {
                 let reserved = Arc::make_mut(reserved);
                 reserved.timeline.take();
+                reserved.next().and_then(|next| self.promised.remove(&(next, *id)));
                 reserved.entries.retain(|entry| entry.job != job);
-                if reserved.entries.is_empty() {
-                    *slot = None;
+                match reserved.next() {
+                    Some(next) => drop(self.promised.insert((next, *id))),
+                    None => *slot = None,
                 }
             }
         }
@@ -109,6 +116,21 @@ impl Inventory {
     pub fn planned_on(&self, name: &str) -> impl Iterator<Item = (u32, i64)> {
         let entries = self.id(name).map_or(&[][..], |id| self.reserved_on(id));
         entries.iter().map(|entry| (entry.job, entry.end))
+    }
+
+    /// Nodes on which something is promised, those whose first promise comes soonest first.
+    pub(crate) fn promised(&self) -> impl Iterator<Item = (i64, NodeId)> {
+        self.promised.iter().copied()
+    }
+
+    /// Whether anything is promised.
+    pub(crate) fn promises(&self) -> bool {
+        !self.promised.is_empty()
+    }
+
+    /// When the node's first promise begins, epoch seconds.
+    pub(crate) fn next_promise(&self, id: NodeId) -> Option<i64> {
+        self.reserved.get(id)?.as_ref()?.next()
     }
 
     pub(crate) fn reserved_on(&self, id: NodeId) -> &[NodeReservation] {

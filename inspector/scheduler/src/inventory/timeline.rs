@@ -138,6 +138,24 @@ impl Timeline {
         }
     }
 
+    /// When something of these kinds was last given back by a time; 0 when it has been there all along.
+    pub(crate) fn risen_at(&self, kinds: &[KindId], time: i64) -> i64 {
+        let mut row = self.row_at(time);
+        while row > 0 {
+            let (before, here) = (self.row(row - 1), self.row(row));
+            if self.columns(kinds).flatten().any(|column| before[column] < here[column]) {
+                return self.time(row);
+            }
+            row -= 1;
+        }
+        0
+    }
+
+    /// When something begins to be taken next, after a time; `i64::MAX` for never.
+    pub(crate) fn next_fall(&self, time: i64) -> i64 {
+        self.falls.get(self.falls.partition_point(|at| *at <= time)).copied().unwrap_or(END)
+    }
+
     /// The first time after `time` at which what is available for `length` seconds (none: for ever) may differ.
     pub(crate) fn next_change(&self, time: i64, length: Option<i64>) -> Option<i64> {
         let after = |time: i64| self.begin(self.row_after(time));

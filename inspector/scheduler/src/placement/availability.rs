@@ -64,6 +64,19 @@ impl<'a> Availability<'a> {
         Self { inventory, now: 0, moment: Moment::Most, recovered: false }
     }
 
+    /// It is about a start now that has to leave nodes to those who are promised them.
+    pub(super) fn minds_promises_now(&self) -> bool {
+        matches!(self.moment, Moment::Now { .. })
+    }
+
+    /// When the start is planned, if it is not now.
+    pub(super) fn planned_start(&self) -> Option<i64> {
+        match self.moment {
+            Moment::Later { start, .. } => Some(start),
+            _ => None,
+        }
+    }
+
     pub(super) fn admits(&self, shape: &PlannedShape<'_>, id: NodeId) -> bool {
         match self.moment {
             Moment::Most => shape.eligibility.lasting(id),

@@ -6,6 +6,7 @@ use super::alternatives::{self, Candidate};
 use super::availability::Availability;
 use super::filling::{Filling, Taken, Work, first_fit};
 use super::most::{better, most, sums};
+use super::order;
 use super::plan::Plan;
 use super::policy::NodePolicy;
 use crate::inventory::NodeId;
@@ -57,7 +58,7 @@ pub(crate) fn place_in(
     work: &mut Work,
 ) -> Option<Placement> {
     let (group, taken) = find_in(plan, lens, groups, work)?;
-    Some(placement(plan, group, &taken))
+    Some(placement(plan, group, taken))
 }
 
 /// The nodes of what [`place_in`] finds, with what each takes, and which list they are of.
@@ -85,10 +86,11 @@ fn find_in(
     found
 }
 
-/// What the nodes of one of the plan's lists take, by name.
-pub(super) fn placement(plan: &Plan<'_>, group: usize, taken: &[(NodeId, Filling)]) -> Placement {
+/// What the nodes of one of the plan's lists take, by name, in the policy's order.
+pub(super) fn placement(plan: &Plan<'_>, group: usize, mut taken: Taken) -> Placement {
+    taken.sort_by_key(|(node, _)| order::rank(plan.inventory, plan.policy, *node));
     let mut slots = Vec::with_capacity(taken.len());
-    for (node, filling) in taken {
+    for (node, filling) in &taken {
         let name = plan.inventory.name(*node);
         let mut here: Vec<_> = filling
             .iter()
@@ -111,16 +113,32 @@ fn slots(taken: &Taken) -> u64 {
 fn fill_group(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, work: &mut Work) -> Option<Taken> {
     let (domain, nodes) = plan.group(group)?;
     let skip = if domain.is_none() { work.skip } else { 0 };
-    let (low, high) = (|| nodes.iter().copied(), || nodes.iter().rev().copied());
-    let filled = match plan.policy {
-        NodePolicy::High => fill(plan, lens, high(), skip, work),
-        NodePolicy::Low => fill(plan, lens, low(), skip, work),
-    };
-    match (filled, plan.minimum, plan.policy) {
-        (Ok(taken), ..) => Some(taken),
-        (Err(_), None, _) => None,
-        (Err(taken), Some(_), NodePolicy::High) => Some(most(plan, lens, high().skip(skip), taken, work)),
-        (Err(taken), Some(_), NodePolicy::Low) => Some(most(plan, lens, low().skip(skip), taken, work)),
+    let soon = order::promised_soonest(plan, lens, domain.is_some().then_some(nodes));
+    let others = (skip..nodes.len())
+        .map(|at| (at, nodes[if plan.policy == NodePolicy::High { nodes.len() - 1 - at } else { at }]))
+        .filter(|(_, id)| soon.is_empty() || plan.inventory.reserved_on(*id).is_empty());
+    let order = soon.iter().map(|id| (None, *id)).chain(others.map(|(at, id)| (Some(at), id)));
+    let taken = fill_or_most(plan, lens, order, work)?;
+    if plan.minimum.is_none_or(|minimum| u64::from(minimum) <= slots(&taken))
+        && let Some(order) = order::free_last(plan, lens, nodes)
+        && let Some(timely) = fill_or_most(plan, lens, order.iter().map(|id| (None, *id)), work)
+        && better(plan, &timely, &taken).is_ge()
+    {
+        return Some(timely);
+    }
+    Some(taken)
+}
+
+fn fill_or_most(
+    plan: &Plan<'_>,
+    lens: &Availability<'_>,
+    nodes: impl Iterator<Item = (Option<usize>, NodeId)> + Clone,
+    work: &mut Work,
+) -> Option<Taken> {
+    match (fill(plan, lens, nodes.clone(), work), plan.minimum) {
+        (Ok(taken), _) => Some(taken),
+        (Err(_), None) => None,
+        (Err(taken), Some(_)) => Some(most(plan, lens, nodes.map(|(_, id)| id), taken, work)),
     }
 }
 
@@ -148,12 +166,12 @@ pub(crate) fn room(plan: &Plan<'_>, lens: &Availability<'_>, group: usize) -> Ve
     placed
 }
 
-/// Fillings that place all slots; or what first fit places where there are none.
+/// Fillings that place all slots; or what first fit places where there are none. The nodes come with their places in the
+/// list, unless others may be before them next time.
 fn fill(
     plan: &Plan<'_>,
     lens: &Availability<'_>,
-    nodes: impl Iterator<Item = NodeId>,
-    skip: usize,
+    nodes: impl Iterator<Item = (Option<usize>, NodeId)>,
     work: &mut Work,
 ) -> Result<Taken, Taken> {
     let branching = plan.minimum.is_none() && (2..=alternatives::MOST_SHAPES).contains(&plan.shapes.len());
@@ -162,9 +180,8 @@ fn fill(
     let mut candidates = Vec::new();
     let mut available = Vec::with_capacity(plan.kinds.len());
     let mut capacities = Filling::new();
-    let mut met = false;
     work.first = usize::MAX;
-    for (at, node) in nodes.enumerate().skip(skip) {
+    for (at, node) in nodes {
         work.visited += plan.shapes.len() as u64;
         if !plan.shapes.iter().any(|shape| lens.admits(shape, node)) {
             continue;
@@ -181,9 +198,8 @@ fn fill(
         if capacities.iter().all(|capacity| *capacity == 0) {
             continue;
         }
-        if !met {
-            met = true;
-            work.first = at;
+        if let Some(at) = at {
+            work.first = work.first.min(at);
         }
         if branching {
             candidates.push(Candidate { node, available: available.clone(), capacities: capacities.clone() });

@@ -12,6 +12,7 @@ use super::NodePolicy;
 use super::availability::Availability;
 use super::changes::{Changes, SweepQuery};
 use super::filling::{Taken, Work};
+use super::order::{in_time, rank};
 use super::plan::Plan;
 use super::search::{place_in, placement};
 use crate::inventory::{NodeId, Timeline};
@@ -190,7 +191,7 @@ impl<'a> Sweep<'a> {
         }
         let first = *groups.first()?;
         let found = if plan.shapes.len() == 1 && plan.minimum.is_none() {
-            Some(self.first_fit(first, work))
+            Some(self.first_fit(first, time, work))
         } else {
             place_in(plan, &self.asked.availability(time), groups.into_iter(), work)
         };
@@ -202,25 +203,26 @@ impl<'a> Sweep<'a> {
         Some(Planned { start: time, end, placement: found?, assumed: false })
     }
 
-    /// Slots of the only shape on nodes of a list that take enough.
-    fn first_fit(&self, group: usize, work: &mut Work) -> Placement {
+    /// Slots of the only shape on nodes of a list that take enough: on those that become free last.
+    fn first_fit(&self, group: usize, time: i64, work: &mut Work) -> Placement {
         let plan = self.asked.plan;
         let mut wanted = plan.shapes.first().map_or(0, |shape| shape.count);
+        let mut free: BinaryHeap<_> = (self.lists[group].clone())
+            .filter(|place| self.slots[*place] > 0)
+            .map(|place| {
+                let (id, timeline, _) = self.nodes[place];
+                Reverse((in_time(plan, timeline, time), rank(plan.inventory, plan.policy, id), place))
+            })
+            .collect();
+        work.visited += free.len() as u64;
         let mut taken = Taken::new();
-        let mut take = |place: usize| {
+        while wanted > 0
+            && let Some(Reverse((.., place))) = free.pop()
+        {
             let count = self.slots[place].min(wanted);
             wanted -= count;
-            work.visited += 1;
-            if count > 0 {
-                taken.push((self.nodes[place].0, vec![count]));
-            }
-            wanted == 0
-        };
-        let mut places = self.lists[group].clone();
-        match plan.policy {
-            NodePolicy::Low => places.any(&mut take),
-            NodePolicy::High => places.rev().any(&mut take),
-        };
-        placement(plan, group, &taken)
+            taken.push((self.nodes[place].0, vec![count]));
+        }
+        placement(plan, group, taken)
     }
 }
