@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use fluxion_scheduler::event::Effect;
 use fluxion_scheduler::record::{JournalEntry, Remembered};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 use crate::journal::{Batch, Journal, JournalError};
 use crate::logs::RateLimit;
 use crate::state_dir::StateDirError;
 
-/// Batches of entries that may wait for the disk; more are lost rather than waited for.
-const WAITING_MAX: usize = 1024;
+/// Entries that may wait for the disk; more are lost rather than waited for.
+const WAITING_MAX: u32 = 100_000;
 /// Entries that one transaction takes at most.
 const ENTRIES_MAX: usize = 10_000;
 
@@ -91,7 +91,8 @@ pub fn record(
     mut effects: mpsc::Receiver<Vec<Effect>>,
 ) -> (Recorder, mpsc::Receiver<Vec<Effect>>) {
     let health = HistoryHealth::default();
-    let (entries, waiting) = mpsc::channel(WAITING_MAX);
+    let (entries, waiting) = mpsc::unbounded_channel();
+    let room = Arc::new(Semaphore::new(WAITING_MAX as usize));
     let writing = match journal {
         Ok(journal) => tokio::spawn(write(journal, waiting, health.clone())),
         Err(problem) => {
@@ -106,10 +107,13 @@ pub fn record(
     let splitting = tokio::spawn(async move {
         while let Some(batch) = effects.recv().await {
             let (kept, others) = split(batch);
-            if !kept.is_empty()
-                && let Err(mpsc::error::TrySendError::Full(_)) = entries.try_send(kept)
-            {
-                lost.set(Some("history entries were dropped: the disk is too slow".to_owned()));
+            if !kept.is_empty() {
+                let places = u32::try_from(kept.len()).unwrap_or(WAITING_MAX).min(WAITING_MAX);
+                match Arc::clone(&room).try_acquire_many_owned(places) {
+                    // Without a journal nobody receives.
+                    Ok(places) => drop(entries.send(Waiting { entries: kept, places })),
+                    Err(_) => lost.set(Some("history entries were dropped: the disk is too slow".to_owned())),
+                }
             }
             if !others.is_empty() && forward.send(others).await.is_err() {
                 return;
@@ -117,6 +121,12 @@ pub fn record(
         }
     });
     (Recorder { health, tasks: [splitting, writing] }, rest)
+}
+
+/// Entries on their way to the disk, and the places that they take of [`WAITING_MAX`] until they are there.
+struct Waiting {
+    entries: Vec<JournalEntry>,
+    places: OwnedSemaphorePermit,
 }
 
 fn split(batch: Vec<Effect>) -> (Vec<JournalEntry>, Vec<Effect>) {
@@ -135,14 +145,15 @@ fn split(batch: Vec<Effect>) -> (Vec<JournalEntry>, Vec<Effect>) {
     (kept, others)
 }
 
-async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntry>>, health: HistoryHealth) {
+async fn write(mut journal: Journal, mut waiting: mpsc::UnboundedReceiver<Waiting>, health: HistoryHealth) {
     let complaints = RateLimit::new(Duration::from_mins(1));
-    while let Some(first) = waiting.recv().await {
-        let mut batch = Batch { history: first, ..Batch::default() };
+    while let Some(Waiting { entries, mut places }) = waiting.recv().await {
+        let mut batch = Batch { history: entries, ..Batch::default() };
         while batch.history.len() < ENTRIES_MAX
             && let Ok(more) = waiting.try_recv()
         {
-            batch.history.extend(more);
+            batch.history.extend(more.entries);
+            places.merge(more.places);
         }
         match journal.write(&batch).await {
             Ok(()) => health.set(None),
@@ -154,6 +165,7 @@ async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntr
                 health.set(Some(problem));
             }
         }
+        drop(places);
     }
     if let Err(error) = journal.close().await {
         tracing::warn!(%error, "failed to close the history");
@@ -164,6 +176,7 @@ async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntr
 mod tests {
     use fluxion_scheduler::record::LiveJob;
     use fluxion_scheduler::state::{HistoryEntry, JobState};
+    use sqlx::Connection as _;
 
     use super::*;
 
@@ -240,5 +253,31 @@ mod tests {
         let (through, problem) = recorded(Ok(journal)).await;
         assert_eq!(through, [deletion()]);
         assert!(problem.unwrap().starts_with("history entries were dropped: "));
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_hangs_bounds_what_waits_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (journal, _) = open(Ok(dir.path().to_owned()), "https://one").await;
+        let url = format!("sqlite://{}", dir.path().join("state.db").display());
+        let mut other = sqlx::SqliteConnection::connect(&url).await.unwrap();
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+
+        let (sender, effects) = mpsc::channel(4);
+        let (recorder, mut rest) = record(journal, effects);
+        let health = recorder.health.clone();
+        let half = WAITING_MAX / 2;
+        for batch in 0..4 {
+            let entries = (0..half).map(|number| Effect::Journal(transition(&format!("{batch}-{number}"), 0)));
+            sender.send(entries.chain([deletion()]).collect()).await.unwrap();
+            assert_eq!(rest.recv().await.unwrap(), [deletion()], "nobody waits for the disk");
+        }
+        assert_eq!(health.problem().unwrap(), "history entries were dropped: the disk is too slow");
+
+        sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
+        drop(sender);
+        recorder.finish().await;
+        let kept: u32 = sqlx::query_scalar("SELECT count(*) FROM transitions").fetch_one(&mut other).await.unwrap();
+        assert_eq!(kept, 2 * half, "what fitted was written once the disk answered");
     }
 }
