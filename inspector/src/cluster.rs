@@ -1,4 +1,4 @@
-//! `fluxion-inspector cluster`: puts the parts together, and takes them down in order.
+//! `fluxion-inspector cluster`: starts all components, and shuts them down in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,10 +25,10 @@ use crate::signals::asked_to_end;
 use crate::state_dir::StateDir;
 use crate::supervise::{Failure, Liveness, Tasks, Watchdog};
 
-/// How long giving the Lease back may take at the end.
+/// Maximum time for releasing the Lease on shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Runs until it is told to end (SIGTERM, Ctrl-C), or until a part of it fails.
+/// Runs until it receives SIGTERM or Ctrl-C, or until a component fails.
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let common = &options.common;
     let settings = common.settings()?;
@@ -132,8 +132,8 @@ async fn give_back(lease: &Lease) {
     }
 }
 
-/// The engine may decide, and the writer write, while we hold the Lease and every watch has delivered and is not too
-/// old.
+/// Allows the engine to schedule and the writer to write while we hold the Lease and every watch has synced and is not
+/// stale.
 async fn decide_while_right(
     mut leading: signal::Receiver<bool>,
     decide: signal::Sender<bool>,
