@@ -45,8 +45,8 @@ impl Outcome {
     pub fn text(&self) -> String {
         match self {
             Self::Cancelled => "cancelled".to_owned(),
-            Self::AlreadyEnding => "already ending".to_owned(),
-            Self::AlreadyEnded => "already ended".to_owned(),
+            Self::AlreadyEnding => "already terminating".to_owned(),
+            Self::AlreadyEnded => "already finished".to_owned(),
             Self::DryRun => "would be cancelled (dry run)".to_owned(),
             Self::NotFound(why) => format!("not found: {why}"),
             Self::Forbidden(why) => format!("forbidden: {why}"),
@@ -127,7 +127,7 @@ impl Deleter {
             Err(_) => Err(Outcome::Failed(
                 Exit::TimedOut,
                 format!(
-                    "no response within {} s while deleting {}; it may have been deleted anyway",
+                    "timed out after {}s while deleting {}; it may have been deleted anyway",
                     limit.as_secs_f64(),
                     name(target)
                 ),

@@ -116,7 +116,7 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
             return Err(Failure::new(
                 Exit::Usage,
                 format!(
-                    "--certificate-authority {} has no effect on {url}: the URL is not https",
+                    "--certificate-authority {} requires an https URL, but --server is {url}",
                     path.display()
                 ),
             ));
@@ -143,7 +143,7 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
 /// Said to who acts as another user towards a server that knows only the holder of its token.
 fn own_token_note(flags: &Connection, url: &str) -> Option<String> {
     let acts = flags.impersonate.is_some() || !flags.impersonate_groups.is_empty();
-    acts.then(|| format!("using the token of {url}: --as and --as-group only apply to deletions"))
+    acts.then(|| format!("warning: requests to {url} use its own token; --as and --as-group apply only to deletions"))
 }
 
 /// The inspector of this machine, when it is the one at this address; its token is then known.

@@ -32,6 +32,6 @@ impl From<io::Error> for Failure {
             // Whoever read us has seen enough.
             return Self { exit: Exit::Done, message: None };
         }
-        Self::new(Exit::Other, format!("can't write the output: {error}"))
+        Self::new(Exit::Other, format!("failed to write the output: {error}"))
     }
 }

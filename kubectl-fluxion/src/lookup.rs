@@ -132,11 +132,11 @@ fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Resu
             let near = similar(&wanted.to_string(), jobs.iter().map(written));
             let help = if near.is_empty() {
                 let wider = if namespace.is_some() { " -A" } else { "" };
-                format!("`kubectl fluxion jobs{wider}` lists them")
+                format!("run `kubectl fluxion jobs{wider}` to list jobs")
             } else {
                 format!("did you mean {}?", near.join(", "))
             };
-            Err(missed(false, format!("no such job {wanted} in {place}; {help}")))
+            Err(missed(false, format!("no job named {wanted} in {place}; {help}")))
         }
         several => {
             let names: Vec<String> = several.iter().take(5).map(|at| written(&jobs[*at])).collect();
@@ -144,7 +144,7 @@ fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Resu
             Err(missed(
                 true,
                 format!(
-                    "{} jobs in {place} are named {wanted}: use one of {}{more}",
+                    "{} jobs in {place} are named {wanted}; specify one of {}{more}",
                     several.len(),
                     names.join(", ")
                 ),

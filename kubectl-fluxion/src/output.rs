@@ -46,7 +46,7 @@ fn styled(text: &str) -> String {
 /// gets them and a terminal does not.
 pub fn document(value: &impl Serialize, format: Format) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| {
-        Failure::new(Exit::Other, format!("can't write the response in this format: {error}"))
+        Failure::new(Exit::Other, format!("failed to convert the response to the output format: {error}"))
     };
     let json = || serde_json::to_string_pretty(value).map_err(|error| failed(&error));
     let mut text = match format {

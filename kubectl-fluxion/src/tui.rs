@@ -35,7 +35,7 @@ pub fn require_terminal() -> Result<(), Failure> {
     }
     Err(Failure::new(
         Exit::Usage,
-        "tui requires a terminal; in pipes and scripts, use `kubectl fluxion queue -w` or `status -o json`",
+        "tui requires a terminal; in pipes and scripts, use `kubectl fluxion queue -w` or `kubectl fluxion status -o json`",
     ))
 }
 

@@ -122,7 +122,7 @@ fn preview<'a>(planned: impl Iterator<Item = (&'a str, &'a CancelAnswer)>) -> St
             putln!(text, "  also deletes Pods of other jobs: {}", clean(&answer.also_deletes.join(", ")));
         }
         if !answer.starts_next.is_empty() {
-            putln!(text, "  starts next: {}", clean(&answer.starts_next.join(", ")));
+            putln!(text, "  would start next: {}", clean(&answer.starts_next.join(", ")));
         }
     }
     text

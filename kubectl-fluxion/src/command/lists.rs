@@ -75,7 +75,7 @@ fn fields(listing: &Listing, columns: Columns) -> String {
 
 fn nothing(selection: &Selection, listing: &Listing, columns: Columns) -> String {
     let what = match columns {
-        Columns::Queue => "no waiting jobs",
+        Columns::Queue => "no waiting jobs found",
         Columns::Jobs => "no jobs found",
     };
     let Listing { selector, state, queue, kind, node, .. } = listing;
@@ -116,7 +116,7 @@ pub(super) async fn graph(server: &Server, format: Format) -> Result<Exit, Failu
         (Format::Json | Format::Yaml, None) => {
             return Err(Failure::new(
                 Exit::Other,
-                "the server's response does not contain the graph; it may be an older version",
+                "the response does not contain the graph; the server may be running an older version",
             ));
         }
         (Format::Name, _) => output::names(graph.status.summary.iter().map(|level| &level.level))?,

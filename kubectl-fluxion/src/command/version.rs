@@ -30,8 +30,8 @@ pub(super) async fn run(connected: Result<Server, Failure>, format: Format) -> R
             .iter()
             .find_map(|key| version.get(key)?.as_str().map(str::to_owned))
             .unwrap_or_else(|| version.to_string()),
-        Err(why) => format!("unknown: {why}"),
+        Err(why) => format!("unknown ({why})"),
     };
-    output::names([format!("Client: {OWN}"), format!("Server: {server}")])?;
+    output::names([format!("Client Version: {OWN}"), format!("Server Version: {server}")])?;
     Ok(Exit::Done)
 }

@@ -67,7 +67,7 @@ impl FromFile {
         let direct = source.connect(&target).map_err(|error| match &source {
             AddressSource::ServerFile { path, token_file: None, .. } => Failure::new(
                 fluxion_api::Exit::Other,
-                format!("{} can't be used: {error}; delete it and restart the inspector", path.display()),
+                format!("invalid server file {}: {error}; delete it and restart the inspector", path.display()),
             ),
             _ => error.into(),
         })?;

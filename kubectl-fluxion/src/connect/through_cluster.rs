@@ -86,7 +86,7 @@ impl ThroughCluster {
             kube::Error::Service(_) | kube::Error::HyperError(_) => {
                 Error::Unreachable { server: self.name.clone(), why }
             }
-            _ => Error::Setup(format!("can't connect to the cluster at {}: {why}", self.name)),
+            _ => Error::Setup(format!("unable to connect to the cluster at {}: {why}", self.name)),
         }
     }
 }
@@ -95,7 +95,7 @@ impl Transport for ThroughCluster {
     fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, Error>> {
         async move {
             let setup =
-                |error: &dyn std::fmt::Display| Error::Setup(format!("can't create the request: {error}"));
+                |error: &dyn std::fmt::Display| Error::Setup(format!("failed to create the request: {error}"));
             let (method, body) = match call.method {
                 Method::Get => ("GET", Body::empty()),
                 Method::Post => ("POST", Body::from(call.body)),

@@ -86,7 +86,7 @@ pub fn node_table(resources: &[String], options: &Options) -> Table {
     }
     columns.push("JOBS");
     if options.wide {
-        columns.extend(["PODS", "FOREIGN", "RESERVED", "LEVELS"]);
+        columns.extend(["PODS", "OTHER-SCHEDULERS", "RESERVED", "TOPOLOGY"]);
     }
     columns.push("NOTE");
     Table::new(columns)

@@ -16,7 +16,7 @@ fn assumed(is: bool) -> &'static str {
 
 /// The table of jobs that have a planned start.
 pub fn reservations(jobs: &[FluxionJob], options: &Options) -> String {
-    let mut columns = vec!["NAME", "STARTS", "IN", "ENDS", "REQUEST", "NODES", "WAITS FOR"];
+    let mut columns = vec!["NAME", "STARTS", "IN", "ENDS", "REQUEST", "NODES", "WAITING FOR"];
     if options.namespaces {
         columns.insert(0, "NAMESPACE");
     }

@@ -39,7 +39,7 @@ where
     let Outside { mut messages, mut effect } = outside;
     let draw = |terminal: &mut Terminal<B>, app: &mut App| {
         terminal.draw(|frame| view(frame, app)).map(drop).map_err(|error| {
-            Failure::new(fluxion_api::Exit::Other, format!("can't draw on the terminal: {error}"))
+            Failure::new(fluxion_api::Exit::Other, format!("failed to draw to the terminal: {error}"))
         })
     };
     draw(terminal, &mut app)?;

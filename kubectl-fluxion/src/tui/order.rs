@@ -32,7 +32,7 @@ impl JobOrder {
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Queue => "queue order",
+            Self::Queue => "queue position",
             Self::Name => "name",
             Self::Age => "age",
             Self::Priority => "priority",
@@ -84,7 +84,7 @@ impl NodeOrder {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Name => "name",
-            Self::Used => "use",
+            Self::Used => "CPU usage",
             Self::Closed => "availability",
         }
     }

@@ -125,7 +125,7 @@ pub(super) fn key_of(metadata: &fluxion_api::ObjectMeta) -> Key {
 fn lost(app: &mut App, source: Source, error: Error) -> Option<Effect> {
     let never_seen = app.jobs.contact.is_none();
     if source == Source::Jobs && never_seen && !error.is_temporary() {
-        let help = if matches!(error, Error::Forbidden { .. }) { "; -n shows one namespace" } else { "" };
+        let help = if matches!(error, Error::Forbidden { .. }) { "; use -n to select a single namespace" } else { "" };
         app.failure = Some(Failure::new(error.exit(), format!("{error}{help}")));
         return Some(Effect::Quit);
     }

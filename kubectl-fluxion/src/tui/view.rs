@@ -102,7 +102,7 @@ fn small_detail(frame: &mut Frame, area: Rect, app: &mut App, theme: Theme) {
     }
     let focus = app.focus;
     let Some(key) = app.cursor(focus).0.key().cloned() else {
-        let block = Block::bordered().title("Detail").border_style(theme.dim());
+        let block = Block::bordered().title("Details").border_style(theme.dim());
         let text = Paragraph::new(panes::nothing(app, focus)).style(theme.dim()).block(block);
         frame.render_widget(text, area);
         return;
@@ -149,10 +149,10 @@ fn stale_banner(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
         let why = match error {
             Error::Unreachable { why, .. } => why.clone(),
             Error::NotReady { message, .. } => format!("not ready: {message}"),
-            Error::TimedOut { limit, .. } => format!("no response within {} s", limit.as_secs_f64()),
+            Error::TimedOut { limit, .. } => format!("no response within {}s", limit.as_secs_f64()),
             other => other.to_string(),
         };
-        format!(" {age}: {}; trying again ", clean(&why))
+        format!(" {age}: {}; retrying ", clean(&why))
     } else if let Some((warning, current)) = &app.warning {
         let age = current.map(|current| format!("data {} old: ", age(current))).unwrap_or_default();
         format!(" {age}{} ", clean(warning))
@@ -183,7 +183,7 @@ fn footer(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
             None => "? help  tab pane  enter details  / filter  s sort  a jobs  c cancel  q quit".to_owned(),
         };
         if !app.filter.is_empty() {
-            text = format!("filter '{}' (esc clears)  {text}", clean(&app.filter));
+            text = format!("filter '{}' (esc to clear)  {text}", clean(&app.filter));
         }
         Line::styled(text, theme.dim())
     };

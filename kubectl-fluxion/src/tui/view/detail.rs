@@ -63,25 +63,25 @@ fn node(node: &FluxionNode) -> String {
     } else {
         format!("not schedulable: {}", clean(&status.reasons.join(", ")))
     };
-    putln!(text, "node {}: {ready}", clean(&node.metadata.name));
+    putln!(text, "Node: {}\nStatus: {ready}", clean(&node.metadata.name));
     for (key, domain) in &status.levels {
-        putln!(text, "  {} {}", clean(key), clean(domain));
+        putln!(text, "  {}={}", clean(key), clean(domain));
     }
     putln!(
         text,
-        "\n{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "resource",
-        "capacity",
-        "used",
-        "others",
-        "planned",
-        "free"
+        "\n{:<24} {:>11} {:>9} {:>9} {:>9} {:>9}",
+        "RESOURCE",
+        "ALLOCATABLE",
+        "ALLOCATED",
+        "OTHERS",
+        "RESERVED",
+        "FREE"
     );
     for name in status.allocatable.keys() {
         let show = |from: &fluxion_api::Quantities| amount_of(from, name).shown(name);
         putln!(
             text,
-            "{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            "{:<24} {:>11} {:>9} {:>9} {:>9} {:>9}",
             clean(name),
             show(&status.allocatable),
             show(&status.allocated),
@@ -91,10 +91,10 @@ fn node(node: &FluxionNode) -> String {
         );
     }
     if !status.deficit.is_empty() {
-        putln!(text, "\novercommitted: {}", clean(&render::amounts(&status.deficit)));
+        putln!(text, "\nOvercommitted: {}", clean(&render::amounts(&status.deficit)));
     }
     if !status.jobs.is_empty() {
-        putln!(text, "\njobs on this node");
+        putln!(text, "\nJobs on this node:");
         for job in &status.jobs {
             putln!(text, "  {}", clean(job));
         }

@@ -18,16 +18,16 @@ const HELP: [&str; 14] = [
     "PgUp PgDn     move by ten lines",
     "g G           go to the first or last line",
     "tab ← →       next pane",
-    "enter         show all details",
+    "enter         show details",
     "/             filter by name, state or reason",
     "esc           clear the filter",
     "s             change the sort order",
-    "a             show waiting, running or all jobs",
-    "c             cancel the job (with confirmation)",
+    "a             cycle through waiting, running and all jobs",
+    "c             cancel the selected job (asks for confirmation)",
     "q Ctrl-C      quit",
     "",
     "bars: █ allocated  ▒ reserved  · free",
-    "press any key to close",
+    "press any key to close this help",
 ];
 
 /// Draws what lies over, if anything.
@@ -42,9 +42,9 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
             let mut lines =
                 vec![Line::styled(format!("Cancel {}?", clean(&job.reference().to_string())), theme.bold())];
             let pods = if answer.pods == 1 {
-                "1 Pod is deleted".to_owned()
+                "1 Pod will be deleted".to_owned()
             } else {
-                format!("{} Pods are deleted", answer.pods)
+                format!("{} Pods will be deleted", answer.pods)
             };
             lines.push(Line::raw(pods));
             for target in answer.targets.iter().take(TARGETS) {
@@ -57,7 +57,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
                 lines.push(Line::raw(format!("frees {}", clean(&amounts(&answer.frees)))));
             }
             if !answer.starts_next.is_empty() {
-                lines.push(Line::raw(format!("starts next: {}", clean(&answer.starts_next.join(", ")))));
+                lines.push(Line::raw(format!("would start next: {}", clean(&answer.starts_next.join(", ")))));
             }
             lines.push(Line::raw(""));
             lines.push(Line::styled("y cancel the job   n keep it", theme.bold()));

@@ -86,7 +86,7 @@ pub(super) fn nothing(app: &App, pane: Pane) -> &'static str {
         return "loading …";
     }
     if !app.filter.is_empty() {
-        return "nothing matching the filter";
+        return "nothing matches the filter";
     }
     match (pane, app.show) {
         (Pane::Nodes, _) => "no nodes found",
@@ -121,7 +121,7 @@ fn columns(pane: Pane, width: u16) -> (Vec<&'static str>, Vec<Constraint>) {
             ("IN", Constraint::Length(6), 0),
             ("STARTS", Constraint::Length(12), 45),
             ("NODES", Constraint::Fill(3), 60),
-            ("WAITS FOR", Constraint::Fill(3), 75),
+            ("WAITING FOR", Constraint::Fill(3), 75),
         ],
     };
     all.iter().filter(|(_, _, least)| width >= *least).map(|(name, size, _)| (*name, *size)).unzip()
@@ -232,7 +232,7 @@ fn planned_row(app: &App, job: &FluxionJob, width: u16) -> Row<'static> {
             ("IN", Cell::from(until(Some(&start), app.now))),
             ("STARTS", Cell::from(clock(&start, app.now, &app.zone))),
             ("NODES", Cell::from(clean(&nodes).into_owned())),
-            ("WAITS FOR", Cell::from(clean(&waits.join(",")).into_owned())),
+            ("WAITING FOR", Cell::from(clean(&waits.join(",")).into_owned())),
         ],
     )
 }
