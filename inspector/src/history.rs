@@ -56,8 +56,7 @@ impl Recorder {
 }
 
 /// Opens the history of the cluster with this ID in a directory; that of any other cluster is deleted. Also returns
-/// its
-/// it knows, for the engine.
+/// its entries, for the engine.
 pub async fn open(
     folder: Result<PathBuf, StateDirError>,
     cluster: &str,

@@ -1,4 +1,4 @@
-//! `fluxion-inspector`: reads the command line and hands over.
+//! `fluxion-inspector`: parses the command line and runs the command.
 
 use std::process::ExitCode;
 
@@ -36,7 +36,7 @@ fn run() -> anyhow::Result<()> {
     ran
 }
 
-/// The error and its causes in one line; a cause that its error names already is not said twice.
+/// The error and its causes in one line; causes already contained in the text are omitted.
 fn told(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
@@ -49,7 +49,7 @@ fn told(error: &anyhow::Error) -> String {
     text
 }
 
-/// What is meant where nothing is said: in a Pod the cluster it is in, elsewhere a look around.
+/// The default command: `cluster` in a Pod, otherwise `try`.
 fn default_command() -> Command {
     let in_a_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     let name = if in_a_pod { "cluster" } else { "try" };

@@ -18,8 +18,7 @@ pub struct WatchProblem {
 
 /// Duration of a watch: after it, the API server ends it and it is restarted.
 pub(crate) const WATCH_SECONDS: u32 = 30;
-/// A watch that has received nothing for longer is not merely idle: it should have ended by now, allowing for some
-/// delay.
+/// A watch that has received nothing for longer is not merely idle (this allows for a delayed end).
 pub(crate) const IDLE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
 /// Nothing is scheduled based on data that may be older than this: two watch durations, which allows for one lost
 /// connection and a retry with its backoff.

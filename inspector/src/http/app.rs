@@ -30,8 +30,7 @@ const UNUSED: Duration = Duration::from_mins(1);
 pub struct HttpSettings {
     /// The bearer token, which grants administrator access.
     pub token: String,
-    /// Whether the server deletes objects to cancel jobs (standalone mode), or the client does with its own
-    /// credentials.
+    /// Whether the server itself deletes the objects of cancelled jobs (standalone mode), not the client.
     pub cancels: bool,
     /// State reported by `/livez`.
     pub liveness: Liveness,

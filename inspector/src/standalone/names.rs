@@ -1,11 +1,11 @@
-//! Names and uids that look random and are the same on every run of the same inputs.
+//! Random-looking names and UIDs that are the same for the same inputs.
 
 use uuid::Uuid;
 
-/// Where the names are from that uids are made of: the version 5 UUID of our domain in that of all domains.
+/// Namespace of the UIDs: the version 5 UUID of our domain in the DNS namespace.
 const NAMESPACE: Uuid = Uuid::from_u128(0x0241_1218_ce7b_5bcb_969c_7e95_07b0_b4e6);
 
-/// 64-bit FNV-1a: small, and fixed for ever, unlike the standard library's hasher.
+/// 64-bit FNV-1a: small and stable, unlike the standard library's hasher.
 fn hash(parts: &[&str], sequence: u64) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     // Not FNV's own start but one beside it, which the names of earlier runs were made with.
@@ -21,7 +21,7 @@ fn hash(parts: &[&str], sequence: u64) -> u64 {
     state.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (state >> 29)
 }
 
-/// Five characters, as Kubernetes appends them to generated names (no vowels, nothing to be mixed up).
+/// Five characters, like the suffix of generated names in Kubernetes (no vowels or ambiguous characters).
 pub fn random_looking(parts: &[&str], sequence: u64) -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     let mut rest = hash(parts, sequence);

@@ -1,4 +1,4 @@
-//! Manifests that are handed in while the server runs, from their text to what became of their objects.
+//! Submission of manifests to a running server, from their text to the result for each object.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

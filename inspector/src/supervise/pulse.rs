@@ -1,4 +1,4 @@
-//! Signs of life of loops.
+//! Heartbeats of loops.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::failure::Failure;
 
-/// How often a task that waits says that it still could do something.
+/// Interval of the heartbeats of a waiting task.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Beaten by a loop each time round, read by whoever wants to know whether it still turns; cheap to clone.
+/// Updated by a loop in each iteration, read by anyone who needs to know whether it is alive; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pulse {
     what: Arc<str>,

@@ -75,7 +75,7 @@ impl Resource for Jobs {
     }
 }
 
-/// The job's revision, and of what it shows of others: its place in the queue, and the jobs that it waits for.
+/// The job's revision, and those of related state that it shows: its queue position, and the jobs that it waits for.
 fn stamp(visible: &Visible<'_>, job: &Job) -> Vec<u64> {
     let position = visible.position(job.id).map_or(0, u64::from);
     let others = job.waits_for.iter().filter_map(|id| visible.state.job(*id));

@@ -27,7 +27,7 @@ pub(super) fn node_constraint(spec: &PodSpec, problems: &mut Vec<SharedStr>) -> 
     }
 }
 
-/// Alternatives, of which one must match.
+/// Alternatives, one of which must match.
 pub(in crate::kube) fn terms(selector: &NodeSelector) -> Vec<Term> {
     known_terms(selector, &mut Vec::new())
 }
@@ -70,7 +70,7 @@ fn expression(requirement: &NodeSelectorRequirement, problems: &mut Vec<SharedSt
     Expression { key, operator: Operator::In, values: Vec::new() }
 }
 
-/// `None` for one that is not understood: it then tolerates nothing.
+/// `None` for an invalid one: it tolerates nothing.
 fn toleration(toleration: &ApiToleration, problems: &mut Vec<SharedStr>) -> Option<Toleration> {
     let operator = match toleration.operator.as_deref() {
         None | Some("" | "Equal") => Some(TolerationOperator::Equal),
@@ -105,8 +105,7 @@ pub(super) fn taint_effect(effect: &str) -> Option<TaintEffect> {
     }
 }
 
-/// Ports on the node's own addresses, of the containers that run side by side. With the node's network every port
-/// is one.
+/// Host ports of the containers that run concurrently. With hostNetwork, every port is a host port.
 pub(super) fn host_ports(spec: &PodSpec, problems: &mut Vec<SharedStr>) -> Vec<HostPort> {
     let on_host = spec.host_network == Some(true);
     let sidecars = spec

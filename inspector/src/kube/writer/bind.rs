@@ -1,4 +1,4 @@
-//! Bindings: a Pod gets its node, fenced by its uid, and its allocation record in the same write.
+//! Bindings: sets the node of the Pod with this UID, and its allocation record in the same write.
 
 use fluxion_scheduler::event::BindOutcome;
 use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
@@ -9,7 +9,7 @@ use crate::kube::translate::ALLOCATION;
 
 use super::api::{Write, WriteError, segment};
 
-/// Binds, and finds out what came of it.
+/// Binds a Pod and determines the outcome.
 pub(super) async fn bind(
     client: &Client,
     pod: &ObjectRef,
@@ -38,7 +38,7 @@ pub(super) async fn bind(
     }
 }
 
-/// How outcomes are counted.
+/// The label of an outcome in metrics.
 pub(super) fn word(outcome: &BindOutcome) -> &'static str {
     match outcome {
         BindOutcome::Done => "done",
@@ -64,7 +64,7 @@ async fn look(client: &Client, pod: &ObjectRef, node: &str, why: &str) -> BindOu
     }
 }
 
-/// What a Pod that would not be bound says of itself.
+/// The outcome according to a Pod that could not be bound.
 fn judge(found: &Value, uid: &str, node: &str, why: &str) -> BindOutcome {
     let at = |path: &str| found.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());
     if at("/metadata/uid") != Some(uid) {

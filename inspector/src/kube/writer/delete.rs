@@ -1,4 +1,4 @@
-//! Deleting an object, and no other of its name.
+//! Deletes an object, but no other object of the same name.
 
 use fluxion_scheduler::model::ObjectRef;
 use kube::Client;

@@ -1,4 +1,4 @@
-//! Containers: names, ports, resources, mounts. An image may be left out, since none is pulled.
+//! Containers: names, ports, resources, mounts. The image is optional, because none is pulled.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -90,7 +90,7 @@ fn one<'a>(
     }
 }
 
-/// Ports; `taken` are those of the node, by protocol, address and number.
+/// Ports; `taken` are those used on the node, by protocol, address and number.
 fn ports(
     container: &Container,
     on_host: bool,
