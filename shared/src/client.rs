@@ -147,11 +147,11 @@ impl Client {
             if next == before || list.items.len() > MAX_ITEMS {
                 return Err(Error::Foreign {
                     server: self.server(),
-                    why: format!("its list of {} does not terminate", T::PLURAL),
+                    why: format!("its list of {} never ends", T::PLURAL),
                 });
             }
         }
-        whole.ok_or_else(|| self.foreign("an empty list of pages"))
+        whole.ok_or_else(|| self.foreign("its list has no pages"))
     }
 
     /// The metadata of a list, without its objects: which snapshot, and which role the server has.
@@ -248,7 +248,7 @@ impl Client {
             let body = self.read(answer, MAX_BODY).await?;
             serde_json::from_slice(&body).map_err(|error| {
                 self.foreign(&if content_type.contains("json") {
-                    format!("its response can't be parsed ({error})")
+                    format!("its response cannot be parsed ({error})")
                 } else {
                     format!("it responds with '{content_type}' instead of JSON")
                 })
@@ -307,7 +307,7 @@ fn event<T: Resource>(line: &[u8], server: &str) -> Result<WatchEvent<T>, Error>
     }
     let unreadable = |error: serde_json::Error| Error::Foreign {
         server: server.to_owned(),
-        why: format!("its watch can't be parsed ({error})"),
+        why: format!("its watch events cannot be parsed ({error})"),
     };
     let head: Head = serde_json::from_slice(line).map_err(unreadable)?;
     if head.type_ == "ERROR" {

@@ -150,21 +150,21 @@ Loads a resource graph and runs commands such as match, find and cancel from sta
   -p, --prune-filters=FILTERS  HIGH:LOW[,HIGH:LOW...]: LOW types to aggregate at HIGH ones, or at ALL
                                (default: ALL:core,ALL:node)
   -t, --test-output=FILE       write results to FILE (default: standard output)
-  -r, --reserve-vtx-vec=N      preallocate N vertices, 0 to 2000000 (default: 0)
+  -r, --reserve-vtx-vec=N      preallocate memory for N vertices, 0 to 2000000 (default: 0)
   -g, --graph-format=FORMAT    dot or graphml; accepted for compatibility, has no effect
   -o, --graph-output=NAME      accepted for compatibility, has no effect
   -e, --elapse-time            print load and match times
-  -d, --disable-prompt         don't print a prompt
+  -d, --disable-prompt         do not print a prompt
       --max-vertices=N         reject graphs with more than N vertices (default: 16000000)
       --stable-ties            keep equally ranked candidates in discovery order instead of the order of
                                GNU's sort; faster on large graphs
       --kubernetes             support gangs (slots within one node, partial pools, a constraint per slot,
-                               several shapes, one topology level) and don't reproduce flux-sched's quirks
+                               several shapes, one topology level) and do not reproduce flux-sched's quirks
       --explain=FORM           explain failed matches on standard error, as text or json
       --version                print the version and exit
   -h, --help                   print this help and exit
 
-Enter the command help for a list of commands.
+Enter \"help\" for a list of commands.
 ";
 
 impl Options {

@@ -30,7 +30,7 @@ impl Direct {
         let bad = |why: &str| Error::BadUrl { url: url.to_owned(), why: why.to_owned() };
         let parsed = Url::parse(url).map_err(|error| bad(&error.to_string()))?;
         if parsed.host_str().is_none() {
-            return Err(bad("it has no host"));
+            return Err(bad("it has no host name"));
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(bad("it must not contain a user name or password"));
@@ -78,7 +78,7 @@ impl Direct {
         if error.is_timeout() && error.is_connect() {
             return Error::Unreachable {
                 server: self.base.clone(),
-                why: format!("no connection within {} s", CONNECT.as_secs()),
+                why: format!("connection timed out after {}s", CONNECT.as_secs()),
             };
         }
         Error::Unreachable { server: self.base.clone(), why: chain(error) }

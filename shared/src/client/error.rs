@@ -10,16 +10,16 @@ use crate::status::Status;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The address is no URL that can be asked.
-    #[error("invalid server URL '{url}': {why}; must be like http://{DEFAULT_LISTEN}")]
+    #[error("invalid server URL '{url}': {why}; specify a URL such as http://{DEFAULT_LISTEN}")]
     BadUrl { url: String, why: String },
     /// Nobody listens, the name is unknown, or the connection broke.
-    #[error("can't reach an inspector at {server}: {why}; is it running?")]
+    #[error("unable to connect to the inspector at {server}: {why}; is it running?")]
     Unreachable { server: String, why: String },
     /// It listens, but isn't ready: starting, or without a leader.
     #[error("the inspector at {server} is not ready: {message}")]
     NotReady { server: String, message: String, retry_after: Option<u64> },
     /// No answer within the time limit.
-    #[error("no response from {server} within {}; the server may be busy: try again, or increase --timeout", seconds(*.limit))]
+    #[error("no response from {server} within {}; the server may be busy; retry or increase --timeout", seconds(*.limit))]
     TimedOut { server: String, limit: Duration },
     /// The token is missing or wrong.
     #[error("{server} rejected the token: {message}; use --token-file to specify a valid one")]
@@ -40,7 +40,7 @@ pub enum Error {
     #[error("the server at {server} is not a Fluxion inspector: {why}; check the URL")]
     Foreign { server: String, why: String },
     /// The answer is larger than is ever right.
-    #[error("the response from {server} is larger than {limit} bytes; narrow the request with -n or -l")]
+    #[error("the response from {server} exceeds {limit} bytes; use -n or -l to narrow the request")]
     TooLarge { server: String, limit: usize },
     /// The way to the server could not be set up (kubeconfig, certificates).
     #[error("{0}")]
@@ -103,7 +103,7 @@ impl Error {
                 message: if status.is_some() {
                     message
                 } else if text.contains("error trying to reach service") || text == "service unavailable" {
-                    "kube-apiserver can't reach it; see `kubectl get apiservice v1alpha1.fluxion.flux-framework.org`"
+                    "kube-apiserver cannot reach it; see `kubectl get apiservice v1alpha1.fluxion.flux-framework.org`"
                         .to_owned()
                 } else {
                     message
@@ -137,7 +137,7 @@ impl Error {
 }
 
 fn seconds(limit: Duration) -> String {
-    format!("{} s", limit.as_secs_f64())
+    format!("{}s", limit.as_secs_f64())
 }
 
 #[cfg(test)]

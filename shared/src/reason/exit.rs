@@ -38,7 +38,7 @@ impl ExitCause {
             format!(", container {}, exit code {code}", shorten(name, LONGEST))
         });
         if self.reason == "DeadlineExceeded" {
-            let limit = limit_seconds.map_or_else(String::new, |it| format!(", activeDeadlineSeconds {it}"));
+            let limit = limit_seconds.map_or_else(String::new, |it| format!(", activeDeadlineSeconds: {it}"));
             return format!("{reason} (Pod {pod}{container}{limit})");
         }
         let message = self.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));

@@ -92,7 +92,7 @@ impl NodesLeftOut {
             _ = write!(line, " ({requested} requested, at most {largest} available)");
         }
         if let Some(until) = &self.until {
-            let first = if self.count > 1 { "the first until" } else { "until" };
+            let first = if self.count > 1 { "the earliest until" } else { "until" };
             let assumed = if self.until_assumed { " (assumed)" } else { "" };
             _ = write!(line, ", {first} {}{assumed}", time(until));
         }

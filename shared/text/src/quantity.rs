@@ -22,11 +22,11 @@ pub struct Amount(i128);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidQuantity {
     /// Nothing, or only a sign or suffix.
-    #[error("quantity {0:?} has no digits")]
+    #[error("invalid quantity {0:?}: no digits")]
     NoDigits(String),
     /// Something that is no digit, suffix or exponent.
     #[error(
-        "quantity {text:?} has unknown suffix {suffix:?} (must be one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent)"
+        "invalid quantity {text:?}: unknown suffix {suffix:?} (must be n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent)"
     )]
     Suffix {
         /// The whole text.
@@ -35,10 +35,10 @@ pub enum InvalidQuantity {
         suffix: String,
     },
     /// Beyond what the engine can count.
-    #[error("quantity {0:?} is too large")]
+    #[error("invalid quantity {0:?}: too large")]
     TooLarge(String),
     /// More characters than any quantity needs.
-    #[error("quantity of {0} characters is too long")]
+    #[error("invalid quantity: {0} characters is too long")]
     TooLong(usize),
 }
 

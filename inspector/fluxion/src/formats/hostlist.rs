@@ -23,7 +23,7 @@ type Numbers = (u64, u64, usize);
 
 /// A text is not a host list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a host list: names such as node[0-3,7],login1 are expected")]
+#[error("invalid host list `{text}`: must be names such as node[0-3,7],login1")]
 pub struct HostlistError {
     text: String,
 }

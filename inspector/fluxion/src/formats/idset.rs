@@ -12,7 +12,7 @@ pub struct Idset {
 
 /// A text is not an idset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not an idset: comma-separated numbers and ranges such as 0-3,7 are expected")]
+#[error("invalid idset `{text}`: must be comma-separated numbers and ranges such as 0-3,7")]
 pub struct IdsetError {
     text: String,
 }

@@ -64,9 +64,9 @@ impl<'de> Deserialize<'de> for Pairs {
 /// Reads a document. `limit` bounds how many nodes, children and properties of nodes it may name in all.
 pub fn parse(source: impl Read, limit: usize) -> Result<RankDocument, ReadError> {
     let raw: RawR = serde_json::from_reader(source)
-        .map_err(|error| ReadError::rv1("unpack", format!("not an R document: {error}")))?;
+        .map_err(|error| ReadError::rv1("unpack", format!("invalid R document: {error}")))?;
     if raw.version != 1 {
-        return Err(ReadError::rv1("unpack", format!("version {} is not 1", raw.version)));
+        return Err(ReadError::rv1("unpack", format!("unsupported version {}: must be 1", raw.version)));
     }
     let mut hosts = Hostlist::default();
     for text in &raw.execution.nodelist {
@@ -121,15 +121,12 @@ pub fn parse(source: impl Read, limit: usize) -> Result<RankDocument, ReadError>
         let ranks = idset(&ranks)?;
         total = total.saturating_add(ranks.len());
         if total > limit as u64 {
-            return Err(ReadError::rv1(
-                "unpack_properties",
-                format!("more than {limit} properties of ranks"),
-            ));
+            return Err(ReadError::rv1("unpack_properties", format!("more than {limit} rank properties")));
         }
         if ranks.len() > all_ranks.len() as u64
             || ranks.iter().any(|rank| all_ranks.binary_search(&rank).is_err())
         {
-            let what = format!("property {} names ranks that R_lite does not have", shorten(&name));
+            let what = format!("property {} refers to ranks that are not in R_lite", shorten(&name));
             return Err(ReadError::rv1("unpack_properties", what));
         }
         let known = ranks.iter().map(narrow).collect::<Result<Vec<_>, _>>()?;

@@ -44,7 +44,7 @@ pub enum Format {
 /// A name is not one of a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown format {0}: use simple, pretty_simple, jgf, jgf_shorthand, rlite, rv1, rv1_nosched or rv1_shorthand"
+    "unknown format {0}: must be simple, pretty_simple, jgf, jgf_shorthand, rlite, rv1, rv1_nosched or rv1_shorthand"
 )]
 pub struct UnknownFormat(String);
 

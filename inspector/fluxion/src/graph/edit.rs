@@ -13,13 +13,13 @@ use super::vertex::{Status, Vertex, VertexSpec};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GraphError {
     /// A second root for a subsystem.
-    #[error("subsystem {0} already has a root: a graph has one root per subsystem")]
+    #[error("subsystem {0} already has a root: a graph can have only one root per subsystem")]
     DuplicateRoot(String),
     /// More than 255 subsystems.
-    #[error("more than 255 subsystems: use fewer")]
+    #[error("too many subsystems: at most 255 are supported")]
     TooManySubsystems,
     /// The vertex limit of the graph is reached.
-    #[error("more than {0} vertices or edges: raise the limit or load a smaller graph")]
+    #[error("more than {0} vertices or edges: increase the limit or load a smaller graph")]
     TooLarge(usize),
 }
 

@@ -32,7 +32,7 @@ impl Engine {
         }
         if self.quirks.rootless_cancel_fails {
             self.drop_plans(job);
-            return Err(Failure::new(Errno::Einval, format!("job {job} is not known at the root")));
+            return Err(Failure::new(Errno::Einval, format!("job {job} has no allocation at the root")));
         }
         let mut any = false;
         for id in 0..self.graph.vertex_count() {
@@ -43,7 +43,7 @@ impl Engine {
                 any = true;
             }
         }
-        if any { Ok(()) } else { Err(Failure::new(Errno::Enoent, format!("job {job} holds nothing"))) }
+        if any { Ok(()) } else { Err(Failure::new(Errno::Enoent, format!("job {job} has no allocation"))) }
     }
 
     fn cancel_below(&mut self, id: VertexId, job: JobId, depth: usize) {

@@ -86,7 +86,7 @@ impl Engine {
             // The sums above the pools can't take it, although the pools can.
             let errno = self.scratch.errno;
             self.cancel(job)?;
-            return Err(Failure::new(errno, "the sums of the graph can't hold as much"));
+            return Err(Failure::new(errno, "the amount exceeds the aggregates of the graph"));
         }
         if let Some(extension) = self.extension.as_deref_mut().filter(|_| operation.allocates()) {
             extension.booked(job);

@@ -16,7 +16,7 @@ pub const MAX_DEPTH: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FilterError {
     /// The text of the filters is malformed.
-    #[error("prune filters `{0}`: expected HIGH:LOW pairs such as ALL:core,rack:node")]
+    #[error("invalid prune filters `{0}`: must be HIGH:LOW pairs such as ALL:core,rack:node")]
     Malformed(String),
     /// A subsystem in use has no root.
     #[error("subsystem {0} has no root in this graph")]

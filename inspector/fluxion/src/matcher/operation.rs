@@ -77,7 +77,7 @@ impl Failure {
 
 /// Whole seconds that a job with this duration gets: rounded up, 0 means the graph's lifetime.
 pub fn effective_duration(duration: f64) -> Result<i64, Failure> {
-    let message = "the duration must be between 0 and the lifetime of the graph, 3153600000 s";
+    let message = "the duration must be between 0 and the lifetime of the graph (3153600000 s)";
     // Beyond these checks the value fits an i64.
     if !(0.0..=LIFETIME as f64).contains(&duration) {
         return Err(Failure::new(Errno::Einval, message));

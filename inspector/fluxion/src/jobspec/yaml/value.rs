@@ -18,10 +18,10 @@ pub enum YamlError {
     #[error("yaml: {0}")]
     Syntax(String),
     /// More values than anybody needs, usually by aliases of aliases.
-    #[error("yaml: more than {MAX_VALUES} values once aliases are written out: shorten the document")]
+    #[error("yaml: more than {MAX_VALUES} values after alias expansion: use a smaller document")]
     TooLarge,
     /// Nested too deep.
-    #[error("yaml: values nested more than {MAX_DEPTH} deep: flatten the document")]
+    #[error("yaml: values are nested more than {MAX_DEPTH} levels deep: flatten the document")]
     TooDeep,
 }
 

@@ -42,7 +42,7 @@ impl Reason {
         match self {
             Self::Down => "down",
             Self::Constraint => "excluded by the constraint",
-            Self::Held => "held",
+            Self::Held => "in use",
             Self::Exclusive => "not available for exclusive use",
             Self::TooSmall => "too small",
             Self::Aggregate => "with insufficient free resources",
@@ -143,7 +143,7 @@ impl fmt::Display for WhyNot {
         writeln!(f, "{}", self.verdict.text())?;
         match (self.verdict, self.earliest) {
             (Verdict::Busy, Some(at)) => writeln!(f, "it could start at {at}")?,
-            (Verdict::Busy, None) => writeln!(f, "no planned start is possible")?,
+            (Verdict::Busy, None) => writeln!(f, "no start time can be planned")?,
             _ => {}
         }
         for Shortage { type_name, wanted, found } in &self.missing {
