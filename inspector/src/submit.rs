@@ -1,5 +1,4 @@
-//! Submission of manifests: called by the HTTP API and implemented by standalone mode, so that neither depends on the
-//! other.
+//! Submission of manifests: called by the HTTP API and implemented by standalone mode.
 
 use futures::future::BoxFuture;
 

@@ -1,45 +1,44 @@
-//! What goes into a step of the engine and what comes out of it.
+//! Input and output of an engine step.
 
 use crate::inventory::NodeSpec;
 use crate::model::{AllocationRecord, GroupSpec, ObjectRef, OwnerSpec, PodSpec, SharedStr};
 use crate::record::{JournalEntry, Remembered};
 
-/// Something that happened outside. Events about one object are coalesced before they get here: the latest
-/// state wins; an object that was deleted and made again is two, told apart by uid.
+/// An external event. Events about the same object have been coalesced: the latest state wins; an object that was
+/// deleted and recreated counts as two, distinguished by UID.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     Node(Box<NodeSpec>),
     /// By name.
     NodeGone(SharedStr),
     Pod(Box<PodSpec>),
-    /// By uid.
+    /// By UID.
     PodGone(SharedStr),
     Group(Box<GroupSpec>),
     GroupGone(SharedStr),
     Owner(Box<OwnerSpec>),
     OwnerGone(SharedStr),
-    /// Every watch has delivered what there was: decisions may be made from now on. Said again after a loss
-    /// of leadership and its return.
+    /// Every watch has synced: decisions may be made from now on. Sent again after leadership was lost and regained.
     Synced,
-    /// Every watch has delivered what there was, but another one leads: nothing is decided until `Synced` comes.
+    /// Every watch has synced, but another inspector is the leader: nothing is decided until `Synced`.
     Paused,
-    /// What came of [`Effect::Bind`].
+    /// The outcome of [`Effect::Bind`].
     Bound {
         pod: SharedStr,
         outcome: BindOutcome,
     },
-    /// A user cancelled the job that this uid names ([`crate::state::JobKey::uid`]).
+    /// A user cancelled the job with this UID ([`crate::state::JobKey::uid`]).
     Cancelled {
         job: SharedStr,
         by: SharedStr,
     },
-    /// What a journal kept; it comes before the first `Synced` or `Paused`.
+    /// An entry from the journal; sent before the first `Synced` or `Paused`.
     Remembered(Box<Remembered>),
-    /// Time passed, or the pass has to go on.
+    /// Time has passed, or the pass has to continue.
     Tick,
 }
 
-/// Reason of the `DisruptionTarget` condition of a Pod that is let go because its gang was bound only in part.
+/// Reason of the `DisruptionTarget` condition of a Pod that is released because its gang was only partially bound.
 pub const LET_GO: &str = "FluxionGangReleased";
 
 /// How the API server answered a binding.

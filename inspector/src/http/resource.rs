@@ -12,8 +12,7 @@ use serde::Serialize;
 
 use crate::view::Visible;
 
-/// Identifies an object within its resource; lists are in this order. The namespace of cluster-scoped objects is
-/// empty.
+/// Identifies an object within its resource, and its position in lists. Cluster-scoped objects have no namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub namespace: SharedStr,

@@ -33,8 +33,7 @@ struct Content {
     users: BTreeMap<Claim, BTreeSet<SharedStr>>,
 }
 
-/// State shared by the watches. It stays locked while an event is sent, so that the engine receives the latest one
-/// last.
+/// State shared by the watches. It stays locked while an event is sent, so that the latest one is sent last.
 #[derive(Default)]
 pub(super) struct Volumes(Mutex<Content>);
 
