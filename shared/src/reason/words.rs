@@ -7,9 +7,9 @@ use super::fact::{Fact, MissingMembers, NoEstimate, ShapeNodes, Together};
 use super::names::JobNames;
 use super::nodes;
 
-/// Scheduling gates that are written out.
+/// Maximum number of scheduling gates listed.
 const GATES: usize = 3;
-/// Characters of a text that somebody else wrote.
+/// Maximum length of untrusted text, in characters.
 const LONGEST: usize = 64;
 
 /// The facts as one summary line.
@@ -35,7 +35,7 @@ fn shape(fact: &Fact) -> Option<&ShapeNodes> {
     }
 }
 
-/// One fact; none where the others say as much.
+/// Text of one fact; `None` if other facts already cover it.
 fn one(fact: &Fact, several: bool) -> Option<String> {
     Some(match fact {
         Fact::Message { text } => text.clone(),
