@@ -1,4 +1,4 @@
-//! Finds the job that a user means, and says what comes close when there is none.
+//! Finds jobs by reference, and suggests similar names if there is no match.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::cli::Scope;
 use crate::connect::Server;
 use crate::failure::Failure;
 
-/// The namespaces that are meant: `None` for all.
+/// The selected namespace; `None` for all namespaces.
 pub fn namespaces(server: &Server, scope: &Scope) -> Option<String> {
     if scope.all_namespaces {
         return None;
@@ -17,7 +17,7 @@ pub fn namespaces(server: &Server, scope: &Scope) -> Option<String> {
     Some(scope.namespace.clone().unwrap_or_else(|| server.namespace.clone()))
 }
 
-/// The one job that `wanted` names, in `namespace` (`None`: in any) unless it names one itself.
+/// Finds the job `wanted`, in its own namespace if specified, otherwise in `namespace` (`None` for all).
 pub async fn find(client: &Client, namespace: Option<&str>, wanted: &JobRef) -> Result<FluxionJob, Failure> {
     let wanted = canonical(wanted);
     let namespace = wanted.namespace.as_deref().or(namespace);
@@ -32,8 +32,8 @@ pub async fn find(client: &Client, namespace: Option<&str>, wanted: &JobRef) -> 
     Ok(pick(jobs, namespace, &wanted)?)
 }
 
-/// The one job that `wanted` names: in the namespace that is meant, else, unless the user named one, in whichever has
-/// it, if only one does.
+/// Finds the job `wanted` in the selected namespace or, if the user did not specify one, in the only namespace that
+/// contains it.
 pub async fn find_anywhere(server: &Server, scope: &Scope, wanted: &JobRef) -> Result<FluxionJob, Failure> {
     let namespace = namespaces(server, scope);
     let failure = match find(&server.client, namespace.as_deref(), wanted).await {

@@ -1,4 +1,4 @@
-//! `FluxionJob`: a job as its users see it.
+//! `FluxionJob`: a job as visible to users.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::{Visible, cancel, words};
 /// Said instead of names that the viewer may not know.
 const ELSEWHERE: &str = "jobs in other namespaces";
 
-/// The job as the viewer sees it.
+/// The job as visible to the viewer.
 pub fn job(visible: &Visible<'_>, job: &Job) -> FluxionJob {
     FluxionJob {
         api_version: API_VERSION.to_owned(),
@@ -36,7 +36,7 @@ pub fn job(visible: &Visible<'_>, job: &Job) -> FluxionJob {
     }
 }
 
-/// The members that hold something, by node and in order of names.
+/// The members that hold resources, by node and sorted by name.
 pub fn placed(state: &State, job: &Job) -> BTreeMap<SharedStr, Vec<String>> {
     let mut nodes: BTreeMap<SharedStr, Vec<String>> = BTreeMap::new();
     for pod in live(state, job) {
@@ -158,7 +158,7 @@ fn members(members: &state::Members) -> Members {
     Members { wanted, seen, gated, bound, running, ended }
 }
 
-/// A reason names nothing of other namespaces, so everyone may read it who may see the job.
+/// Reasons contain no names from other namespaces, so they are visible to everyone who can see the job.
 pub fn reason(reason: &state::Reason) -> Reason {
     Reason::new(words::class(reason.class), reason.facts.to_vec())
 }

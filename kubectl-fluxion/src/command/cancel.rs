@@ -1,4 +1,4 @@
-//! `cancel`: find the jobs, show what goes, ask, do it, and say for each what came of it.
+//! `cancel`: finds the jobs, shows a preview, asks for confirmation, cancels them and prints the outcomes.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 

@@ -1,4 +1,4 @@
-//! `explain`: why a job is where it is.
+//! `explain`: why a job is in its current state.
 
 use fluxion_api::client::Error;
 use fluxion_api::{Exit, FluxionExplanation, JobRef};

@@ -1,4 +1,4 @@
-//! `-w`: the list, then a line for each thing that changes.
+//! `--watch`: prints the list, then a line for each change.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! How a command lays its answer out.
+//! Rendering options of a command.
 
 use std::io::IsTerminal;
 

@@ -1,4 +1,4 @@
-//! Which jobs of a list are shown, and their names.
+//! Filters jobs of a list and prints their names.
 
 use fluxion_api::FluxionJob;
 

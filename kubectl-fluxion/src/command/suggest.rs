@@ -1,5 +1,5 @@
-//! Completion behind `kubectl fluxion`: kubectl runs a program named `kubectl_complete-fluxion` with the words
-//! so far and reads one suggestion a line, then a number that says what the shell may add itself.
+//! Completion for `kubectl fluxion`: kubectl runs an executable named `kubectl_complete-fluxion` with the current
+//! words, and reads one suggestion per line followed by a completion directive.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use fluxion_text::clean;
 use crate::cli::{Cli, Connection, Scope};
 use crate::{connect, lookup, output};
 
-/// The name under which kubectl looks for it.
+/// Name of the executable that kubectl runs for completion.
 pub const PROGRAM: &str = "kubectl_complete-fluxion";
 
 /// To the shell: add no names of files.
@@ -31,7 +31,7 @@ enum Place {
     Anything,
 }
 
-/// Suggests for the last of `words`, which may be empty. It never fails: no suggestion is the worst.
+/// Prints suggestions for the last of `words`, which may be empty. It never fails; at worst it prints no suggestions.
 pub async fn run(words: &[String]) {
     let typed = words.last().map_or("", String::as_str);
     let (suggestions, end) = match place(words) {

@@ -1,4 +1,4 @@
-//! `version`: of this program, and of the server where there is one.
+//! `version`: the client and server versions.
 
 use fluxion_api::Exit;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Reading what says where an inspector is, and who asks.
+//! Reads server and token files.
 
 use std::fs;
 use std::io;

@@ -1,5 +1,5 @@
-//! Asks an inspector that files tell of (`server.json`, a file with a token), and reads them again when it was
-//! started anew: it then has another token, and perhaps another address.
+//! Connects to an inspector configured by files (`server.json`, a token file), and reads them again when it was
+//! restarted, because its token and possibly its address have changed.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

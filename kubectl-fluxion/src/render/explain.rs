@@ -1,4 +1,4 @@
-//! The answer of `explain`: a few short paragraphs instead of a dump of fields.
+//! Output of `explain`, similar to `kubectl describe`.
 
 use fluxion_api::{FluxionExplanation, FluxionJob, JobState};
 use fluxion_text::{clean, hostlist};
@@ -8,12 +8,12 @@ use super::jobs::{members, name_some, planned_start, request, state_style};
 use super::style::{BAD, BOLD, DIM, WARN};
 use super::time::{ago, clock, localised, parse, short, until};
 
-/// Nodes that are named.
+/// Maximum number of nodes listed.
 const MOST_NODES: usize = 20;
-/// Entries of the history that are shown, the newest.
+/// Maximum number of history entries shown; older entries are omitted.
 const MOST_HISTORY: usize = 15;
 
-/// Why the job is where it is.
+/// Renders an explanation.
 pub fn explain(answer: &FluxionExplanation, options: &Options) -> String {
     let job = &answer.job;
     let mut out = Page { text: String::new(), options };
@@ -27,7 +27,7 @@ pub fn explain(answer: &FluxionExplanation, options: &Options) -> String {
     out.text
 }
 
-/// How long it is planned to run, and what ends it then, if anything does.
+/// Planned duration and time limit.
 fn duration(job: &FluxionJob) -> String {
     match (job.spec.duration_seconds, job.spec.limit_seconds) {
         (None, None) => "no time limit".to_owned(),

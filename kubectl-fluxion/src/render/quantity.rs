@@ -1,9 +1,9 @@
-//! Amounts of resources: read as Kubernetes writes them, shown as short as they can be.
+//! Parses Kubernetes quantities and shows them in a short form.
 
 use fluxion_api::Quantities;
 use fluxion_text::quantity::Amount;
 
-/// The amount of `resource` in `quantities`; nothing where it isn't named.
+/// The amount of `resource` in `quantities`; zero if missing.
 pub fn amount_of(quantities: &Quantities, resource: &str) -> Amount {
     quantities.get(resource).and_then(|text| text.parse().ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The status screen, and the same as data.
+//! The status screen and its JSON document.
 
 use std::collections::BTreeMap;
 
@@ -16,45 +16,45 @@ use super::table::Table;
 use super::time::{ago, parse};
 use fluxion_text::quantity::Amount;
 
-/// What `status` tells; `-o json` writes it as it is.
+/// The status report, printed unchanged with `-o json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusReport {
     pub api_version: String,
     /// `FluxionStatus`.
     pub kind: String,
-    /// The server as it was asked.
+    /// Name of the server.
     pub server: String,
     pub role: Role,
     pub resource_version: String,
     /// When the snapshot was taken (RFC 3339).
     pub observed_at: String,
-    /// What has to be known about the data beside its age.
+    /// Warning about the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
     pub nodes: NodeCount,
-    /// By resource, summed over nodes.
+    /// Usage by resource, summed over all nodes.
     pub usage: BTreeMap<String, Usage>,
     /// Number of jobs by state.
     pub jobs: BTreeMap<JobState, u32>,
     pub queues: Vec<FluxionQueue>,
-    /// `None`: the audit can't be had, e.g. for lack of rights.
+    /// `None` if the audit is not available, e.g. because of missing permissions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<Finding>>,
 }
 
-/// Nodes counted.
+/// Number of nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeCount {
     pub total: usize,
     /// Nodes that accept Pods without tolerations.
     pub eligible: usize,
-    /// Why the others don't; a node with two reasons counts for both.
+    /// Reasons why the other nodes are not eligible; a node with two reasons counts for both.
     pub reasons: BTreeMap<String, u32>,
 }
 
-/// One resource, as Kubernetes writes quantities.
+/// Usage of one resource, as Kubernetes quantities.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -62,13 +62,13 @@ pub struct Usage {
     pub allocated: String,
     pub foreign: String,
     pub reserved: String,
-    /// The same as numbers, for the bars.
+    /// The same amounts as numbers, for the bars.
     #[serde(skip)]
     amounts: NodeUse,
 }
 
 impl StatusReport {
-    /// Sums up what the server answered. Usage counts what is on unschedulable nodes too: it is allocated.
+    /// Summarizes the responses of the server. Usage includes unschedulable nodes.
     pub fn new(
         server: &str,
         list: &ListMeta,

@@ -1,4 +1,4 @@
-//! What the live screen knows and what its user has chosen.
+//! State of the interactive view.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::message::{Key, Question};
 use super::order::{JobOrder, NodeOrder};
 use crate::render::parse;
 
-/// The lists on the screen.
+/// The panes of the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pane {
     Nodes,
@@ -80,7 +80,7 @@ pub(super) struct Notice {
     pub(super) since: Timestamp,
 }
 
-/// The whole of it.
+/// State of the interactive view.
 #[derive(Debug)]
 pub struct App {
     pub(super) server: String,
@@ -89,7 +89,7 @@ pub struct App {
     pub(super) warning: Option<(String, Option<Timestamp>)>,
     pub(super) now: Timestamp,
     pub(super) zone: TimeZone,
-    /// Whether colours are wanted.
+    /// Whether to use colors.
     pub colours: bool,
     pub(super) jobs: Feed<FluxionJob>,
     pub(super) nodes: Feed<FluxionNode>,
@@ -134,7 +134,7 @@ pub(super) struct Cursors {
 }
 
 impl App {
-    /// Nothing is known yet.
+    /// The initial state, without data.
     pub fn new(server: &str, now: Timestamp, zone: TimeZone) -> Self {
         Self {
             server: server.to_owned(),

@@ -1,4 +1,4 @@
-//! Connects the live screen with the keyboard, the clock, signals and the server.
+//! Connects the interactive view to the keyboard, clock, signals and server.
 
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -27,12 +27,12 @@ const SILENCE: Duration = Duration::from_secs(3);
 type Messages = Pin<Box<dyn Stream<Item = Message> + Send>>;
 type Effects = Box<dyn FnMut(Effect) + Send>;
 
-/// What the live screen is told.
+/// Settings of the interactive view.
 #[derive(Clone)]
 pub struct Settings {
-    /// Jobs of this namespace only; `None`: of all.
+    /// Show only jobs in this namespace; `None` for all namespaces.
     pub namespace: Option<String>,
-    /// Deletes what a cancelled job is made of.
+    /// Deletes the objects of cancelled jobs.
     pub deleter: Deleter,
 }
 

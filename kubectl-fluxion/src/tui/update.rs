@@ -1,4 +1,4 @@
-//! How one message changes the live screen.
+//! Applies messages to the state of the interactive view.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use fluxion_api::client::Error;
@@ -15,7 +15,7 @@ const LONGEST_FILTER: usize = 100;
 /// Seconds that a notice stays.
 const NOTICE: i64 = 8;
 
-/// Takes one message; what is to be done outside comes back.
+/// Applies one message and returns the effect to carry out.
 pub fn update(app: &mut App, message: Message) -> Option<Effect> {
     match message {
         Message::Key(key) if key.kind == KeyEventKind::Release => None,

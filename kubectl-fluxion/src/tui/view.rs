@@ -1,4 +1,4 @@
-//! Draws the live screen. Any size will do: what doesn't fit is left out, the focused pane last.
+//! Draws the interactive view at any size; panes that do not fit are omitted, the focused pane last.
 
 mod detail;
 mod over;
@@ -17,7 +17,7 @@ use super::app::{App, Over, Pane};
 use crate::render::{Amount, NodeUse, bar, clean, cut, short};
 use theme::Theme;
 
-/// Draws everything. Only scroll positions change.
+/// Draws the view. Only scroll positions are changed.
 pub fn view(frame: &mut Frame, app: &mut App) {
     app.settle();
     let theme = Theme::of(app);
