@@ -1,10 +1,9 @@
 //! The allocations: which nodes exist, their resources, their holders and until when, and reservations.
 //!
-//! Cloning only costs a few reference counts: all data is in shared chunks that are copied when they change. What is
-//! *held now* and when it is *planned to be released* are separate: a holder past its planned end still holds its
-//! resources, and is planned to end one second from now. A node with less than its holders have has a deficit; that is
-//! shown, never an error. Nothing in here decides where a gang is placed, or knows about Pods beyond the key of a
-//! holder.
+//! Cloning only costs a few reference counts: all data is in shared chunks that are copied when they change. *Held
+//! now* and *planned to be released* are separate: a holder past its planned end still holds its resources, and is
+//! planned to end one second from now. A node with less than its holders have has a deficit, which is not an error.
+//! Nothing in here places gangs, or knows about Pods beyond the key of a holder.
 
 mod book;
 mod columns;

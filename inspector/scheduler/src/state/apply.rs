@@ -1,5 +1,5 @@
-//! Taking events: objects into the tables, what Pods hold into the inventory, and which jobs have to be
-//! looked at again.
+//! Processes events: stores objects, records allocations in the inventory, and determines which jobs have to be
+//! evaluated again.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ impl State {
         self.bindings.forget(uid);
     }
 
-    /// Enters what the Pod holds into the inventory.
+    /// Records the Pod's allocation in the inventory.
     fn book(&mut self, pod: &Arc<PodSpec>) {
         if pod.phase.ended() {
             self.seen_bound(pod);
@@ -176,7 +176,7 @@ impl State {
     }
 }
 
-/// Pods that come with the node: an empty cluster has them too.
+/// Pods that always run on the node: they also exist in an empty cluster.
 fn is_permanent(pod: &PodSpec) -> bool {
     let owned_by = |kind: &str| pod.controller.as_ref().is_some_and(|controller| &*controller.kind == kind);
     owned_by("DaemonSet") || owned_by("Node") || pod.annotations.contains_key("kubernetes.io/config.mirror")

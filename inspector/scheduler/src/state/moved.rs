@@ -1,4 +1,4 @@
-//! Planned starts that move: the job's history says so, and who or what moved them.
+//! Changes of planned starts: recorded in the job's history with their cause.
 
 use std::sync::Arc;
 
@@ -8,11 +8,12 @@ use crate::model::SharedStr;
 use crate::request::Shape;
 use crate::state::State;
 
-/// Jobs that are named as having moved a start.
+/// Maximum number of jobs listed as the cause.
 const NAMED: usize = 3;
 
 impl State {
-    /// Notes that a start which was planned, behind those that the job `before` waited for, is planned for another time.
+    /// Records that the planned start of a job has changed; `before` is its previous state, with the jobs it waited
+    /// for.
     pub(super) fn note_move(&mut self, before: &Job, start: i64) {
         let Some(planned) = before.reservation.as_ref().filter(|planned| planned.start != start) else {
             return;

@@ -1,9 +1,9 @@
-//! Transitions that the table of states does not have, and which were therefore not made.
+//! Invalid state transitions, which were not made.
 
 use crate::job::{Job, JobState};
 use crate::state::Finding;
 
-/// How many there were, and the latest.
+/// Their number, and the latest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RefusedTransitions {
     count: u64,
@@ -11,14 +11,14 @@ pub(super) struct RefusedTransitions {
 }
 
 impl RefusedTransitions {
-    /// Notes that a job was not moved to a state.
+    /// Records that a job was not moved to a state.
     pub(super) fn refuse(&mut self, job: &Job, to: JobState) {
         self.count = self.count.saturating_add(1);
         let name = format!("{}/{}", job.key.namespace, job.key.display());
         self.last = Some((name, job.state, to));
     }
 
-    /// What the audit says of it.
+    /// The audit finding.
     pub(super) fn finding(&self) -> Option<Finding> {
         let (object, from, to) = self.last.as_ref()?;
         let text = format!(
