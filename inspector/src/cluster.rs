@@ -163,7 +163,7 @@ async fn decide_while_right(
             (false, false) => {
                 let watches: Vec<&str> = problems.iter().map(|problem| problem.resource).collect();
                 let watches = watches.join(", ");
-                tracing::warn!(watches, "binding is paused: watches are forbidden or stale");
+                tracing::warn!(watches, "binding is paused: watches are stale or not allowed");
                 complained = true;
             }
             (true, true) => {

@@ -143,7 +143,7 @@ impl Repeated {
 pub fn kube_error(error: &kube::Error) -> String {
     if let kube::Error::Api(status) = error {
         let said = [&status.message, &status.reason].into_iter().find(|said| !said.is_empty());
-        return said.cloned().unwrap_or_else(|| format!("the API server answers {}", status.code));
+        return said.cloned().unwrap_or_else(|| format!("the API server returned status {}", status.code));
     }
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

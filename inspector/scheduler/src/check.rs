@@ -17,7 +17,7 @@ pub fn check(inventory: &Inventory) -> Vec<String> {
     let names: Vec<_> = inventory.node_names().collect();
     for pair in names.windows(2) {
         if fluxion_text::natural_order(&pair[0], &pair[1]).is_ge() {
-            wrong.push(format!("node {} comes before {}", pair[0], pair[1]));
+            wrong.push(format!("node {} is listed before {}", pair[0], pair[1]));
         }
     }
     for view in inventory.nodes() {

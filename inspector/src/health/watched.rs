@@ -156,7 +156,7 @@ impl Watched {
         let content = self.lock();
         let text = match &content.failure {
             Some(Failure { verb, refused: true, why }) => {
-                format!("forbidden to {} {}: {why}", verb.as_str(), self.resource)
+                format!("not allowed to {} {}: {why}", verb.as_str(), self.resource)
             }
             _ if age <= STALE_AFTER => return None,
             Some(Failure { verb, why, .. }) => {

@@ -108,7 +108,7 @@ impl App {
         if published.state.whole() {
             Ok(published)
         } else {
-            Err(Refusal::Unavailable("the cluster has not been fully read yet"))
+            Err(Refusal::Unavailable("the initial lists are not complete yet"))
         }
     }
 

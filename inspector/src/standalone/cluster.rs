@@ -116,7 +116,7 @@ impl Cluster {
         }
         let record = match serde_json::to_string(record) {
             Ok(record) => record,
-            Err(error) => return BindOutcome::Refused(format!("its allocation record: {error}").into()),
+            Err(error) => return BindOutcome::Refused(format!("invalid allocation record: {error}").into()),
         };
         self.store.update(&pod.uid, |object| {
             let Object::Pod(pod) = object else { return };

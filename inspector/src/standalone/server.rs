@@ -195,7 +195,7 @@ impl Server {
             let ((due, key), object) = entry.remove_entry();
             let called = called(&object);
             if let Err(error) = self.take(key.clone(), object, due) {
-                tracing::warn!(object = called, %error, "not accepted");
+                tracing::warn!(object = called, %error, "rejected a manifest");
                 // It had its chance: otherwise every restart would try it again.
                 self.batch.submissions.push(Submission { key, due, body: None });
             }

@@ -25,7 +25,7 @@ pub type NameKey = (String, String, String);
 /// Why an object was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    #[error("{0} exists already")]
+    #[error("{0} already exists")]
     Exists(String),
     #[error("{object} is invalid: {refused}")]
     Invalid { object: String, refused: Refused },

@@ -36,7 +36,7 @@ fn by_name<T: Copy>(names: &[(&str, T)], key: &str, name: &str) -> Result<T, Job
         return Ok(*value);
     }
     let all: Vec<&str> = names.iter().map(|(known, _)| *known).collect();
-    refuse(format!("\"{key}\" is one of {}, not \"{name}\"", all.join(", ")))
+    refuse(format!("\"{key}\" must be one of {}, not \"{name}\"", all.join(", ")))
 }
 
 fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> &'static str {

@@ -70,7 +70,7 @@ fn gang(entries: &[Value], attributes: &Value) -> Result<Request, JobspecError> 
         return refuse("\"with\" of a gang must be a sequence of slots");
     };
     if slots.len() > MOST_SHAPES {
-        return refuse(format!("a gang of more than {MOST_SHAPES} shapes: merge slots that are alike"));
+        return refuse(format!("a gang must not have more than {MOST_SHAPES} shapes: combine equal slots"));
     }
     request.shapes = slots.iter().map(|slot| shape(slot)).collect::<Result<_, _>>()?;
     if let Some(minimum) = entry.get("minimum") {
@@ -133,7 +133,7 @@ fn quantity(pool: &Value) -> Result<(Arc<str>, u64), JobspecError> {
     {
         return Ok((name, quantity));
     }
-    refuse(format!("the \"count\" of {name} must be a whole number below 2^64, in the unit of the pool"))
+    refuse(format!("the \"count\" of {name} must be an integer less than 2^64, in the unit of the pool"))
 }
 
 /// Seconds; none for no limit. Fractions are rounded up, as in Fluxion.

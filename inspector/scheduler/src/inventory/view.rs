@@ -134,7 +134,7 @@ impl Inventory {
     /// Compares the numbers used by searches with the node's entry.
     pub(crate) fn check_columns(&self, name: &str) -> Vec<String> {
         let Some((id, book)) = self.id(name).and_then(|id| Some((id, self.book(id)?))) else {
-            return vec![format!("node {name} has no book")];
+            return vec![format!("node {name} has no entry")];
         };
         let mut wrong = Vec::new();
         for kind in book.kinds() {
@@ -149,7 +149,7 @@ impl Inventory {
         for (holder, held) in &book.holds {
             let end = held.hold.until.map(|until| (until, id, holder.clone()));
             if end.is_some_and(|end| self.assumed.contains(&end) != held.hold.end_assumed) {
-                wrong.push(format!("node {name}: whether the end of {holder} is assumed is not known"));
+                wrong.push(format!("node {name}: the index of assumed ends is wrong for {holder}"));
             }
         }
         wrong

@@ -93,8 +93,7 @@ impl State {
         there.chain(gone)
     }
 
-    /// Start of the gang that others join, according to the allocation records of running members and those being
-    /// bound.
+    /// Start of the gang that others join, from the allocation records of running and binding members.
     pub(super) fn start_of_gang(&self, job: &Job) -> Option<i64> {
         let records = job.pods.iter().filter_map(|uid| {
             let pod = self.delivered.pod(uid).filter(|pod| !pod.phase.ended())?;

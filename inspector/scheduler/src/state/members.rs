@@ -21,16 +21,14 @@ use crate::{duration, marks};
 const PROBLEMS_MAX: usize = 10;
 
 impl MemberSummary {
-    /// The members of which a first start includes as many as fit; none if there are fewer than have to start
-    /// together.
+    /// Members of which a first start includes as many as fit; none if too few exist.
     pub(super) fn starters(&self) -> Option<&[Arc<PodSpec>]> {
         let size = self.start_size()? as usize;
         let there = if size == 0 { 0 } else { self.waiting.len() };
         self.waiting.get(..there.max(size))
     }
 
-    /// Number of members that have to start together: for a gang that continues after some have finished, what it
-    /// should have.
+    /// Number of members that have to start together, also if the gang continues after some have finished.
     pub(super) fn start_size(&self) -> Option<u32> {
         let wanted = self.members.wanted?;
         // One that comes after all that were wanted have ended well is on its own.

@@ -26,8 +26,7 @@ pub(super) enum Size {
     OwnerNeeds {
         owner: SharedStr,
     },
-    /// A native gang created for this owner: its minCount, but at most the number of Pods that the owner can still
-    /// have.
+    /// A native gang created for this owner: its minCount, limited to what the owner can still have.
     GangOfOwner {
         size: u32,
         owner: SharedStr,

@@ -12,8 +12,7 @@ use crate::state::State;
 const NAMED: usize = 3;
 
 impl State {
-    /// Records that the planned start of a job has changed; `before` is its previous state, with the jobs it waited
-    /// for.
+    /// Records a change of a planned start; `before` is the job's previous state, with the jobs it waited for.
     pub(super) fn note_move(&mut self, before: &Job, start: i64) {
         let Some(planned) = before.reservation.as_ref().filter(|planned| planned.start != start) else {
             return;

@@ -18,8 +18,7 @@ const REFUSALS_MAX: u32 = 6;
 /// Seconds until a released gang is retried: initially, and at most.
 const PAUSE: i64 = 30;
 const PAUSE_MAX: i64 = 3600;
-/// Seconds after a restart of the inspector during which nothing is released, because results of bindings may still
-/// arrive.
+/// Seconds after a restart during which nothing is released, because results of bindings may still arrive.
 const GRACE: i64 = 10;
 /// Seconds until a released Pod that still exists is evicted again (a PodDisruptionBudget may have prevented it).
 const AGAIN: i64 = 30;
@@ -144,8 +143,7 @@ impl State {
         }
     }
 
-    /// Releases all members, including those that were not bound, so that none continues alone; bound ones are
-    /// evicted.
+    /// Releases all members, bound or not, so that none continues alone; bound ones are evicted.
     fn give_up(&mut self, job: &Job, half: &HalfBound) {
         let given_up = job.binds.given_up.saturating_add(1);
         let pause = PAUSE.checked_shl(given_up - 1).filter(|pause| (PAUSE..PAUSE_MAX).contains(pause));

@@ -7,8 +7,7 @@ use crate::state::State;
 use crate::state::pod::planned_release;
 
 impl State {
-    /// Assumed duration in seconds of a queue's jobs without a time limit. Pods of others are treated as in the first
-    /// queue.
+    /// Assumed duration in seconds for jobs of a queue. Pods of others are treated as in the first queue.
     fn assumed_duration(&self, queue: Option<&SharedStr>) -> Option<i64> {
         let queues = &self.settings.queues;
         let named = queue.and_then(|queue| queues.iter().find(|config| config.name == *queue));

@@ -22,8 +22,7 @@ impl RefusedTransitions {
     pub(super) fn finding(&self) -> Option<Finding> {
         let (object, from, to) = self.last.as_ref()?;
         let text = format!(
-            "it was not moved from {} to {}, which no job may do ({} such transitions were refused): report this as a \
-             bug of the inspector",
+            "invalid transition from {} to {} was not made ({} in total): report this as a bug in the inspector",
             from.as_str(),
             to.as_str(),
             self.count

@@ -141,7 +141,7 @@ fn container_ports(container: &Container, on_host: bool, problems: &mut Vec<Shar
             found.push(HostPort { protocol, ip, port: port_number });
         } else {
             let protocol = short(port.protocol.as_deref().unwrap_or("TCP"));
-            problems.push(format!("ignoring unknown host port {number}/{protocol}").into());
+            problems.push(format!("ignoring invalid host port {number}/{protocol}").into());
         }
     }
     found

@@ -18,7 +18,7 @@ pub(super) async fn bind(
 ) -> BindOutcome {
     let record = match serde_json::to_string(record) {
         Ok(record) => record,
-        Err(error) => return BindOutcome::Refused(format!("the allocation record: {error}").into()),
+        Err(error) => return BindOutcome::Refused(format!("invalid allocation record: {error}").into()),
     };
     let body = json!({
         "apiVersion": "v1",
