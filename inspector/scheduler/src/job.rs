@@ -108,7 +108,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The disruption that removed members since it was last complete (reason of their DisruptionTarget condition).
+    /// The disruption that removed members since it was last complete (reason of their `DisruptionTarget` condition).
     pub fn disruption(&self) -> Option<&SharedStr> {
         self.losses.disrupted.as_ref().map(|(_, reason)| reason)
     }

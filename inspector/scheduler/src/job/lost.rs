@@ -24,7 +24,7 @@ pub struct LostMember {
 /// How members of a gang ended since it was last complete: determines how the gang itself ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Losses {
-    /// The last disruption: its time, and the reason of its DisruptionTarget condition.
+    /// The last disruption: its time, and the reason of its `DisruptionTarget` condition.
     pub disrupted: Option<(i64, SharedStr)>,
     /// When a member was last deleted before it had finished.
     pub deleted: Option<i64>,

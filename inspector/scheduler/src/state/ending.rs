@@ -15,7 +15,7 @@ pub(super) fn cancelled(job: &Job) -> Reason {
     Reason::new(ReasonClass::Cancelled, Fact::Cancelled { by })
 }
 
-/// A disruption ended the members (reason of a DisruptionTarget condition).
+/// A disruption ended the members (reason of a `DisruptionTarget` condition).
 pub(super) fn disrupted(why: &str) -> Reason {
     let class = if why == "DeletionByPodGC" { ReasonClass::NodesDown } else { ReasonClass::Disrupted };
     Reason::new(class, Fact::Disrupted { reason: marks::shorten(why) })

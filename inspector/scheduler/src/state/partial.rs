@@ -1,7 +1,7 @@
 //! Partially bound gangs: how long they are tolerated, and what happens then.
 //!
 //! Everything needed after a restart is derived from the bound Pods: start and size of their gang (allocation record),
-//! when the first of them was bound (PodScheduled), and whether they were released (DisruptionTarget).
+//! when the first of them was bound (`PodScheduled`), and whether they were released (`DisruptionTarget`).
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const PAUSE: i64 = 30;
 const PAUSE_MAX: i64 = 3600;
 /// Seconds after a restart during which nothing is released, because results of bindings may still arrive.
 const GRACE: i64 = 10;
-/// Seconds until a released Pod that still exists is evicted again (a PodDisruptionBudget may have prevented it).
+/// Seconds until a released Pod that still exists is evicted again (a `PodDisruptionBudget` may have prevented it).
 const AGAIN: i64 = 30;
 
 /// A partially bound start.

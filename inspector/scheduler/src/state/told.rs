@@ -2,7 +2,7 @@
 
 use crate::job::ReasonClass;
 
-/// The content of a Pod's PodScheduled condition.
+/// The content of a Pod's `PodScheduled` condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) condition: &'static str,

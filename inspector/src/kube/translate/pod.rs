@@ -57,7 +57,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
     })
 }
 
-/// The names of the PersistentVolumeClaims used by the Pod, in its namespace.
+/// The names of the `PersistentVolumeClaims` used by the Pod, in its namespace.
 pub fn claims(pod: &Pod) -> Vec<SharedStr> {
     let volumes = pod.spec.iter().filter_map(|spec| spec.volumes.as_ref()).flatten();
     let claim = |volume: &core::Volume| {

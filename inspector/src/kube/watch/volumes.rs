@@ -1,4 +1,4 @@
-//! Pods with their PersistentVolumeClaims and PersistentVolumes: a Pod with an unbound volume can't be placed, and a
+//! Pods with their `PersistentVolumeClaims` and `PersistentVolumes`: a Pod with an unbound volume can't be placed, and a
 //! bound volume may only be accessible from some nodes.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! Releases a Pod: it gets the condition DisruptionTarget, so that a Job's podFailurePolicy can ignore it, and is
-//! evicted, so that PodDisruptionBudgets are respected. It is deleted only if evictions are not supported.
+//! Releases a Pod: it gets the condition `DisruptionTarget`, so that a Job's podFailurePolicy can ignore it, and is
+//! evicted, so that `PodDisruptionBudgets` are respected. It is deleted only if evictions are not supported.
 
 use fluxion_scheduler::event::LET_GO;
 use fluxion_scheduler::model::ObjectRef;
