@@ -1,4 +1,4 @@
-//! The command line of the program, option by option in the order given.
+//! Command-line options, processed in the given order.
 
 mod getopt;
 

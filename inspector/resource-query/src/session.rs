@@ -1,4 +1,4 @@
-//! A session: the matcher, the writer, and what is remembered of jobs between commands.
+//! Session state: the engine, the writer and the jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! From the command line to a session: load the graph, set up matcher and writer.
+//! Startup: loads the graph, and creates the engine and the writer.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -32,7 +32,7 @@ const SUBSYSTEMS: [(&str, &[&str]); 14] = [
     ("ALL", &["containment", "ibnet", "ibnetbw", "pfs1bw", "power"]),
 ];
 
-/// What goes wrong at the start, in the words that scripts know.
+/// Startup errors, with messages that scripts rely on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     /// The match policy is not known.

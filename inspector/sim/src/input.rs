@@ -1,4 +1,4 @@
-//! Reading the trace.
+//! Reads the trace.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! What the program says besides its result.
+//! Messages on standard error.
 
 use std::io::{Write, stderr};
 

@@ -1,7 +1,7 @@
-//! GRUG: a resource graph described by a recipe as a graph in XML (`GraphML`).
+//! GRUG: a recipe for a resource graph, written as a graph in XML (`GraphML`).
 //!
-//! The recipe's nodes are generators of vertices, its edges say how many there are of each below
-//! which. This module reads the recipe; `expand` makes the graph.
+//! The nodes of the recipe generate vertices, and its edges specify how many of them are below each
+//! parent. This module reads the recipe; `expand` creates the graph.
 
 mod expand;
 mod recipe;
@@ -16,7 +16,7 @@ use super::error::ReadError;
 use super::idset::shorten;
 use crate::graph::Graph;
 
-/// Reads a recipe and adds the graph that it describes. The graph's own limit bounds what it may make.
+/// Reads a recipe and adds the graph that it describes, up to the size limit of the graph.
 pub fn load(graph: &mut Graph, text: &[u8]) -> Result<(), ReadError> {
     let recipe = Recipe::parse(text)?;
     expand::expand(graph, &recipe)

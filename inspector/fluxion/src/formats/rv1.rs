@@ -1,5 +1,5 @@
-//! RV1: the resources of execution ranks as JSON (Flux RFC 20), as an initial graph or as what a job
-//! holds.
+//! RV1: the resources of execution ranks as JSON (Flux RFC 20), either an initial graph or the allocation of a
+//! job.
 
 use std::fmt;
 use std::io::Read;
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Pairs {
     }
 }
 
-/// Reads a document. `limit` bounds how many nodes, children and properties of nodes it may name in all.
+/// Reads a document. `limit` is the maximum total number of nodes, children and node properties.
 pub fn parse(source: impl Read, limit: usize) -> Result<RankDocument, ReadError> {
     let raw: RawR = serde_json::from_reader(source)
         .map_err(|error| ReadError::rv1("unpack", format!("invalid R document: {error}")))?;
@@ -159,7 +159,7 @@ pub fn host_basename(host: &str) -> &str {
     if basename.is_empty() { host } else { basename }
 }
 
-/// Adds the vertex that everything hangs below when a document names none.
+/// Adds the root vertex for documents that do not have one.
 pub(super) fn add_cluster(graph: &mut Graph) -> Result<(VertexId, PathId), ReadError> {
     let containment = Subsystem::CONTAINMENT;
     let cluster = graph.add_vertex(&VertexSpec {

@@ -1,7 +1,7 @@
-//! An independent look at the allocations: whether everything in them adds up.
+//! Independent invariant checks of the allocations.
 //!
-//! It recomputes what ought to be there from the graph and the jobs' own entries. It holds with all
-//! quirks off; with quirks on, what it finds are Fluxion's accidents.
+//! The expected state is recalculated from the graph and the entries of the jobs. The invariants hold with all
+//! quirks off; with quirks on, violations are Fluxion's quirks.
 
 use std::collections::{BTreeMap, BTreeSet};
 

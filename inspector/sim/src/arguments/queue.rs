@@ -1,4 +1,4 @@
-//! A queue as the command line has it: `NAME[:POLICY][,KEY=VALUE...]`.
+//! Queues on the command line: `NAME[:POLICY][,KEY=VALUE...]`.
 
 use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
 
