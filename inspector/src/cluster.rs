@@ -70,14 +70,14 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let liveness = Liveness::new(pulses, Duration::from_secs(common.step_limit.into()));
     let mut watchdog = Watchdog::start(liveness.clone().times(2))?;
     let stopping = CancellationToken::new();
-    // Objects are deleted by those who cancel, with their own credentials.
+    // Users delete objects with their own credentials.
     let settings = HttpSettings { token: said.token, cancels: false, liveness };
     let api = http::App::new(engine.clone(), settings, Arc::clone(&metrics), stopping.clone());
     let mut serving =
         tokio::spawn(http::serve(listener, api.with_health(health).with_history(recorder.health.clone())));
 
     let failure = tokio::select! {
-        // The engine first: others end because it has.
+        // The engine first: other components end because of it.
         biased;
         failure = engine.failed() => Some(failure),
         failure = watches.failed() => Some(failure),
@@ -97,7 +97,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     if let Some(failure) = &failure {
         tracing::error!(%failure, "shutting down so that another inspector can take over");
     }
-    // From here on nothing new is begun; what is under way comes to its end before another one may lead.
+    // From here on, nothing new is started; current work is completed before another inspector may lead.
     election.shutdown().await;
     engine.send(Event::Paused);
     writer.stop().await;
@@ -111,9 +111,9 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         }
     }
     engine.stop();
-    // It uses the runtime, which ends next; one that hangs is not waited for.
+    // It uses the runtime, which ends next; if it hangs, it is not waited for.
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, engine.ended()).await;
-    // The engine's end closes the channel; a disk that hangs is not waited for.
+    // The end of the engine closes the channel; a slow disk is not waited for.
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, recorder.finish()).await;
     failure.map_or(Ok(()), |failure| Err(failure.into()))
 }

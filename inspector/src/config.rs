@@ -161,7 +161,7 @@ fn parse_with(file: &str, text: &str, replace: bool) -> Result<Settings, ConfigE
     let read = read.map_err(|error| {
         let line = error.location().map(|location| location.line());
         let what = worded(&error.to_string());
-        // Where the field is the file itself, there is nothing to name.
+        // If the error concerns the whole file, there is no field to report.
         let message = if field == "." || field.is_empty() { what } else { format!("{field}: {what}") };
         ConfigError::Syntax { file: file.to_owned(), line, message }
     })?;

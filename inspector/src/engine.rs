@@ -95,7 +95,7 @@ impl Engine {
         };
         let runtime = tokio::runtime::Handle::current();
         std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
-            // The state is gone with the loop; only what was published of it is read afterwards.
+            // The state is dropped with the loop; only published snapshots are read afterwards.
             let ran = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(run.run())));
             end.send_replace(Some(ran.map_err(|panic| Failure::Panicked {
                 what: LOOP.to_owned(),
@@ -203,7 +203,7 @@ impl Loop {
             let wait = wake.saturating_mul(1000).saturating_sub((self.clock)());
             Duration::from_millis(u64::try_from(wait).unwrap_or(0)).max(SHORTEST_WAIT)
         });
-        // The clock that `wake` belongs to need not be tokio's: sleep no longer than a heartbeat at a time.
+        // The clock used by `wake` may differ from tokio's: never sleep for longer than a heartbeat.
         let wait = publish.min(wake).min(HEARTBEAT);
         tokio::select! {
             () = self.inbox.filled() => {}

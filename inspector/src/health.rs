@@ -46,7 +46,7 @@ impl Health {
     /// Returns when something may have changed, or after a moment, because ages increase by themselves.
     pub async fn changed(&self) {
         const MOMENT: Duration = Duration::from_millis(500);
-        // Running into the moment is as good.
+        // A timeout counts as a change.
         let _ = tokio::time::timeout(MOMENT, self.changed.notified()).await;
     }
 

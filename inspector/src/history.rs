@@ -100,7 +100,7 @@ pub fn record(
             tokio::spawn(async {})
         }
     };
-    // As many as fit between engine and executor: this only stands between them.
+    // The same capacity as between engine and writer: this only sits in between.
     let (forward, rest) = mpsc::channel(effects.max_capacity());
     let lost = health.clone();
     let splitting = tokio::spawn(async move {

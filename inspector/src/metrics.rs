@@ -231,7 +231,7 @@ mod tests {
             assert!(text.contains("fluxion_job_wait_seconds_count{queue=\"default\"} 1"), "{text}");
             assert_eq!(text.ends_with("# EOF\n"), format == TextFormat::OpenMetrics);
         }
-        // What Prometheus' own form calls a counter is the name of its sample.
+        // In the Prometheus text format, the name of a counter is that of its sample.
         let text = metrics.encode(TextFormat::Prometheus);
         assert!(text.contains("# TYPE fluxion_binds_total counter"), "{text}");
     }

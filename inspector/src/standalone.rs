@@ -154,14 +154,14 @@ async fn supervise(
         failure = watchdog.stuck() => Some(failure),
     };
     if matches!(kept, Some(Ok(Ok(())))) && !stopping.is_cancelled() {
-        // It only ends by itself when the engine has.
+        // It only ends by itself if the engine has ended.
         engine.ended().await;
         failure = engine.failure();
     }
-    // Without the loop nothing is true any more: whoever watches is told by the end of the connection.
+    // Without the loop, all data is outdated: watches are ended by closing their connections.
     stopping.cancel();
     if let Some(failure) = failure {
-        // What is known is written down; but what hangs is not waited for.
+        // State is written to disk, but a hanging task is not waited for.
         let rest = async { (keeping_end(kept, keeping).await, serving.await) };
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, rest).await;
         return Err(failure.into());
@@ -234,7 +234,7 @@ async fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()
         warn(&manifests);
         documents.extend(manifests.documents);
     }
-    // What others refer to comes first: a PriorityClass before its Pods, a PodGroup before its members.
+    // Referenced objects come first: a PriorityClass before its Pods, a PodGroup before its members.
     documents.sort_by_key(|document| match document.object.whole() {
         Some(Object::PriorityClass(_)) => 0,
         Some(Object::Node(_)) => 1,
@@ -277,7 +277,7 @@ fn clock(speed: f64, latest: Option<i64>) -> Clock {
     let real = system_clock();
     let began = real();
     let from = latest.map_or(began, |latest| latest.saturating_mul(1000).max(began));
-    // As fast as the machine is the usual case, and must not depend on arithmetic.
+    // Real time is the usual case, and must not depend on arithmetic.
     if from == began && (speed - 1.0).abs() < f64::EPSILON {
         return real;
     }

@@ -88,7 +88,7 @@ impl StateDir {
         };
         let (path, part) = (self.server_file(), self.path.join("server.json.part"));
         let failed = |source| StateDirError::Io { path: path.clone(), source };
-        // An old part file may have another mode: it must not keep it.
+        // A leftover temporary file may have another mode, which must not be kept.
         if let Err(source) = std::fs::remove_file(&part)
             && source.kind() != std::io::ErrorKind::NotFound
         {

@@ -30,7 +30,7 @@ const FOLDER: &str = "try";
 /// Runs until the view is closed, or until the tables are printed.
 pub async fn run(options: TryOptions) -> anyhow::Result<()> {
     let running = start(&options.standalone, Some(FOLDER)).await?;
-    // What stops the server must stop the screen too, and give the terminal back: the screen does that itself.
+    // Signals that stop the server must also close the view and restore the terminal: the view does that itself.
     let shown = show(&running, options.keep).await;
     let folder = if options.keep && shown.is_ok() {
         say(&format!("\nThe server keeps running at {} (press Ctrl-C to stop it).\n", running.reached.url));
@@ -75,7 +75,7 @@ async fn ask(server: &Server, line: &[&str]) -> anyhow::Result<()> {
     match command::run_on(server, line).await {
         Ok(Exit::Done) => Ok(()),
         Ok(exit) => anyhow::bail!("the command failed with exit code {}", exit as u8),
-        // Without a word: nobody reads any more.
+        // Without a message: the pipe is closed.
         Err(failure) => failure.message.map_or(Ok(()), |message| anyhow::bail!(message)),
     }
 }
@@ -95,6 +95,6 @@ async fn decided(engine: &EngineHandle) -> anyhow::Result<()> {
             }
         }
     };
-    // Something that takes longer is shown as it is.
+    // If it takes longer, the current state is shown.
     tokio::time::timeout(DECIDED_WITHIN, settled).await.unwrap_or(Ok(()))
 }

@@ -119,7 +119,7 @@ fn times(number: &str, unit: i128) -> Result<i128, Problem> {
     total = total.checked_mul(unit).ok_or(Problem::TooLong)?;
     let mut scale: i128 = 1;
     let mut part: i128 = 0;
-    // Eighteen digits are finer than a nanosecond of a day.
+    // Eighteen digits are more precise than a nanosecond of a day.
     for digit in fraction.bytes().take(18) {
         scale *= 10;
         part = part * 10 + i128::from(digit - b'0');

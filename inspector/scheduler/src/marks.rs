@@ -81,7 +81,7 @@ pub fn advice(key: &str) -> String {
     let nearest = all().min_by_key(|known| strsim::osa_distance(known, &typed));
     let name = typed.rsplit(['/', '.']).next().unwrap_or_default().chars().count();
     match nearest {
-        // A typing mistake, and not another word.
+        // A typo, not a different word.
         Some(known) if strsim::osa_distance(known, &typed) <= (name / 3).max(1) => {
             format!("did you mean {known}?")
         }

@@ -89,7 +89,7 @@ impl Request {
 
     /// Planned end of slots that start at `start` (epoch seconds); `None` for no end.
     pub fn end(&self, start: i64) -> Option<i64> {
-        // A sum beyond the calendar is no end at all.
+        // A sum beyond the calendar means no end.
         self.duration.and_then(|seconds| start.checked_add(seconds.max(1))).filter(|end| *end < i64::MAX)
     }
 }

@@ -173,14 +173,14 @@ impl State {
     /// [`Self::next_wake`], and immediately while [`Self::unfinished`].
     pub fn step(&mut self, now: i64, events: Vec<Event>) -> Vec<Effect> {
         self.now = self.now.max(now);
-        // What is planned behind them is planned anew.
+        // Plans behind these are recomputed.
         self.pass.wanted |= self.inventory.prolong(self.now);
         for event in events {
             self.apply(event);
         }
         if self.whole {
-            // Before that, what was delivered first would look like all of a gang, or like nobody's Pod; and a job
-            // that is taken for ended takes in nobody any more.
+            // Before that, the objects received first would look like a whole gang, or like a Pod without an owner;
+            // and a job that is considered finished accepts no members.
             self.regroup_pods();
             self.forget_refusals();
             self.run_timers();

@@ -117,7 +117,7 @@ impl EngineHandle {
 
     /// Waits until the loop has ended for any reason.
     pub async fn ended(&self) {
-        // Its sender is dropped after it has said so.
+        // Its sender is dropped after reporting the end.
         let _ = self.end.clone().wait_for(Option::is_some).await;
     }
 

@@ -66,7 +66,7 @@ pub(super) struct Inbox {
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, Content> {
-        // Nothing in here panics half-way through a change, so a poisoned lock still guards a whole value.
+        // Nothing in here panics during a change, so a poisoned lock still guards a consistent value.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -120,7 +120,7 @@ impl Sharing {
         if self.marks.share(marks) {
             return;
         }
-        // One value may be the Pod's own, such as its index; the rest is its template's.
+        // A value may be unique to the Pod, such as its index; the rest is from its template.
         *marks = std::mem::take(marks)
             .iter()
             .map(|(key, value)| {

@@ -72,7 +72,7 @@ pub(super) fn typed<T: Serialize>(object: &T, moment: &Moment, content_type: &'s
     match serde_json::to_vec(object) {
         Ok(body) => text(body, moment, content_type),
         Err(error) => {
-            // Our own types: only a bug gets here.
+            // Our own types: only fails because of a bug.
             tracing::error!(%error, "failed to serialize a response");
             Refusal::Internal.into_response()
         }

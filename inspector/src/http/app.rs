@@ -126,7 +126,7 @@ impl App {
     pub(super) async fn tidy(&self) -> Infallible {
         loop {
             tokio::time::sleep(UNUSED).await;
-            // An idle watch asks for nothing, and goes on from where it is.
+            // An idle watch makes no requests, and continues from its position.
             if self.watches.available_permits() == WATCHES {
                 self.index.forget_unused().await;
             }

@@ -44,7 +44,7 @@ pub(super) async fn post(
     if query.dry_run()? {
         let published = fresh(&app).await?;
         let moment = app.moment(&published);
-        // Who would start next takes a pass.
+        // Determining which jobs would start next requires a pass.
         return answer::computed(move || {
             let Some(job) = published.state.job_named(&namespace, &name) else {
                 return Refusal::NotFound(Jobs::PLURAL, name).into_response();
@@ -166,7 +166,7 @@ async fn until_seen(app: &App, id: JobId) -> Result<(), Refusal> {
             }
         }
     };
-    // It was taken and will be carried out; the answer need not wait for ever.
+    // It was accepted and will be carried out; don't wait forever to respond.
     tokio::time::timeout(SEEN_WITHIN, seen).await.unwrap_or(Ok(()))
 }
 

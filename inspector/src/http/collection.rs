@@ -96,7 +96,7 @@ fn page<R: Indexed>(
     let more = rest.peek().is_some();
     if let (true, Some(last)) = (more, last) {
         metadata.continue_ = Continue { version: served.version, last: last.clone() }.to_string();
-        // With selectors nobody has counted yet; without, it is known.
+        // With selectors, the number is unknown; without, it is known.
         metadata.remaining_item_count = filter.is_everything().then(|| rest.count() as u64);
     }
     let kind = format!("{}List", R::KIND);

@@ -36,7 +36,7 @@ pub(super) async fn post(
     let text = String::from_utf8(body.into())
         .map_err(|_| Refusal::BadRequest("request body is not valid UTF-8".to_owned()))?;
     let message = said(&submit.submit(namespace.clone(), text).await.map_err(refusal)?);
-    // Who asks next sees what was made.
+    // So that the next request sees the new objects.
     app.engine.fresh().await.map_err(|_| Refusal::Unavailable("the inspector is shutting down"))?;
     tracing::info!(by = %asker.name, namespace, "{message}");
     let status = Status {

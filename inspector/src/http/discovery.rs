@@ -37,8 +37,8 @@ impl Described {
 const LISTED: &[&str] = &["get", "list", "watch"];
 const READ: &[&str] = &["get", "list"];
 
-// There is no `delete`: with it the cluster's garbage collector and namespace controller would watch these
-// objects, and delete them by themselves.
+// There is no `delete`: otherwise, the garbage collector and the namespace controller would watch these objects and
+// delete them.
 const RESOURCES: &[Described] = &[
     Described {
         plural: "fluxionjobs",

@@ -51,7 +51,7 @@ impl Served {
         let jobs = self.jobs.next(&before, &after, &mut version);
         let nodes = self.nodes.next(&before, &after, &mut version);
         let queues = self.queues.next(&before, &after, &mut version);
-        // Versions start where the snapshots' sequence does, so they never go back over a restart.
+        // Versions start at the sequence of the snapshots, so they never decrease after a restart.
         Self { version: version.max(published.sequence), published, jobs, nodes, queues }
     }
 }

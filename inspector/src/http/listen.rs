@@ -90,7 +90,7 @@ impl Listener for LimitedListener {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
-        // The semaphore is never closed; were it, the connection would be served without being counted.
+        // The semaphore is never closed; if it were, the connection would be served without being counted.
         let permit = if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             Some(permit)
         } else {
@@ -235,7 +235,7 @@ mod tests {
             }
         };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        // Nor may it hold the connection without a word.
+        // An idle connection must be closed as well.
         drop(connection);
         let _client = TcpStream::connect(address).await.unwrap();
         let (mut connection, _) = patient.accept().await;

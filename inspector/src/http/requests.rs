@@ -201,7 +201,7 @@ impl Requests {
         {
             family.clear();
             for (resource, amount) in sum {
-                // cpu is counted in milli-cores.
+                // cpu is in milli-cores.
                 let unit = if resource == "cpu" { 1000.0 } else { 1.0 };
                 family.get_or_create(&ResourceLabels { resource }).set(amount as f64 / unit);
             }

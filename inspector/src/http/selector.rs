@@ -62,7 +62,7 @@ impl Selector {
     /// Parses `a=b,c!=d`; only the fields in `known` are supported.
     pub(super) fn fields(text: &str, known: &[&str]) -> Result<Self, Refusal> {
         let mut terms = Vec::new();
-        // Unlike those of labels, empty terms are passed over, as kube-apiserver does.
+        // Unlike in label selectors, empty terms are ignored, as in kube-apiserver.
         for term in split(text, "fieldSelector")?.into_iter().filter(|term| !term.is_empty()) {
             let (key, value, negative) = equation(term).ok_or_else(|| {
                 Refusal::BadRequest(format!(

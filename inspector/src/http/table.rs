@@ -56,7 +56,7 @@ impl<R: Resource> Table<R> {
         let mut changed = |key: &Key, before: Option<R::Object>| {
             *version += 1;
             log.push_back(Arc::new(RowChange { version: *version, key: key.clone(), before }));
-            // At once: all that changes between two looks can be many times as much as is remembered.
+            // Immediately: the changes between two requests may far exceed the limit.
             if log.len() > REMEMBERED {
                 floor = log.pop_front().map_or(floor, |change| change.version);
             }

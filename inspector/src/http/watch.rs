@@ -128,7 +128,7 @@ impl<R: Indexed> Watch<R> {
                 return Some(lines);
             }
             if self.pending.is_some() {
-                // None of many was for this client: others get their turn before the rest is looked at.
+                // None of many events was for this client: yield before examining the rest.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -218,7 +218,7 @@ impl<R: Indexed> Watch<R> {
         };
         tokio::select! {
             changed = self.changes.changed() => {
-                // Without an engine there will be no more changes: the server is going down.
+                // Without an engine, there are no more changes: the server is shutting down.
                 self.done = changed.is_err();
                 tokio::time::sleep(PACE).await;
                 None
@@ -285,7 +285,7 @@ impl<R: Indexed> Writer<'_, R> {
             _ => false,
         };
         if let Some(known) = known.filter(|_| !same) {
-            // Gone, replaced by another of its name, or selected no more: the same to this client.
+            // Deleted, replaced by another of its name, or no longer selected: the same to this client.
             let mut object = last.before.as_ref().unwrap_or(known).clone();
             if !self.visible.viewer.sees_everything() {
                 R::redact(&mut object);
@@ -309,7 +309,7 @@ struct Line<'a, T> {
 fn write_line<T: Serialize>(lines: &mut Vec<u8>, type_: &str, object: &T) {
     let start = lines.len();
     if let Err(error) = serde_json::to_writer(&mut *lines, &Line { type_, object }) {
-        // Our own types: only a bug gets here, and half a line must not get out.
+        // Our own types: only fails because of a bug, and no partial line must be sent.
         tracing::error!(%error, "failed to serialize a watch event");
         lines.truncate(start);
         return;

@@ -49,7 +49,7 @@ pub async fn connect(
         None => Config::infer().await?,
     };
     config.connect_timeout = Some(Duration::from_secs(10));
-    // A watch, the most silent of all, is ended in that time; a connection that stays silent longer is dead.
+    // Even an idle watch is ended within this time; a connection silent for longer is dead.
     config.read_timeout = Some(IDLE);
     let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
     let client = Client::try_from(config)?;

@@ -54,7 +54,7 @@ pub fn identity() -> String {
     let host = std::env::var("HOSTNAME").or_else(|_| std::fs::read_to_string("/etc/hostname"));
     let host = host.unwrap_or_default();
     let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("localhost");
-    // Its keys are drawn by the operating system.
+    // Its keys are random.
     format!("{host}_{:016x}", RandomState::new().build_hasher().finish())
 }
 
@@ -153,7 +153,7 @@ impl Lease {
         }
         found.spec = Some(self.spec(Some(&spec)));
         self.sign(&mut found);
-        // The resourceVersion in it lets one of several win.
+        // Because of its resourceVersion, only one of several attempts succeeds.
         won(self.api.replace(&self.name, &PostParams::default(), &found).await)
     }
 
@@ -182,7 +182,7 @@ impl Lease {
     fn holder_is_dead(&self, spec: &LeaseSpec, found: &Object) -> bool {
         let holder = spec.holder_identity.as_deref().unwrap_or_default();
         let signed = found.metadata.annotations.as_ref().and_then(|all| all.get(HOLDER_PROCESS));
-        // Written for this holder, not for one before it.
+        // It was written for this holder, not for an earlier one.
         let process = signed.and_then(|text| text.split_once(' ')).filter(|(signer, _)| *signer == holder);
         let process: Option<Process> = process.and_then(|(_, process)| process.parse().ok());
         let dead = process.is_some_and(|process| self.processes.gone(&process));

@@ -163,7 +163,7 @@ impl Shared {
 
     fn count(&self, kind: &'static str, done: Result<(), WriteError>) {
         match done {
-            // The object is gone: what was to be said about it is said by that.
+            // The object was deleted, so there is nothing to report about it.
             Ok(()) | Err(WriteError::Gone) => {
                 self.metrics.writes.get_or_create(&Kind { kind }).inc();
             }
@@ -208,7 +208,7 @@ async fn work(shared: Arc<Shared>) {
             (next, lanes.ready())
         };
         if more {
-            // One permit wakes one worker, and that one wakes the next.
+            // One permit wakes one worker, which wakes the next.
             shared.wake.notify_one();
         }
         let Some(work) = next else {

@@ -53,7 +53,7 @@ pub fn admit(
                 pod.priority = priority(pod, classes, &spec, &mut problems);
             }
         }
-        // Its Pods get theirs when they are made; that none could be made is said now.
+        // Its Pods are admitted when they are created; report now if that would fail.
         other => {
             if let Some(pod) = other.pod_template().and_then(|template| template.spec.as_ref()) {
                 priority(pod, classes, &template, &mut problems);
@@ -126,7 +126,7 @@ fn complete(object: &mut Object, ours: &[Arc<str>]) {
 }
 
 fn complete_pod(spec: &mut PodSpec, ours: &[Arc<str>]) {
-    // Who is on a node already was placed by somebody else; all others are ours, whatever their manifest says.
+    // A Pod that is already bound was placed by another scheduler; all others are ours, whatever their manifest says.
     if spec.node_name.is_none() {
         let named =
             spec.scheduler_name.as_deref().is_some_and(|name| ours.iter().any(|known| **known == *name));
@@ -179,7 +179,7 @@ fn check(object: &Object, problems: &mut Problems) {
         Object::StatefulSet(set) => workloads::stateful_set(set, problems),
         Object::Node(node) => others::node(node, problems),
         Object::PodGroup(group) => {
-            // That it can be read was found out when it was parsed.
+            // It was validated when it was parsed.
             let native = serde_json::to_value(group)
                 .ok()
                 .filter(|_| object.api_version().starts_with("scheduling.k8s.io/"));

@@ -183,7 +183,7 @@ impl Cluster {
                 let at = self.at.unwrap_or(now);
                 self.reconcile(&uid, at);
             } else if let Some(due) = self.next_due().filter(|due| *due <= now) {
-                // What was due while nobody looked happens at its own time, one thing after the other.
+                // Overdue timers fire at their own time, one after the other.
                 let at = self.at.map_or(due, |at| at.max(due));
                 self.at = Some(at);
                 self.fire(due, at);

@@ -43,7 +43,7 @@ fn pod_group(group: &DynamicObject) -> Option<Result<fluxion_scheduler::model::G
     if !is_native(group) {
         return Some(group::sigs(group));
     }
-    // Checked when it was taken in.
+    // Validated on admission.
     let typed: PodGroup = serde_json::from_value(serde_json::to_value(group).ok()?).ok()?;
     Some(group::native(&typed))
 }
@@ -103,7 +103,7 @@ pub fn set_group_scheduled(group: &mut DynamicObject, scheduled: bool, why: (&st
         }
     };
     let found = list.iter().position(|condition| condition["type"] == group::INITIALLY_SCHEDULED);
-    // Once true it stays true: that the gang has started is never taken back.
+    // Once true, it stays true: a started gang stays started.
     if found.is_some_and(|place| list[place]["status"] == "True") {
         return;
     }

@@ -155,7 +155,7 @@ impl Manifests {
             });
         };
         for (index, mut item) in items.into_iter().enumerate() {
-            // Items of a typed list (NodeList) as the API server sends it carry no kind of their own.
+            // Items of a typed list (NodeList) from the API server have no kind.
             if let (Some(kind), Value::Object(fields)) = (&item_kind, &mut item) {
                 fields.entry("kind").or_insert_with(|| Value::String(kind.clone()));
                 fields.entry("apiVersion").or_insert_with(|| api_version.clone().unwrap_or(Value::Null));
@@ -236,7 +236,7 @@ fn json(file: &str, text: &str, each: Each<'_>) -> Result<(), ManifestError> {
 }
 
 fn yaml(file: &str, text: &str, each: Each<'_>) -> Result<(), ManifestError> {
-    // Without aliases a text has fewer nodes than bytes; with them it may grow only a little.
+    // Without aliases, a text has fewer nodes than bytes; with them, it may only grow a little.
     let most = 4 * text.len() + 10_000;
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {

@@ -8,7 +8,7 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x0241_1218_ce7b_5bcb_969c_7e95_07b0_b4e
 /// 64-bit FNV-1a: small and stable, unlike the standard library's hasher.
 fn hash(parts: &[&str], sequence: u64) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
-    // Not FNV's own start but one beside it, which the names of earlier runs were made with.
+    // Not FNV's offset basis but a different one, with which existing names were generated.
     let mut state: u64 = 0xcbf2_9ce4_8422_2325 ^ 1;
     let mut eat = |byte: u8| state = (state ^ u64::from(byte)).wrapping_mul(PRIME);
     for part in parts {
@@ -39,7 +39,7 @@ pub fn uid(parts: &[&str], sequence: u64) -> String {
     let mut name = Vec::new();
     for part in parts {
         name.extend_from_slice(part.as_bytes());
-        // No text holds it, so that parts can't run into each other.
+        // It does not occur in texts, so that adjacent parts can't be confused.
         name.push(0xff);
     }
     name.extend_from_slice(&sequence.to_be_bytes());
@@ -58,7 +58,7 @@ mod tests {
         let many: BTreeSet<String> = (0..10_000).map(|sequence| uid(&["Pod", "a", "b"], sequence)).collect();
         assert_eq!(many.len(), 10_000);
         assert_eq!(NAMESPACE, Uuid::new_v5(&Uuid::NAMESPACE_DNS, b"fluxion.flux-framework.org"));
-        // Those of earlier runs stand in state files; these must not change either.
+        // Those of earlier runs are in state files; these must not change either.
         assert_eq!(uid(&["Pod", "a", "b"], 1), "0c50741c-e418-5e2d-aace-65351b2df776");
         assert_eq!(random_looking(&["Pod", "a"], 7), "q8d4k");
         let suffix = random_looking(&["Pod", "a"], 7);

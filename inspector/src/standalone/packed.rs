@@ -127,7 +127,7 @@ impl Texts {
         let held: Vec<&Arc<str>> =
             [namespace, common, status, spec].into_iter().chain(owner).chain(node).collect();
         for text in &held {
-            // Its node may be called like its namespace.
+            // Its node and its namespace may have the same name.
             let times = held.iter().filter(|other| Arc::ptr_eq(text, other)).count();
             if Arc::strong_count(text) == times + 1 {
                 self.0.remove(*text);

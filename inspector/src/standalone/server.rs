@@ -84,7 +84,7 @@ pub struct BadRow {
 impl Server {
     /// Restores the state from the journal.
     pub fn new(mut cluster: Cluster, journal: Journal, kept: Kept, clock: Clock) -> Result<Self, BadRow> {
-        // One after the other: both forms of all of them would take twice the memory.
+        // One by one: both forms of all of them would take twice the memory.
         for row in kept.objects {
             cluster.restore(parse(&row.kind, &row.body)?);
         }
@@ -196,7 +196,7 @@ impl Server {
             let called = called(&object);
             if let Err(error) = self.take(key.clone(), object, due) {
                 tracing::warn!(object = called, %error, "rejected a manifest");
-                // It had its chance: otherwise every restart would try it again.
+                // It is not retried: otherwise, every restart would.
                 self.batch.submissions.push(Submission { key, due, body: None });
             }
         }
@@ -278,7 +278,7 @@ impl Server {
                 engine.send(event);
             }
             for (answer, results) in answers {
-                // Who asked may have gone; what was wished is done all the same.
+                // The client may have disconnected; its request is processed anyway.
                 let _ = answer.send(results);
             }
         }
@@ -327,7 +327,7 @@ impl Server {
                 Effect::GroupStatus { group, status } => self.cluster.group_status(&group, &status, now),
                 Effect::Note { regarding, warning, reason, note, .. } => {
                     let object = format!("{} {}/{}", regarding.kind, regarding.namespace, regarding.name);
-                    // That Pods wait is what a queue is for.
+                    // Waiting Pods are normal for a queue.
                     if warning && reason != "FailedScheduling" {
                         tracing::warn!(object, reason, "{note}");
                     } else {

@@ -103,7 +103,7 @@ impl Store {
         };
         match class {
             Some(class) => value(self.names.get(&key(class))?, |_| true),
-            // Of several the smallest counts, as in a cluster.
+            // If there are several, the smallest applies, as in a cluster.
             None => self
                 .names
                 .range(key("")..)
@@ -193,7 +193,7 @@ impl Store {
     /// last of them; [`Store::remove`] completes this.
     pub fn delete(&mut self, uid: &str, now: i64) {
         let mut open = vec![Uid::from(uid)];
-        // Manifests can say that two objects own each other.
+        // According to manifests, two objects may own each other.
         let mut seen = BTreeSet::new();
         let mut order = Vec::new();
         while let Some(uid) = open.pop() {

@@ -33,7 +33,7 @@ impl Watchdog {
                     return;
                 }
             }
-            // Whoever should end the process hangs too.
+            // The task that should end the process hangs too.
             eprintln!("error: {failure}; the process can't shut down gracefully");
             std::process::exit(1);
         })?;
@@ -51,7 +51,7 @@ impl Watchdog {
 
 /// The first stuck loop; none when the receiver is gone.
 fn look(liveness: &Liveness, sender: &watch::Sender<Option<Failure>>) -> Option<Failure> {
-    // A process that was stopped for a while has missed everything at once: silence counts from when it went on.
+    // A process that was suspended has missed all heartbeats: only time since it was resumed counts.
     let mut awake = Instant::now();
     loop {
         let before = Instant::now();

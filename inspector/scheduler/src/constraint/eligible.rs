@@ -133,8 +133,8 @@ fn states<'a>(tolerations: &'a [Toleration], node: &'a NodeFacts) -> impl Iterat
     let tolerated = move |key: &str, value: &str, effect: TaintEffect| {
         tolerations.iter().any(|toleration| tolerates(toleration, key, value, effect))
     };
-    // A node that is not ready is about to be tainted so, and one that is cordoned too: the toleration counts
-    // before the taint is there.
+    // Nodes that are not ready or cordoned will be tainted accordingly: the toleration applies even before the taint
+    // exists.
     let not_ready = (!node.ready
         && !tolerated(NOT_READY, "", TaintEffect::NoSchedule)
         && !tolerated(UNREACHABLE, "", TaintEffect::NoSchedule))

@@ -147,7 +147,7 @@ impl Looker<'_> {
         }
         let spec = book.spec.as_deref();
         let mut wanted: Vec<_> = self.shape.needs.iter().filter(|(_, need)| *need > 0).collect();
-        // What few nodes have says more than what all have.
+        // Reasons of few nodes are more informative than those of all.
         wanted.sort_by_key(|(resource, _)| (!resource.contains('/'), resource.as_ref() == "pods"));
         let offered = |resource: &str| {
             spec.map_or(0, |spec| spec.capacity.get(resource).max(spec.allocatable.get(resource)))
@@ -190,7 +190,7 @@ impl Looker<'_> {
         let book = self.inventory().book(id)?;
         let balance = |(at, need): &(usize, u64)| (book.balance(self.plan.kinds[*at]), *need);
         let mut left: Vec<(i128, u64)> = self.planned.needs.iter().map(balance).collect();
-        // The same without those whose end is assumed.
+        // The same without holders with an assumed end.
         let mut said = left.clone();
         let enough = |left: &[(i128, u64)]| left.iter().all(|(balance, need)| *balance >= i128::from(*need));
         let mut ends: Vec<_> = book
@@ -292,7 +292,7 @@ fn short(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, found: &[u32]) 
             }
             let next = u64::from(capacity) + 1;
             let out = shape.needs.iter().filter(|(at, need)| need.saturating_mul(next) > available[*at]);
-            // What is enough for the fewest.
+            // The amount that suffices for the fewest.
             let out = out.min_by_key(|(at, need)| (u128::from(available[*at]) << 32) / u128::from(*need));
             let short = match (out, shape.ports.first()) {
                 (_, Some(port)) => Short::Port(port.clone()),

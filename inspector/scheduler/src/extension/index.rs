@@ -131,7 +131,7 @@ impl Nodes {
             open.extend(graph.children(id, dominant).map(|(edge, child)| (Some(edge), child, down)));
             open[from..].reverse();
         }
-        // In their order, since each is put in its place among those before.
+        // In order, because each is inserted among the previous ones.
         told.sort_by(|a, b| natural_order(&a.spec.name, &b.spec.name));
         for told in told {
             let name = told.spec.name.clone();

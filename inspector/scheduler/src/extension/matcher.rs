@@ -188,7 +188,7 @@ impl Search<'_> {
             if !operation.looks_ahead() || searches >= SEARCHES {
                 return None;
             }
-            // What fits at no start up to this one fits at the earliest when something more was released.
+            // If it fits at no start up to this one, it fits at the earliest when something else is released.
             let mut work = Work::default();
             planned =
                 placement::first_start(inventory, request, (planned.start, planned.start), policy, &mut work)
@@ -305,7 +305,7 @@ fn needs_by_node(request: &Request, placement: &Placement) -> BTreeMap<Arc<str>,
         let Some(shape) = request.shapes.get(slot.shape as usize) else { continue };
         let needs = all.entry(slot.node.clone()).or_default();
         for (name, quantity) in shape.needs.iter() {
-            // What was placed on a node fits there.
+            // Slots placed on a node fit there.
             let more = quantity.saturating_mul(u64::from(slot.count));
             needs.set(name.clone(), needs.get(name).saturating_add(more));
         }

@@ -75,7 +75,7 @@ impl Request {
             }
         }
         out.push_str("attributes:\n  system:\n");
-        // Less than a second counts as one; 0 would mean no limit.
+        // Rounded up to one second; 0 would mean no limit.
         let duration = self.duration.map_or(0, |seconds| seconds.max(1));
         put(&mut out, format_args!("    duration: {duration}\n"));
         if let Some(queue) = queue {

@@ -38,7 +38,7 @@ impl Shares {
                 shares.push((id, share));
             }
         }
-        // Those that stay longest come first: of what is held in excess, what leaves first frees nothing.
+        // Latest end first: for allocations in excess, the earliest end frees nothing.
         shares.sort_by_key(|(id, share)| {
             (*id, share.from > 0, !share.permanent, Reverse(share.until.unwrap_or(i64::MAX)))
         });
@@ -65,7 +65,7 @@ pub fn plug_in(engine: &mut Engine, shares: Shares) -> Result<(), Failure> {
             continue;
         }
         let from = share.from;
-        // Noted first: the index reads it together with what is booked.
+        // Before booking: the index reads both together.
         if let Some((gangs, _)) = engine.extension::<GangMatcher>() {
             gangs.note(id, job, share);
         }

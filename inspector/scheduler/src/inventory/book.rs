@@ -207,6 +207,6 @@ fn signed(sum: u128) -> i128 {
 }
 
 fn less(quantity: u64, sum: u128) -> u64 {
-    // What remains is at most the quantity.
+    // The remainder is at most the amount.
     u64::try_from(u128::from(quantity).saturating_sub(sum)).unwrap_or(quantity)
 }

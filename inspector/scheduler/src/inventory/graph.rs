@@ -66,7 +66,7 @@ impl Inventory {
             for ((value, _), id) in self.domains_of(level).into_iter().zip(0..) {
                 let mut path = format!("{top}/{value}");
                 if !graph.at_path_text(&path).is_empty() {
-                    // Readers take vertices of one path for the same.
+                    // Readers treat vertices with equal paths as the same.
                     path = format!("{top}/{}={value}", level.replace('/', "_"));
                 }
                 let domain =
@@ -143,11 +143,11 @@ fn add_pools(
 ) -> Result<(), GraphError> {
     for resource in spec.allocatable.iter().chain(spec.capacity.iter()).map(|(name, _)| name) {
         let (size, capacity) = (spec.allocatable.get(resource), spec.capacity.get(resource));
-        // What only the capacity names is listed once, by the second half of the chain.
+        // Resources that only exist in the capacity are listed once, by the second half of the chain.
         if size == 0 && capacity == 0 {
             continue;
         }
-        // A resource name may hold a slash, which parts the steps of a path.
+        // A resource name may contain a slash, which separates the parts of a path.
         let basename = resource.replace('/', "_");
         let name = format!("{basename}0");
         let path = format!("{path}/{name}");

@@ -67,7 +67,7 @@ pub fn assumed_end(from: i64, length: i64, now: i64) -> i64 {
     while from + length <= now {
         length *= 2;
     }
-    // The end of time is no planned end.
+    // The end of time is not a planned end.
     i64::try_from(from + length).unwrap_or(i64::MAX).min(i64::MAX - 1)
 }
 

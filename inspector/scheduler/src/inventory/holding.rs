@@ -46,7 +46,7 @@ impl Inventory {
             if before == Some(id) && old.hold == hold {
                 return;
             }
-            // One of ours that is seen where it was put frees nothing.
+            // If one of our members is observed where it was placed, nothing is freed.
             let arrived = before == Some(id) && same_share(&old.hold, &hold);
             if !arrived {
                 self.freed += 1;

@@ -65,7 +65,7 @@ impl Inventory {
         for entry in self.reserved_on(id) {
             let until = Some(entry.end).filter(|end| *end < i64::MAX).map(after);
             let mut needs = entry.needs.iter().map(|(kind, quantity)| (self.columns.name(*kind), *quantity));
-            // What was planned for a moment that has passed is planned for the next one.
+            // A planned time that has passed is moved to the next second.
             put(after(entry.start).max(1), until, false, &mut needs, &entry.ports);
         }
         let written = all.values().zip(1..).map(|(share, number)| {

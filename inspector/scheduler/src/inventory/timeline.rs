@@ -62,7 +62,7 @@ impl Timeline {
         for (kind, amount) in needs {
             let Ok(column) = self.kinds.binary_search(kind) else { continue };
             for row in rows.chunks_exact_mut(width) {
-                // Nothing is ever given back, so what is below everything may stay there.
+                // Nothing is ever released, so amounts may stay below any minimum.
                 row[column + 1] = row[column + 1].saturating_sub(signed(*amount));
             }
         }
@@ -141,7 +141,7 @@ impl Timeline {
     pub(crate) fn next_change(&self, time: i64, length: Option<i64>) -> Option<i64> {
         let after = |time: i64| self.begin(self.row_after(time));
         let last = length.map(|length| length.saturating_sub(1));
-        // From then on something that begins is reached before the end.
+        // From then on, an allocation that begins is reached before the end.
         let reached = last.and_then(|last| Some(after(time.saturating_add(last))? - last));
         [after(time), reached].into_iter().flatten().min()
     }

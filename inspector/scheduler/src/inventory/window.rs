@@ -36,7 +36,7 @@ impl Inventory {
         if now < start {
             return;
         }
-        // Whoever is past his planned end is there until a second from now.
+        // A holder past its planned end stays until one second from now.
         for (kind, least) in kinds.iter().zip(out) {
             let reserved =
                 self.reserved_on(id).iter().filter(|entry| entry.start <= start && start < entry.end);

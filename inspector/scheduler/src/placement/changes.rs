@@ -167,7 +167,7 @@ impl Window {
             return true;
         }
         let leaves = timeline.begin(self.first + 1);
-        // The first start that still runs when the next row begins.
+        // The first start that is still running when the next row begins.
         let meets = timeline.begin(self.next).map(|begin| self.time + (begin - query.end(self.time)) + 1);
         let Some(then) = [leaves, meets].into_iter().flatten().min() else { return false };
         self.first += usize::from(leaves == Some(then));

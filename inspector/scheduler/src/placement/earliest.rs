@@ -56,7 +56,7 @@ fn rests_on_assumption(inventory: &Inventory, request: &Request, planned: &Plann
         return false;
     }
     let (start, end) = (planned.start, planned.end.unwrap_or(i64::MAX));
-    // The slots of one node stand together.
+    // The slots of a node are contiguous.
     planned.placement.slots.chunk_by(|a, b| a.node == b.node).any(|slots| {
         let Some((id, book)) = slots
             .first()
@@ -133,7 +133,7 @@ pub(crate) fn in_the_way(plan: &Plan<'_>, now: i64) -> Blocked {
             if hold.until.is_some() || hold.permanent || !uses {
                 continue;
             }
-            // What starts in the same pass has no holder that anybody else knows.
+            // Jobs started in the same pass don't have a known holder yet.
             match hold.job.filter(|_| hold.kind == AllocationKind::Assumed) {
                 Some(job) => failure.add_job(job),
                 None if failure.no_end.len() < NAMED => failure.no_end.push(holder.clone()),

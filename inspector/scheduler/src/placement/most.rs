@@ -102,7 +102,7 @@ pub(super) fn most(
         }
     }
     let mut best = Best { worth: worth(plan, &sums(plan, &taken)), taken };
-    // Where one shape only finds room, first fit places as much of it as there can be.
+    // If only one shape has room, first fit places the maximum.
     let live = live.iter().filter(|live| **live).count();
     if live > 1 {
         best.offer(plan, easiest);

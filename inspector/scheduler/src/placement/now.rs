@@ -53,7 +53,7 @@ pub(crate) fn start_now(
     if let Some(placement) = place(&plan, &Availability::window(inventory, now, now, end), work) {
         return Ok(placement);
     }
-    // The second search is not bound by what the first one saw.
+    // The second search is independent of the results of the first.
     let first = std::mem::replace(&mut work.skip, 0).max(work.first);
     let failed = FailedStart::behind_promises(&plan, now, work);
     work.first = first;

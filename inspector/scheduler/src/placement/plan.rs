@@ -36,7 +36,7 @@ impl PlannedShape<'_> {
             if there < *need {
                 return 0;
             }
-            // One slot is what is asked for most often; a division costs more than a comparison.
+            // Usually one slot is requested; a division is more expensive than a comparison.
             if fits > 1 {
                 fits = fits.min(there / need);
             }

@@ -80,7 +80,7 @@ impl<'a> Sweep<'a> {
             let first = sweep.nodes.len();
             let nodes = plan.group(group).map_or(&[][..], |(_, nodes)| nodes);
             let found = |id: &NodeId| Some((*id, plan.inventory.timeline(*id, plan.inventory.book(*id)?)));
-            // All of them first: what is not in the processor's cache is fetched for several at once then.
+            // All of them first: data not in the CPU cache is then fetched for several at once.
             timelines.clear();
             timelines.extend(nodes.iter().filter_map(found));
             for (id, timeline) in &timelines {
@@ -104,7 +104,7 @@ impl<'a> Sweep<'a> {
         let plan = self.asked.plan;
         let lens = Availability::unreserved(plan.inventory, self.asked.now);
         let before = (changes.len(), self.unread.len());
-        // Several shapes may fit together later than each by itself: then every change is worth a look.
+        // Several shapes may fit together later than each by itself: then every change is checked.
         let mut every = plan.shapes.len() > 1;
         for (shape, at) in plan.shapes[..self.counted].iter().zip(0..) {
             let mut unread = Changes::none();

@@ -228,7 +228,7 @@ fn plan(
         return Err(failure.clone());
     }
     let outcome = if known.hopeless {
-        // Who stands in the way may be others by now.
+        // Different jobs may be in the way by now.
         Err(in_the_way(&Plan::new(books, request, config.node_policy), now))
     } else {
         first_start(books, request, (now, known.not_before), config.node_policy, work)

@@ -135,7 +135,7 @@ fn stored(requests: &Requests, container: Option<&str>) -> Result<Requests, Inva
             return Err(invalid(container, resource, NEGATIVE));
         }
         let amount = amount.ceil_to_milli();
-        // Also what one container alone asks for must be countable, so that the error can name it.
+        // The requests of each container must be valid as well, so that the error can name it.
         whole(resource, amount)
             .map(|_| (resource.clone(), amount))
             .ok_or_else(|| invalid(container, resource, TOO_LARGE))

@@ -94,7 +94,7 @@ fn not_a_number(line: usize, place: std::fmt::Arguments<'_>, word: &str) -> Trac
 /// lines starting with `#` are ignored.
 pub fn read_csv(text: &str) -> Result<Vec<TraceJob>, TraceError> {
     const NAMES: [&str; 7] = ["submit", "cores", "run", "limit", "priority", "id", "queue"];
-    // Spreadsheets begin a file with a byte order mark.
+    // Spreadsheets start a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().enumerate().filter(|(_, line)| {
         let line = line.trim();

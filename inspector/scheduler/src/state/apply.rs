@@ -34,13 +34,13 @@ impl State {
             Event::Synced => {
                 if !self.ready {
                     self.synced_at = self.now;
-                    // What fell due while another one led.
+                    // What became due while another inspector was the leader.
                     for assumed in self.bindings.all_assumed() {
                         self.waiting.look_at(self.now, assumed.job);
                     }
                 }
                 (self.ready, self.whole) = (true, true);
-                // Only now is a node that wasn't heard of one that is gone.
+                // Only now is a node that was not received known to be deleted.
                 self.work.dirty.extend(self.belonging.all_active());
                 self.pass.wanted = true;
             }
@@ -58,7 +58,7 @@ impl State {
             return;
         }
         if let Some(old) = &old {
-            // The tables go on referring to these.
+            // The tables keep referring to these.
             (pod.uid, pod.name) = (old.uid.clone(), old.name.clone());
         }
         let uid = pod.uid.clone();
@@ -114,7 +114,7 @@ impl State {
             }
         };
         self.seen_bound(pod);
-        // The same after a restart, so that what is assumed is the same too.
+        // The same after a restart, so that assumed ends are the same too.
         let recorded = pod.record.as_ref().map(|record| record.start);
         let from = recorded.or(pod.scheduled_at).unwrap_or(pod.created);
         let permanent = is_permanent(pod);
@@ -164,7 +164,7 @@ impl State {
         let uid = owner.uid.clone();
         self.work.dirty.extend(self.belonging.active(&owner_key(&owner)));
         self.delivered.put_owner(owner);
-        // Its settings reach Pods through the owners in between.
+        // Its settings apply to Pods through the owners in between.
         self.work.regroup.extend(self.delivered.pods_below(&uid));
     }
 

@@ -119,7 +119,7 @@ impl State {
         let asked = self.asked(&job, live);
         let Some(job) = self.jobs.get_mut(id) else { return };
         if let Some(span) = span {
-            // Those that went in the second in which the last one came may be of its attempt.
+            // Members that ended in the second in which the last one started may belong to its attempt.
             job.gone.retain(|gone| gone.at >= span.last);
         }
         let runs = matches!(state, JobState::Binding | JobState::Running | JobState::Releasing);

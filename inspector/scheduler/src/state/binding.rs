@@ -80,7 +80,7 @@ impl State {
             }
         }
         let mut next: Vec<_> = nodes.into_iter().map(Vec::into_iter).collect();
-        // One that joins a started gang, after a failure or as a later completion, has its own time before it.
+        // A member that joins a started gang, after a failure or as a later completion, has its own start.
         let planned_end = job.end_when_started_at(self.now);
         let start = self.start_of_gang(job).unwrap_or(self.now);
         for pod in pods {
@@ -137,7 +137,7 @@ impl State {
                 self.bindings.give_up(uid);
                 self.inventory.release(uid);
             }
-            // The watch will show it there; until then its share is held where it is.
+            // The watch will report it there; until then, its share is held where it is.
             BindOutcome::Elsewhere(node) => {
                 let (start, end) = (assumed.record.start, assumed.record.planned_end);
                 let release = self.jobs.get(assumed.job).map(|job| self.release_of_member(job, start, end));
@@ -223,10 +223,10 @@ impl State {
                     let kept = (assumed.failures, assumed.failure, assumed.since);
                     (sent.failures, sent.failure, sent.since) = kept;
                 }
-                // What was promised to others is promised anew.
+                // Reservations of others are recomputed.
                 self.pass.wanted = true;
             } else {
-                // Its place is kept: without it the gang could not become whole.
+                // Its resources are kept: without it, the gang could not become complete.
                 let (node, record) = (assumed.node.clone(), assumed.record.clone());
                 self.work.effects.push(Effect::Bind { pod: pod.object(), node, record });
                 self.bindings.assume(uid, Assumed { retry_at: None, ..assumed });

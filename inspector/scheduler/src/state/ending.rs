@@ -78,7 +78,7 @@ impl State {
         job.ended_at = Some(by_owner.or(past.end).unwrap_or(now).max(started).min(now));
         job.members.bound = past.count;
         if job.state == JobState::Completed {
-            // What its owner still needs is nothing; what there was tells more.
+            // Its owner requires no more members; the previous number is more informative.
             job.members.wanted = job.members.wanted.max(Some(past.count));
         }
         job.exit = exit;

@@ -46,7 +46,7 @@ impl State {
             }
             let id = match self.belonging.active(&membership.key) {
                 Some(id) => id,
-                // Another scheduler's Pods are no jobs of ours, but they may be members of one.
+                // Pods of other schedulers are not jobs, but they may be members of one.
                 None if !ours => {
                     if membership.key.anchor.as_ref() != Some(&uid) {
                         self.belonging.keep_in_mind(membership.key, uid);
@@ -98,7 +98,7 @@ impl State {
     /// Sets the Pod's group information.
     pub(super) fn set_membership(&mut self, uid: &SharedStr, membership: Option<Membership>) {
         let membership = membership.map(|membership| {
-            // Members of one job share what they say alike.
+            // Members of a job share equal values.
             let of_job = self.belonging.active(&membership.key).and_then(|id| self.jobs.get(id));
             let other = of_job.and_then(|job| self.belonging.membership(job.pods.iter().next()?));
             let same = other.filter(|other| ***other == membership).cloned();
@@ -109,7 +109,7 @@ impl State {
 
     pub(super) fn evaluate_dirty(&mut self) {
         while let Some(id) = self.work.dirty.pop_first() {
-            // Its members or what owns them may be all that changed.
+            // Only its members or their owners may have changed.
             self.jobs.touch(id);
             if self.jobs.get(id).is_some_and(|job| !job.state.ended()) {
                 self.evaluate(id);
@@ -120,7 +120,7 @@ impl State {
     fn evaluate(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let summary = self.summary(&job);
-        // A gang of which nobody is assigned any more starts again, whole or not at all.
+        // A gang without assigned members starts again, all or nothing.
         let started = summary.assigned > 0 || summary.in_flight > 0 || !summary.on_lost_nodes.is_empty();
         self.keep_places(id, &summary);
         let Some(job) = self.jobs.get(id).cloned() else { return };
@@ -159,7 +159,7 @@ impl State {
         }
         self.follow_attempt(id, summary.live, state);
         self.settle(id, state, reason, changed_request);
-        // One that stood before others, or was promised nodes, no longer does.
+        // It is no longer ahead of others, and has no reservation any more.
         self.pass.wanted |= was_queued && !started && !self.is_queued(id);
         self.note_unknown_marks(id);
         self.note_start_times(id);
@@ -232,7 +232,7 @@ impl State {
             let facts = Arc::new([why.clone(), Fact::RetriedLater]);
             return (JobState::Pending, Some(Reason { class: ReasonClass::BindFailed, facts }));
         }
-        // What was wrong with the request itself was said of another one than this.
+        // An earlier problem of the request concerned a different request.
         let invalid = job.reason.as_ref().is_some_and(|reason| reason.class == ReasonClass::InvalidRequest);
         match job.state {
             JobState::Pending | JobState::Reserved | JobState::Unsatisfiable if !invalid => {
@@ -258,7 +258,7 @@ impl State {
             }
             let wanted = summary.start_size().unwrap_or(0);
             let ended = summary.members.ended;
-            // Between the last success and what its controller makes of it nothing has gone wrong.
+            // Between the last success and its controller's reaction, nothing has gone wrong.
             let done = ended > 0 && summary.succeeded == ended && job.state == JobState::Running;
             let state = if done { JobState::Running } else { JobState::Gathering };
             let fact = match ended {
@@ -267,7 +267,7 @@ impl State {
             };
             return (state, Some(Reason::new(ReasonClass::Gathering, fact)));
         }
-        // What happened last decides; of a Pod that an engine never saw alive the object tells.
+        // The latest event decides; for a Pod that was never observed running, its object does.
         let nothing_seen = job.losses == Losses::default();
         let deleted = job.losses.deleted.or((nothing_seen && summary.deleted_ended).then_some(0));
         let disruption = match &job.losses.disrupted {

@@ -32,7 +32,7 @@ impl State {
         let name = pod.scheduling_group.as_ref()?;
         let Some(group) = self.delivered.group_named(GroupApi::Native, &pod.namespace, name) else {
             let missing = missing_group(pod, "podgroup".into(), name, "PodGroup");
-            // A group that goes leaves its Pods in the job that they are in.
+            // When a group is deleted, its Pods remain in their job.
             let known = self.belonging.membership(&pod.uid);
             return Some(match known.filter(|old| old.object.is_some() && old.key != missing.key) {
                 Some(old) if old.key.anchor.as_ref() == Some(&pod.uid) => (**old).clone(),

@@ -102,7 +102,7 @@ impl State {
             job.gone.push(Gone { pod: pod.clone(), at });
         }
         if job.pods.is_empty() && job.object.is_none() && job.group.anchor.is_some() {
-            // The owner that the job is named after was never seen, so whether its Pods are one job isn't known.
+            // The owner that gives the job its name was never observed, so it is unknown whether its Pods are one job.
             self.dissolve(id);
         } else {
             self.work.dirty.insert(id);
@@ -160,7 +160,7 @@ impl State {
         }
         if from != state || first || (news && !state.ended()) {
             let text = job.reason.as_ref().map(Reason::text).unwrap_or_default();
-            // Which watch delivers first, that of Pods or that of what they belong to, is nobody's concern.
+            // The order in which the watches deliver Pods and their owners is irrelevant.
             let fleeting = job.history.last().is_some_and(|last| now.saturating_sub(last.time) <= MOMENT);
             if fleeting && !job.state.ended() && was == Some(ReasonClass::GroupNotFound) {
                 Arc::make_mut(&mut job.history).pop();

@@ -31,7 +31,7 @@ impl MemberSummary {
     /// Number of members that have to start together, also if the gang continues after some have finished.
     pub(super) fn start_size(&self) -> Option<u32> {
         let wanted = self.members.wanted?;
-        // One that comes after all that were wanted have ended well is on its own.
+        // A member created after all required ones have succeeded is on its own.
         Some(if self.continuing { self.owed.max(1) } else { wanted })
     }
 
@@ -212,7 +212,7 @@ impl State {
             );
             summary.problem = Some((ReasonClass::SizesDisagree, text));
         }
-        // With a problem, what was wanted before still tells how far it is.
+        // If there is a problem, the previous number still shows the progress.
         let wanted = sizes.keys().next().copied().filter(|_| summary.problem.is_none());
         summary.members.wanted = wanted.or(job.members.wanted);
         let schedulers: BTreeSet<&str> = pods.iter().filter(open).map(|pod| &*pod.scheduler_name).collect();
@@ -347,7 +347,7 @@ impl State {
         }
         summary.limit = [of_pods, of_job.map(|(limit, _)| limit)].into_iter().flatten().min();
         match annotation(marks::DURATION).map(|text| (text, duration::parse(text))) {
-            // A plan beyond what ends the Pods would be a wrong one. What is left of a Job's limit is known at its start.
+            // A plan beyond the Pods' limit would be wrong. The rest of a Job's limit is known at its start.
             Some((_, Ok(seconds))) => {
                 summary.duration = Some(of_pods.map_or(seconds, |limit| limit.min(seconds)));
             }

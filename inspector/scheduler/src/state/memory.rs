@@ -77,7 +77,7 @@ impl State {
     pub(super) fn go_on(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let name = job.full_name();
-        // A group that labels make has no uid of its own: it is the one of before if it has a member of before.
+        // A group defined by labels has no UID of its own: it is the same if it has a common member.
         let by_name = job.object.is_none() && job.group.anchor.is_none();
         let oldest = job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).map(|pod| pod.created).min();
         let fits = |live: &LiveJob| {

@@ -25,7 +25,7 @@ impl State {
         };
         let now = self.now;
         let Some(job) = self.jobs.get_mut(before.id) else { return };
-        // As long as one thing moves it on and on, that is one entry.
+        // Repeated changes with the same cause are one entry.
         let last = job.history.last();
         let goes_on = job
             .moved
@@ -53,7 +53,7 @@ impl State {
     }
 
     fn why_later(&self, before: &Job, job: &Job, planned: &Reservation) -> String {
-        // Measured by the job's own constraints: a taint that it tolerates is no reason.
+        // Evaluated with the job's own constraints: a tolerated taint is not a cause.
         let takes_none = |node: &&SharedStr| {
             let takes = |shape: &Shape| self.inventory.takes(node, &shape.constraint);
             job.request.as_ref().is_some_and(|request| !request.shapes.iter().any(takes))

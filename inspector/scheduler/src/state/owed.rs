@@ -20,7 +20,7 @@ impl State {
     /// A member that had not finished has finished or was deleted; `node` is where it was, or was being bound to.
     pub(super) fn note_loss(&mut self, id: JobId, pod: &PodSpec, node: Option<SharedStr>) {
         let (now, deadline) = (self.now, self.settings.lost_member_deadline);
-        // We let it go ourselves: that says nothing about how its gang ends.
+        // We released it ourselves: that says nothing about how its gang ends.
         let let_go = self.bindings.let_go(&pod.uid).is_some();
         let Some(job) = self.jobs.get_mut(id).filter(|job| !job.state.ended() && !let_go) else { return };
         job.losses.note(now, pod);
@@ -47,12 +47,12 @@ impl State {
         };
         let mut dropped = Vec::new();
         if job.lost.len() > owed {
-            // Whoever ended well needs a replacement last; a place that is held already is better than one that is
-            // not; and of equal ones the newest goes.
+            // Successful members need a replacement last; a reservation with a node is better than one without; among
+            // equal ones, the newest is removed.
             job.lost.sort_by_key(|lost| (lost.succeeded, lost.kept_on.is_none()));
             dropped.extend(job.lost.drain(owed..).map(|lost| lost.holder(id)));
         }
-        // Their Pods are still there, on nodes that take no work; or an engine that was restarted never saw them.
+        // Their Pods still exist, on nodes that are not eligible; or a restarted engine never observed them.
         let known = summary.displaced.iter().chain(summary.sibling.iter().cycle());
         let short = owed.saturating_sub(job.lost.len());
         for pod in known.take(short) {

@@ -110,7 +110,7 @@ impl State {
             }
             return None;
         }
-        // Who was made later is somebody's replacement.
+        // A member created later is a replacement.
         let waits = |pod: &&Arc<PodSpec>| {
             pod.node.is_none()
                 && pod.created <= start

@@ -54,7 +54,7 @@ impl State {
         let holds = job.pods.iter().filter_map(|uid| self.inventory.holding(uid));
         let mut last = None;
         for (_, hold) in holds {
-            // Whoever has a member that stays has no end.
+            // A job with a permanent member has no end.
             last = last.max(Some(hold.until?));
         }
         last.map(|at| Release { at, assumed: true })

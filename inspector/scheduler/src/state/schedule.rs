@@ -72,7 +72,7 @@ impl State {
         if !self.pass_wanted() || (self.waiting.incomplete.is_empty() && self.waiting.owed.is_empty()) {
             return;
         }
-        // What waiting jobs were promised must not keep them out; the pass that follows promises anew.
+        // Reservations of waiting jobs must not block them; the next pass recomputes these.
         self.inventory.clear_reservations();
         for id in self.waiting.incomplete.iter().copied().collect::<Vec<_>>() {
             let Some(job) = self.jobs.get(id).cloned() else { continue };
@@ -82,7 +82,7 @@ impl State {
             let avoided = self.avoided(&job);
             let request_for = |pods: &[Arc<PodSpec>], now: i64| Request {
                 shapes: avoiding(shapes(pods), &avoided),
-                // Whichever fits may come.
+                // Any of these may be created.
                 minimum: (pods.len() > 1).then_some(1),
                 level: summary.level.clone(),
                 domain: domain.clone(),
@@ -98,11 +98,11 @@ impl State {
                     self.send(&job, std::slice::from_ref(pod), &Placement { slots, domain: None });
                     continue;
                 }
-                // Members only take: what did not fit does not fit now either.
+                // Members only allocate: what did not fit still does not fit.
                 let mut placement = None;
                 if !failed.contains(&request) {
                     placement = placement::place_now(&self.inventory, &request, self.now, policy).ok();
-                    // It asks for something else than the member that was lost: what is kept is its own all the same.
+                    // Its requests differ from those of the lost member: the reserved resources are still its own.
                     if placement.is_none() && self.open_places(id) {
                         placement = placement::place_now(&self.inventory, &request, self.now, policy).ok();
                     }
@@ -154,7 +154,7 @@ impl State {
             _ => {
                 self.inventory.clear_reservations();
                 self.pass.before_cut = PassReport::default();
-                // What an earlier slice planned stays due.
+                // What an earlier slice planned remains due.
                 self.pass.due = None;
                 (self.pass.behind, self.pass.outdated) = (false, false);
                 (0, None)
@@ -166,7 +166,7 @@ impl State {
         let settings = self.settings.clone();
         for (index, config) in settings.queues.iter().enumerate().skip(first) {
             let jobs = self.candidates(index);
-            // What other queues were promised stands, so the pass is not told to begin from nothing.
+            // Reservations of other queues are kept, so the pass must not start from scratch.
             let carry = carry.take().unwrap_or_else(|| {
                 Carry::remembering(self.pass.memory.remove(&config.name).unwrap_or_default())
             });
@@ -191,7 +191,7 @@ impl State {
             }
             self.pass.reports.insert(config.name.clone(), report);
         }
-        // Whoever had started already is in everybody's way then, as after a restart.
+        // Jobs started before are then in the way of all others, as after a restart.
         self.pass.wanted |= self.pass.outdated;
         self.pass.at = self.now;
     }

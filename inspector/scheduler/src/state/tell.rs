@@ -83,7 +83,7 @@ impl State {
     fn due(&mut self, pod: &PodSpec, said: &Said, since: i64) -> Option<i64> {
         let lasting = since.saturating_add(LASTING);
         let Some(told) = self.announced.told(&pod.uid) else {
-            // What stands there after a restart was written by us, or is nobody's word on scheduling.
+            // After a restart, an existing condition was written by us, or is not about scheduling.
             return match pod.unscheduled.as_ref().map(|(reason, _)| &**reason) {
                 Some(reason) if reason == said.condition => {
                     self.announced.tell(pod.uid.clone(), Told { said: said.clone(), at: self.now });
@@ -96,7 +96,7 @@ impl State {
         if told.said == *said {
             return None;
         }
-        // A gang that has gathered does not go back and forth, and a binding that failed is no wait for a turn.
+        // A complete gang does not flap, and a failed binding does not have to wait.
         let at_once = gathers(told.said.class) || said.class == ReasonClass::BindFailed;
         Some(if at_once { self.now } else { lasting.max(told.at.saturating_add(LASTING)) })
     }
@@ -144,7 +144,7 @@ impl State {
                 if before || !job.state.waiting() { "Unschedulable" } else { "FluxionQueued" }
             }
             ReasonClass::QueueOrder => "FluxionQueued",
-            // Gated members are not there yet: the others gather.
+            // Gated members don't count yet: the job is Gathering.
             ReasonClass::Gathering | ReasonClass::Gated => "FluxionGathering",
             ReasonClass::GroupNotFound => "FluxionGroupNotFound",
             ReasonClass::SizesDisagree => "FluxionSizesDisagree",

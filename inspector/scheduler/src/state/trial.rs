@@ -64,7 +64,7 @@ impl State {
         let mut books = state.inventory.clone();
         let promised: Vec<u32> = books.reservations().map(|(id, _)| id).collect();
         for id in promised {
-            // Those that come later make way.
+            // Later jobs yield.
             if state.job(JobId(id)).is_none_or(|other| state.order_key(other) >= key) {
                 books.clear_reservation(id);
             }

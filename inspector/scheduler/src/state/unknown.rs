@@ -24,7 +24,7 @@ impl State {
             }
         };
         let pods = || job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
-        // What an owner says itself is the better place to look than the Pods that it makes.
+        // An owner's own metadata is a better place to report than its Pods.
         if let Some(group) = self.group_of(job) {
             look(&group.labels, &group.annotations, &|| format!("PodGroup {}", group.name));
         }

@@ -51,7 +51,7 @@ impl Resource for Jobs {
             "spec.queue" => vec![&object.spec.queue],
             "spec.group.kind" => vec![&object.spec.group.kind],
             "spec.group.name" => vec![&object.spec.group.name],
-            // Where it is, or will be.
+            // Current or planned nodes.
             "node" => {
                 let on = object.status.allocation.iter().flat_map(|allocation| &allocation.nodes);
                 let planned = object.status.reservation.iter().flat_map(|reservation| &reservation.nodes);

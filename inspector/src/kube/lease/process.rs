@@ -32,7 +32,7 @@ impl Processes {
         let text = |path: &str| std::fs::read_to_string(self.0.join(path)).ok();
         let link = |path: &str| Some(std::fs::read_link(self.0.join(path)).ok()?.to_str()?.to_owned());
         let pid = std::process::id();
-        // A /proc of another PID namespace calls us otherwise.
+        // In the /proc of another PID namespace, our PID is a different one.
         let (own, _) = (link("self")?.parse() == Ok(pid)).then(|| stat(&text("self/stat")?)).flatten()?;
         let boot = text("sys/kernel/random/boot_id")?.trim().to_owned();
         Some(Process { boot, namespace: link("self/ns/pid")?, pid, started: own })

@@ -66,7 +66,7 @@ fn expression(requirement: &NodeSelectorRequirement, problems: &mut Vec<SharedSt
     problems.push(
         format!("node affinity on {key_shown} has unknown operator '{operator}' and matches no node").into(),
     );
-    // One of no values: what is not understood matches no node.
+    // `In` without values: an invalid requirement matches no node.
     Expression { key, operator: Operator::In, values: Vec::new() }
 }
 

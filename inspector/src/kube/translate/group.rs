@@ -50,7 +50,7 @@ pub fn sigs(group: &DynamicObject) -> Result<GroupSpec, Unreadable> {
         api_version: api_version.into(),
         created: meta.created,
         deleting: meta.deleting,
-        // A size that is missing or no number is one that nobody can gather: the engine says that it is invalid.
+        // A missing or invalid size can never be reached: the engine reports it as invalid.
         min_count: Some(at("/spec/minMember").and_then(Value::as_i64).unwrap_or(0)),
         topology: None,
         priority: None,

@@ -107,7 +107,7 @@ impl Follow {
                 }
             }
             WatchEvent::Delete(object) => {
-                // Why it goes may stand only in its last state.
+                // The reason of a deletion may only be in the last state.
                 if let Ok(events) = translate(&object) {
                     self.send(events);
                 }

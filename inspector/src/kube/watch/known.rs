@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(known.list_ends(), []);
         known.list_begins();
         known.there(object("y", "y"));
-        // Made again under its name while the watch was broken.
+        // Recreated under the same name while the watch was broken.
         assert_eq!(known.there(object("z", "z2")), Some(object("z", "z")));
         assert_eq!(known.list_ends(), [object("x", "x")]);
         assert_eq!(known.all_gone(), [object("y", "y"), object("z", "z2")]);

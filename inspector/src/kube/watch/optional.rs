@@ -45,7 +45,7 @@ pub(super) fn discover(
                     watched.stands();
                     let versions = list.groups.into_iter().flat_map(|group| group.versions);
                     let served: BTreeSet<_> = versions.map(|version| version.group_version).collect();
-                    // Said each time, changed or not: a kind of a group that is there may have come since.
+                    // Sent each time, changed or not: a kind of an existing group may have been added.
                     sender.send_replace(Some(Arc::new(served)));
                     None
                 }

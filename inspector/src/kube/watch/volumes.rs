@@ -135,7 +135,7 @@ fn narrow(spec: &mut PodSpec, reachable: &[Term]) -> bool {
         return false;
     }
     let both = |a: &Term, b: &Term| {
-        // A term that says nothing matches nothing, and must not be made to match by what is added to it.
+        // An empty term matches nothing, and must not match because of added expressions.
         let empty = |term: &Term| term.labels.is_empty() && term.fields.is_empty();
         (!empty(a) && !empty(b)).then(|| Term {
             labels: a.labels.iter().chain(&b.labels).cloned().collect(),

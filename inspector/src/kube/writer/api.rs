@@ -87,7 +87,7 @@ fn classify(error: kube::Error) -> WriteError {
     match status.code {
         404 | 410 => WriteError::Gone,
         409 => WriteError::Conflict(status.message),
-        // Tokens rotate and roles are being edited: asked again, these come through.
+        // Tokens are rotated and roles are edited: a retry may succeed.
         401 | 408 | 429 | 500..=599 => WriteError::Transient(status.message),
         _ => WriteError::Refused(status.message),
     }

@@ -30,7 +30,7 @@ pub(super) async fn bind(
     match Write::json("POST", format!("{}/binding", path(pod)), &body).send(client).await {
         Ok(_) => BindOutcome::Done,
         Err(WriteError::Gone) => BindOutcome::Gone("the Pod no longer exists".into()),
-        // All conflicts differ only in their text: the Pod itself says what is the case.
+        // Conflicts only differ in their message: the Pod shows what happened.
         Err(WriteError::Conflict(why)) => look(client, pod, node, &why).await,
         Err(WriteError::Refused(why)) => BindOutcome::Refused(why.into()),
         Err(WriteError::Transient(why)) => BindOutcome::Transient(why.into()),
@@ -59,7 +59,7 @@ async fn look(client: &Client, pod: &ObjectRef, node: &str, why: &str) -> BindOu
     match read.send(client).await {
         Ok(found) => judge(&found, &pod.uid, node, why),
         Err(WriteError::Gone) => BindOutcome::Gone("the Pod no longer exists".into()),
-        // What it is now is not known: it is asked for again.
+        // Its state is unknown: retry.
         Err(_) => BindOutcome::Transient(why.into()),
     }
 }

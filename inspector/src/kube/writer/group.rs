@@ -100,7 +100,7 @@ fn sigs(found: &Value, status: &GroupStatus) -> Option<Value> {
         wanted["occupiedBy"] = json!(owner);
     }
     let is = found.get("status").unwrap_or(&Value::Null);
-    // Counts that are 0 are left out by scheduler-plugins.
+    // scheduler-plugins omits counts of 0.
     let same = |key: &str, value: &Value| is[key] == *value || (is[key].is_null() && *value == 0);
     let changed = wanted.as_object()?.iter().any(|(key, value)| !same(key, value));
     if !changed {

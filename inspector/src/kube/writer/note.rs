@@ -105,9 +105,9 @@ impl Notes {
         note: &str,
         now: jiff::Timestamp,
     ) -> Value {
-        // Events about objects without a namespace go where kubectl looks for them.
+        // Events about cluster-scoped objects are created where kubectl looks for them.
         let namespace = if regarding.namespace.is_empty() { "default" } else { &*regarding.namespace };
-        // Names end at 253 bytes; object names are ASCII.
+        // Names have at most 253 bytes; object names are ASCII.
         let stem: String = segment(&regarding.name).chars().take(230).collect();
         let name = format!("{stem}.{:x}", now.as_nanosecond());
         json!({

@@ -13,7 +13,7 @@ const ANNOTATIONS_MAX: usize = 256 << 10;
 /// Metadata of an object whose names follow `rule`; its name and namespace have been set.
 pub(super) fn object(meta: &ObjectMeta, rule: Rule, path: &Path<'_>, problems: &mut Problems) {
     if let Some(start) = meta.generate_name.as_deref().filter(|start| !start.is_empty()) {
-        // Something is appended to it: a hyphen at the end is not the last character.
+        // A suffix is appended: a trailing hyphen is not the last character.
         let sample = start.strip_suffix('-').map(|start| format!("{start}a"));
         problems.names(&path.field("generateName"), start, rule(sample.as_deref().unwrap_or(start)));
     }
@@ -129,6 +129,6 @@ pub(super) fn selects(selector: &LabelSelector, labels: Option<&BTreeMap<String,
 
 /// The rule for names of this kind of object.
 pub(super) fn rule_of(kind: &str) -> Rule {
-    // The Pods of a StatefulSet take its name for their host name.
+    // The Pods of a StatefulSet use its name in their host name.
     if kind == "StatefulSet" { syntax::dns_label } else { syntax::dns_subdomain }
 }

@@ -117,7 +117,7 @@ pub(super) fn job(job: &Job, problems: &mut Problems) {
     selector_of(job, spec, problems);
     let path = SPEC.field("template");
     template(&spec.template, &["OnFailure", "Never"], &path, problems);
-    // The controller puts the Job's name into a label of its Pods.
+    // The controller sets the Job's name as a label of its Pods.
     let name = job.metadata.name.as_deref().unwrap_or_default();
     problems.names(&path.field("labels"), name, label_value(name));
     let policy = spec.template.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref());

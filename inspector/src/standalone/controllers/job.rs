@@ -91,7 +91,7 @@ pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: 
     let too_many = count.failed > usize::try_from(spec.backoff_limit.unwrap_or(6)).unwrap_or(0);
     let complete = match completions {
         Some(wanted) => succeeded >= wanted,
-        // A work queue: one success says that there is no more work, and the others may finish theirs.
+        // A work queue: one success means that there is no more work, and the other Pods may finish theirs.
         None => succeeded > 0 && count.active.is_empty(),
     };
     let mut active = count.active.len();
@@ -111,7 +111,7 @@ pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: 
         let missing = wanted.saturating_sub(active).min(CREATE_MAX);
         actions.create = create(job, &count, completions.filter(|_| indexed), missing);
         active += actions.create.len();
-        // Fewer are wanted than there are: those that were not started go first.
+        // Scaled down: Pods that were not started are deleted first.
         let mut surplus = count.active.clone();
         surplus.sort_by_key(|pod| (pod.phase == Phase::Running, &pod.name));
         let surplus = surplus.into_iter().take(active.saturating_sub(wanted));
