@@ -53,7 +53,7 @@ pub async fn find_anywhere(server: &Server, scope: &Scope, wanted: &JobRef) -> R
     }
 }
 
-/// No job is meant, or not only one.
+/// No job or multiple jobs match.
 struct Missed {
     several: bool,
     failure: Failure,
@@ -65,7 +65,7 @@ impl From<Missed> for Failure {
     }
 }
 
-/// What the name could be called in the API, if it can be asked for without a list.
+/// The name of the API object, if it can be derived without listing.
 fn direct_name(wanted: &JobRef) -> Option<String> {
     match &wanted.kind {
         Some(kind) => Some(format!("{kind}.{}", wanted.name)),
@@ -73,8 +73,8 @@ fn direct_name(wanted: &JobRef) -> Option<String> {
     }
 }
 
-/// Understands the ways in which kubectl writes the same: plurals, short names, and kinds with a group that
-/// jobs leave out (`job.batch/x`, `fluxionjob.fluxion.flux-framework.org/job.x`).
+/// Normalizes kubectl's alternative notations: plurals, short names, and kinds with a group that job
+/// references omit (`job.batch/x`, `fluxionjob.fluxion.flux-framework.org/job.x`).
 fn canonical(wanted: &JobRef) -> JobRef {
     let Some(kind) = &wanted.kind else { return wanted.clone() };
     let kind = ["batch", "apps"]
@@ -94,7 +94,7 @@ fn canonical(wanted: &JobRef) -> JobRef {
     JobRef { namespace: wanted.namespace.clone(), kind: kind.map(str::to_owned), name: wanted.name.clone() }
 }
 
-/// The job among `jobs`, or the failure that helps.
+/// Selects the job from `jobs`, or returns a helpful error.
 fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Result<FluxionJob, Missed> {
     let missed =
         |several: bool, text: String| Missed { several, failure: Failure::new(Exit::NotFound, text) };
@@ -153,7 +153,7 @@ fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Resu
     }
 }
 
-/// Up to three of `names` that `wanted` may have been meant to be, nearest first.
+/// Up to three of `names` that are similar to `wanted`, most similar first.
 fn similar(wanted: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let bare = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
     let target = bare(wanted);
@@ -168,8 +168,8 @@ fn similar(wanted: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Edits (insert, delete, replace, swap with the neighbour) that make one text of the other. Long texts are
-/// compared by their first 64 characters.
+/// Edit distance (insert, delete, replace, transpose) between two texts. Only the first 64 characters are
+/// compared.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().take(64).collect();
     let b: Vec<char> = b.chars().take(64).collect();

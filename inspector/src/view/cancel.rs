@@ -66,7 +66,7 @@ pub fn answer(visible: &Visible<'_>, job: &Job, plan: &CancelPlan, outcome: Canc
     }
 }
 
-/// The jobs that would start if this one were gone, as far as the viewer may see them.
+/// The jobs that would start if this job were cancelled, limited to those visible to the viewer.
 fn starts_next(visible: &Visible<'_>, job: &Job, plan: &CancelPlan) -> Vec<String> {
     let started = visible.state.starts_without(job, plan);
     let seen = started.iter().filter_map(|id| visible.state.job(*id));

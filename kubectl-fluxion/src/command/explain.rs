@@ -9,7 +9,7 @@ use crate::connect::Server;
 use crate::failure::Failure;
 use crate::{lookup, output, render};
 
-/// Finds the job, asks for the explanation and shows it.
+/// Finds the job, gets its explanation and prints it.
 pub(super) async fn run(
     server: &Server,
     scope: &Scope,

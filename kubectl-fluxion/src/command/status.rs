@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::render::{self, StatusReport};
 
-/// Asks for all of it at once and shows it.
+/// Gets the report and prints it.
 pub(super) async fn run(server: &Server, format: Format) -> Result<Exit, Failure> {
     let report = report(&server.client).await?;
     match format {

@@ -10,7 +10,7 @@ use crate::output;
 
 const OWN: &str = env!("CARGO_PKG_VERSION");
 
-/// Tells both. A server that doesn't answer is no failure: one asks for versions when something is wrong.
+/// Prints both versions. An unreachable server is not an error, because the command is used for troubleshooting.
 pub(super) async fn run(connected: Result<Server, Failure>, format: Format) -> Result<Exit, Failure> {
     let server = match &connected {
         Ok(server) => server.client.version().await.map_err(|error| error.to_string()),

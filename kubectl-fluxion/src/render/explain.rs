@@ -128,7 +128,7 @@ impl Page<'_> {
         }
     }
 
-    /// Where it runs, or is planned to.
+    /// Where the job runs or is planned to run.
     fn place(&mut self, job: &FluxionJob) {
         let status = &job.status;
         let now = self.options.now;
@@ -183,7 +183,7 @@ impl Page<'_> {
         }
     }
 
-    /// From when to when it ran, and for how long.
+    /// When and for how long the job ran.
     fn ran(&mut self, job: &FluxionJob) {
         let (Some(start), Some(end)) = (&job.status.started_at, &job.status.ended_at) else { return };
         let zone = &self.options.zone;
@@ -262,7 +262,7 @@ impl Page<'_> {
         }
     }
 
-    /// What the server says, with its times as the clock shows them.
+    /// A message of the server, with its times in the user's time zone.
     fn said(&self, text: &str) -> String {
         localised(&clean(text), self.options.now, &self.options.zone)
     }

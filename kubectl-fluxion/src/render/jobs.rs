@@ -141,7 +141,7 @@ pub(super) fn planned_start(job: &FluxionJob) -> Option<&str> {
         .or(status.reservation.as_ref().map(|reservation| reservation.start.as_str()))
 }
 
-/// When it ends or ended; for one that overruns, by how much.
+/// When the job ends or ended, or by how much it is overdue.
 fn ends(job: &FluxionJob, options: &Options) -> String {
     let status = &job.status;
     if let Some(ended) = &status.ended_at {
@@ -167,7 +167,7 @@ fn nodes(job: &FluxionJob) -> String {
     hostlist(&names, 3)
 }
 
-/// The first few names, and how many more there are.
+/// The first few names and the number of remaining ones.
 pub(super) fn name_some(names: &[String], most: usize) -> String {
     match names.len() {
         0 => "-".to_owned(),

@@ -145,7 +145,7 @@ fn condition(node: &FluxionNode) -> String {
     if is("cordoned") { format!("{ready},SchedulingDisabled") } else { ready.to_owned() }
 }
 
-/// Why it accepts no Pods, and what it lacks.
+/// Why the node does not accept Pods, and which resources are overcommitted.
 fn note(node: &FluxionNode) -> Painted {
     let status = &node.status;
     if status.deficit.is_empty() {

@@ -13,7 +13,7 @@ pub(super) fn is_gpu(resource: &str) -> bool {
     resource.ends_with("/gpu") || resource.rsplit('.').next() == Some("gpu") || resource.contains("/mig-")
 }
 
-/// Quantities in one cell: `cpu=8,mem=16Gi,gpu=4`. Pods are left out: the members tell them.
+/// Quantities in one cell: `cpu=8,mem=16Gi,gpu=4`. Pods are omitted, because they equal the number of members.
 pub(super) fn summary(quantities: &Quantities, full_names: bool) -> String {
     let order = |name: &str| match name {
         "cpu" => 0,

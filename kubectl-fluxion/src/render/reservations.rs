@@ -9,7 +9,7 @@ use super::table::Table;
 use super::time::{clock, until};
 use fluxion_text::hostlist;
 
-/// Marks a time that nobody said.
+/// Marks an assumed time.
 fn assumed(is: bool) -> &'static str {
     if is { " (assumed)" } else { "" }
 }

@@ -14,7 +14,7 @@ use super::update::update;
 use super::view::view;
 use crate::failure::Failure;
 
-/// Shortest time between two pictures that no key asked for.
+/// Minimum time between redraws not caused by a key press.
 const FRAME: Duration = Duration::from_millis(50);
 
 /// Source of messages and handler of effects.

@@ -50,7 +50,7 @@ pub fn view(frame: &mut Frame, app: &mut App) {
     make_safe(frame);
 }
 
-/// The last thing before the terminal: no cell holds anything that acts on it.
+/// Replaces unsafe characters in all cells before they are written to the terminal.
 fn make_safe(frame: &mut Frame) {
     for cell in &mut frame.buffer_mut().content {
         if cell.symbol().contains(fluxion_text::is_unsafe) {
@@ -67,7 +67,7 @@ fn app_parts<'a>(
     detail::Known { jobs: &jobs.objects, nodes: &nodes.objects, explained }
 }
 
-/// Side by side where there is room, else below each other, else the focused pane alone.
+/// Panes side by side if there is enough room, otherwise stacked, otherwise only the focused pane.
 fn panes_of(frame: &mut Frame, area: Rect, app: &mut App, theme: Theme) {
     let (wide, high) = (area.width >= 110, area.height >= 20);
     if wide && high {
@@ -95,7 +95,7 @@ fn panes_of(frame: &mut Frame, area: Rect, app: &mut App, theme: Theme) {
     }
 }
 
-/// The beginning of what there is to say about the chosen line.
+/// Details of the selected line, truncated.
 fn small_detail(frame: &mut Frame, area: Rect, app: &mut App, theme: Theme) {
     if area.is_empty() {
         return;
@@ -137,7 +137,7 @@ fn header(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }
 
-/// Why what is shown may be out of date: because the server is lost, or because it says so itself.
+/// Why the data may be stale: the connection is lost, or the server reports it.
 fn stale_banner(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     let age = |since: Timestamp| short(app.now.as_second() - since.as_second());
     let text = if let Some((contact, error)) = app.stale() {

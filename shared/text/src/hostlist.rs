@@ -112,7 +112,7 @@ fn count(runs: &[Run]) -> u64 {
     runs.iter().map(|run| (run.end - run.start).saturating_add(1)).fold(0, u64::saturating_add)
 }
 
-/// The name before the number at its end, and that number; one that is too large for counting is part of the name.
+/// Splits a name into prefix and trailing number; a number that is too large is part of the prefix.
 fn split(name: &str) -> (&str, Option<Run>) {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = &name[prefix.len()..];

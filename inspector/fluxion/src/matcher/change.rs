@@ -127,8 +127,8 @@ impl Engine {
         self.prime().map_err(|error| Failure::new(Errno::Einval, error.to_string()))
     }
 
-    /// Takes away what jobs hold at and below vertices, and from the sums above them. Answers the jobs
-    /// that hold nothing any more.
+    /// Releases the resources of jobs at and below vertices, and updates the aggregates above. Returns the jobs
+    /// that have no resources left.
     fn end_jobs(&mut self, tops: &[VertexId]) -> Result<Vec<JobId>, Failure> {
         let mut touched = BTreeSet::new();
         for &top in tops {

@@ -9,7 +9,7 @@ pub enum Order {
     Ascending,
 }
 
-/// What scores are made of.
+/// How scores are calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scoring {
     /// By the id of a vertex.

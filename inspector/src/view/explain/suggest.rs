@@ -8,10 +8,10 @@ use fluxion_scheduler::request::{Request, Shape};
 use fluxion_scheduler::state::Trial;
 use fluxion_text::quantity;
 
-/// A time limit beyond this is as good as none (100 years in seconds).
+/// Maximum suggested time limit (100 years in seconds).
 const LONGEST: i64 = 100 * 365 * 86_400;
 
-/// Changes that help; a job that can `never` run as it is may also be told what lets it wait for room.
+/// Changes that help; for a job that can `never` run, this includes changes that would let it run later.
 pub(super) fn suggestions(trial: &Trial, request: &Request, never: bool) -> Vec<String> {
     let suggest = Suggest { trial, request, never };
     if !never && suggest.starts(request) {
@@ -37,7 +37,7 @@ impl Suggest<'_> {
         self.trial.start(request).is_some()
     }
 
-    /// What a change brings, if anything.
+    /// The effect of a change, if any.
     fn outcome(&self, request: &Request) -> Option<&'static str> {
         if self.starts(request) {
             Some("it could start now")
@@ -48,7 +48,7 @@ impl Suggest<'_> {
         }
     }
 
-    /// The largest number from 1 to below `limit` whose request brings what 1 brings.
+    /// The largest number from 1 to below `limit` whose request has the same outcome as 1.
     fn largest(&self, limit: u64, with: impl Fn(u64) -> Request) -> Option<(u64, &'static str)> {
         if limit <= 1 {
             return None;
@@ -84,7 +84,7 @@ impl Suggest<'_> {
         Some(format!("with {members} {noun} instead of {needed}, {outcome}"))
     }
 
-    /// Less of one resource for each member, where all ask for the same.
+    /// Less of one resource per member, if all members request the same.
     fn smaller(&self) -> Vec<String> {
         let [shape] = self.request.shapes.as_slice() else { return Vec::new() };
         let each = if self.request.slots() > 1 { " per member" } else { "" };

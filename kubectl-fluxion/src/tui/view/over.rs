@@ -1,4 +1,4 @@
-//! What lies over the panes: help, and the question before a cancel.
+//! Overlays: help and the confirmation of a cancel.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -10,7 +10,7 @@ use crate::cancel;
 use crate::render::{amounts, clean};
 use crate::tui::app::{App, Over};
 
-/// What a cancel deletes, as far as it is named; the rest is counted.
+/// Maximum number of objects listed in the confirmation of a cancel.
 const TARGETS: usize = 5;
 
 const HELP: [&str; 14] = [
@@ -30,7 +30,7 @@ const HELP: [&str; 14] = [
     "press any key to close this help",
 ];
 
-/// Draws what lies over, if anything.
+/// Draws the overlay, if any.
 pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     let (title, lines) = match &app.over {
         None | Some(Over::Detail { .. }) => return,
