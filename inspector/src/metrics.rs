@@ -181,7 +181,7 @@ impl Metrics {
         self.step_seconds.observe(took.as_secs_f64());
     }
 
-    /// Time the oldest event of a step waited in the inbox for it.
+    /// Time the oldest event of a step waited in the inbox.
     pub fn inbox_wait(&self, waited: Duration) {
         self.inbox_wait_seconds.observe(waited.as_secs_f64());
     }

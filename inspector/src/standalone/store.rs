@@ -143,12 +143,12 @@ impl Store {
         self.changes.len()
     }
 
-    /// The uids of all objects, in order.
+    /// The UIDs of all objects, in order.
     pub fn uids(&self) -> impl Iterator<Item = &Uid> {
         self.objects.keys()
     }
 
-    /// All objects, in order of uid.
+    /// All objects, ordered by UID.
     pub fn iter(&self) -> impl Iterator<Item = Cow<'_, Object>> {
         self.objects.values().map(Packed::open)
     }

@@ -18,8 +18,7 @@ impl Inventory {
         out.first().copied().unwrap_or(0)
     }
 
-    /// The least that is available of each kind at any moment from `start` (`now` or later) up to `end` (exclusive),
-    /// into `out`.
+    /// The minimum of each kind available between `start` (`now` or later) and `end` (exclusive), into `out`.
     pub(crate) fn least(
         &self,
         id: NodeId,

@@ -11,7 +11,7 @@ use crate::record::LiveJob;
 /// Remembered jobs that have not been found yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
-    /// By `NAMESPACE/KIND.NAME` and uid.
+    /// By `NAMESPACE/KIND.NAME` and UID.
     pub(super) live: OrdMap<(String, SharedStr), Arc<LiveJob>>,
     /// Finished jobs, by group and end time.
     pub(super) ended: OrdMap<GroupKey, OrdSet<(i64, JobId)>>,

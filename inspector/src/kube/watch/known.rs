@@ -1,4 +1,4 @@
-//! Which objects of one kind are known, so that what vanished while a watch was broken is noticed.
+//! Known objects of one kind, to detect deletions that were missed while a watch was broken.
 
 use std::collections::BTreeMap;
 
