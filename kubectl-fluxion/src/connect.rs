@@ -116,7 +116,7 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
             return Err(Failure::new(
                 Exit::Usage,
                 format!(
-                    "--certificate-authority {} requires an https URL, but --server is {url}",
+                    "--certificate-authority {} requires an https URL, but the server is {url}",
                     path.display()
                 ),
             ));
