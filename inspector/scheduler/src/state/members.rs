@@ -207,7 +207,7 @@ impl State {
                 })
                 .collect();
             let text = format!(
-                "members have different values of {what}: {}; it must be the same for all members",
+                "members have different values of {what}: {}; the value must be the same for all members",
                 parts.join(", ")
             );
             summary.problem = Some((ReasonClass::SizesDisagree, text));

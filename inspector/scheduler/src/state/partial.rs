@@ -204,7 +204,7 @@ impl State {
             self.waiting.look_at(again, job);
             self.work.dirty.insert(job);
         }
-        let why = "the gang could only be bound partially".to_owned();
+        let why = "the gang could only be partially bound".to_owned();
         self.work.effects.push(Effect::Evict { pod: pod.object(), why });
     }
 
@@ -245,7 +245,7 @@ impl State {
             more => format!("Pod {} and {more} more were", first.name),
         };
         Some(format!(
-            "{who} released because the gang could only be bound partially, but can't be evicted: check PodDisruptionBudgets, or delete the Pods"
+            "{who} released because the gang could only be partially bound, but can't be evicted: check PodDisruptionBudgets, or delete the Pods"
         ))
     }
 
