@@ -143,7 +143,9 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
 /// Warning for impersonation with a server that only knows the owner of its token.
 fn own_token_note(flags: &Connection, url: &str) -> Option<String> {
     let acts = flags.impersonate.is_some() || !flags.impersonate_groups.is_empty();
-    acts.then(|| format!("warning: requests to {url} use its own token; --as and --as-group apply only to deletions"))
+    acts.then(|| {
+        format!("warning: requests to {url} use its own token; --as and --as-group apply only to deletions")
+    })
 }
 
 /// The inspector on this machine, if it has this URL, so that its token can be used.

@@ -94,8 +94,9 @@ impl ThroughCluster {
 impl Transport for ThroughCluster {
     fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, Error>> {
         async move {
-            let setup =
-                |error: &dyn std::fmt::Display| Error::Setup(format!("failed to create the request: {error}"));
+            let setup = |error: &dyn std::fmt::Display| {
+                Error::Setup(format!("failed to create the request: {error}"))
+            };
             let (method, body) = match call.method {
                 Method::Get => ("GET", Body::empty()),
                 Method::Post => ("POST", Body::from(call.body)),
