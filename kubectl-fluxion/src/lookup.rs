@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(failure.exit, Exit::NotFound);
         assert_eq!(
             failure.message.unwrap(),
-            "2 jobs in namespace default are named lammps: use one of job/lammps, pod/lammps"
+            "2 jobs in namespace default are named lammps; specify one of job/lammps, pod/lammps"
         );
     }
 
@@ -246,7 +246,7 @@ mod tests {
     fn a_name_that_nobody_carries() {
         assert_eq!(
             picked("job/trian").unwrap_err().message.unwrap(),
-            "no such job job/trian in namespace default; did you mean job/train?"
+            "no job named job/trian in namespace default; did you mean job/train?"
         );
         assert!(picked("zzz").unwrap_err().message.unwrap().contains("kubectl fluxion jobs -A"));
     }

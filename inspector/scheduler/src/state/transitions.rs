@@ -87,6 +87,6 @@ mod tests {
         assert_eq!(findings.len(), 1);
         assert_eq!((findings[0].class, &*findings[0].object), ("Invariant", "team/pod/web"));
         assert!(findings[0].text.contains("from Completed to Running"), "{}", findings[0].text);
-        assert!(findings[0].text.contains("(2 such"), "{}", findings[0].text);
+        assert!(findings[0].text.contains("(2 in total)"), "{}", findings[0].text);
     }
 }
