@@ -166,7 +166,7 @@ fn versions_of_both_sides() {
     );
     let alone = Ran::of(plugin().arg("version"));
     assert_eq!(alone.code, 0);
-    assert!(alone.out.contains("Server: unknown: no inspector found"), "{}", alone.out);
+    assert!(alone.out.contains("Server Version: unknown (no inspector found"), "{}", alone.out);
 }
 
 #[test]
