@@ -1,7 +1,7 @@
-//! The past of a cluster's jobs, kept in the state folder, so that a restart does not make it shorter.
+//! The job history of a cluster, stored in the state directory so that it survives restarts.
 //!
-//! Nothing is decided by it. Where it can't be opened or written there is no history, which is said, and everything
-//! else goes on.
+//! No decision depends on it. If it can't be opened or written, there is no history, which is reported, and everything
+//! else works as usual.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,17 +16,17 @@ use crate::journal::{Batch, Journal, JournalError};
 use crate::logs::RateLimit;
 use crate::state_dir::StateDirError;
 
-/// Entries that may wait for the disk; more are lost rather than waited for.
+/// Maximum number of entries waiting for the disk; more are dropped.
 const WAITING_MAX: u32 = 100_000;
-/// Entries that one transaction takes at most.
+/// Maximum number of entries in one transaction.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Why the history has gaps, if it has.
+/// Why the history is incomplete, if it is.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryHealth(Arc<Mutex<Option<String>>>);
 
 impl HistoryHealth {
-    /// What is wrong, for a person.
+    /// The problem, as text for users.
     pub fn problem(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -45,7 +45,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Waits until what was recorded is on disk; the engine's end is what ends it.
+    /// Waits until everything recorded is on disk; ends when the engine has ended.
     pub async fn finish(self) {
         for task in self.tasks {
             if let Err(error) = task.await {
@@ -55,8 +55,8 @@ impl Recorder {
     }
 }
 
-/// Opens the history of the cluster that this text names in a folder; another one's is forgotten. Returned with it: what
-/// it knows, for the engine.
+/// Opens the history of the cluster with this ID in a directory; that of any other cluster is deleted. Also returns
+/// its entries, for the engine.
 pub async fn open(
     folder: Result<PathBuf, StateDirError>,
     cluster: &str,
@@ -84,8 +84,8 @@ async fn try_open(folder: &Path, cluster: &str) -> Result<(Journal, Vec<Remember
     Ok((journal, kept.remembered))
 }
 
-/// Takes what is to be kept out of the effects, which go on to the receiver that is returned. Neither the engine nor
-/// the one who carries out its effects ever waits for the disk.
+/// Records journal effects and passes all others on to the returned receiver. Neither the engine nor the writer ever
+/// waits for the disk.
 pub fn record(
     journal: Result<Journal, String>,
     mut effects: mpsc::Receiver<Vec<Effect>>,
@@ -101,7 +101,7 @@ pub fn record(
             tokio::spawn(async {})
         }
     };
-    // As many as fit between engine and executor: this only stands between them.
+    // The same capacity as between engine and writer: this only sits in between.
     let (forward, rest) = mpsc::channel(effects.max_capacity());
     let lost = health.clone();
     let splitting = tokio::spawn(async move {

@@ -1,7 +1,7 @@
-//! The HTTP API: what is asked at which path, and the layers that every request goes through.
+//! The HTTP API: its paths, and the layers that every request passes through.
 //!
-//! Nothing in here decides anything: controllers read published snapshots through [`crate::view`] and hand
-//! wishes to the engine as events.
+//! Nothing in here makes decisions: controllers read published snapshots through [`crate::view`] and send requests to
+//! the engine as events.
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -41,10 +41,10 @@ pub use app::{App, HttpSettings};
 pub use listen::{ListenError, listen, serve};
 pub use refusal::Refusal;
 
-/// Larger bodies are refused.
+/// Maximum size of a request body.
 const BODY_BYTES: usize = 64 * 1024;
 
-/// Everything that can be asked.
+/// All routes.
 pub fn router(app: App) -> Router {
     let api = Router::new()
         .route("/fluxionjobs", get(jobs::list_all))

@@ -1,7 +1,7 @@
-//! The inspector: the server that holds the engine, feeds it from a cluster or from files, carries out what it
-//! decides, and shows its state over HTTP.
+//! The inspector: the server that runs the engine, feeds it from a cluster or from files, carries out its decisions,
+//! and serves its state over HTTP.
 //!
-//! The engine itself (what is placed where, and why) is `fluxion-scheduler`; nothing in here decides that.
+//! The engine itself (what is placed where, and why) is `fluxion-scheduler`; nothing in here makes such decisions.
 
 pub mod cli;
 pub mod cluster;

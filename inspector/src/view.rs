@@ -1,7 +1,7 @@
-//! From the engine's state to the objects that users see: pure functions.
+//! Converts the engine's state to the objects that users see: pure functions.
 //!
-//! Everything that depends on who is asking is decided here, by a [`Viewer`]; who that is, and how the
-//! objects travel, is not known here.
+//! Everything that depends on the user is decided here, by a [`Viewer`]; authentication and transport are handled
+//! elsewhere.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,10 +23,10 @@ pub mod text;
 pub mod timeline;
 pub mod words;
 
-/// The name of documents of which there is one.
+/// The name of singleton documents.
 pub const LIVE: &str = "live";
 
-/// What the one who asks may see. Nodes and queues are everyone's; what runs in a namespace is not.
+/// What a user may see. Nodes and queues are visible to everyone; the content of a namespace is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Viewer(Option<BTreeSet<SharedStr>>);
 
@@ -36,7 +36,7 @@ impl Viewer {
         Self(None)
     }
 
-    /// Who may see these namespaces and learns nothing about others.
+    /// A user who may see these namespaces and gets no information about others.
     pub fn namespaces(namespaces: impl IntoIterator<Item = SharedStr>) -> Self {
         Self(Some(namespaces.into_iter().collect()))
     }
@@ -50,27 +50,27 @@ impl Viewer {
     }
 }
 
-/// A state as one viewer sees it; what is needed for many objects is computed once.
+/// A state as visible to one viewer; data needed for many objects is computed once.
 pub struct Visible<'a> {
     pub state: &'a State,
     pub viewer: &'a Viewer,
-    /// How long the last pass over the queues took.
+    /// Duration of the last pass over the queues.
     pub pass_seconds: f64,
     positions: OnceCell<BTreeMap<JobId, u32>>,
 }
 
 impl<'a> Visible<'a> {
-    /// A published snapshot as this viewer sees it.
+    /// A published snapshot as visible to this viewer.
     pub fn of(published: &'a Published, viewer: &'a Viewer) -> Self {
         Self { pass_seconds: published.pass_seconds, ..Self::new(&published.state, viewer) }
     }
 
-    /// A state of which nobody measured anything.
+    /// A state without measurements.
     pub fn new(state: &'a State, viewer: &'a Viewer) -> Self {
         Self { state, viewer, pass_seconds: 0.0, positions: OnceCell::new() }
     }
 
-    /// 1-based place of a job among the pending ones of its queue that the viewer may see.
+    /// 1-based position of a job among the pending jobs of its queue that are visible to the viewer.
     pub fn position(&self, job: JobId) -> Option<u32> {
         let positions = self.positions.get_or_init(|| {
             let mut positions = BTreeMap::new();

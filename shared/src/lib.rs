@@ -1,7 +1,7 @@
-//! What the inspector and `kubectl fluxion` agree on: the objects of
-//! `fluxion.flux-framework.org/v1alpha1`, the errors, the exit codes and the client.
+//! API shared by the inspector and `kubectl fluxion`: the types of `fluxion.flux-framework.org/v1alpha1`,
+//! errors, exit codes and the client.
 //!
-//! Nothing in here knows how a decision is made.
+//! This crate contains no scheduling logic.
 
 pub mod cancel;
 #[cfg(feature = "client")]

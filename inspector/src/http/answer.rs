@@ -1,4 +1,4 @@
-//! Answers: JSON that says which snapshot it was taken from.
+//! Responses: JSON with the snapshot that it was taken from.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::refusal::Refusal;
 use crate::engine::{Published, Role};
 use crate::view::{text, words};
 
-/// Which snapshot an answer was taken from, and whose.
+/// The snapshot that a response was taken from, and the server's role.
 #[derive(Clone, Debug)]
 pub(super) struct Moment {
     pub version: u64,
-    /// When the snapshot was last known to be what there is; epoch seconds.
+    /// When the snapshot was last known to be current; epoch seconds.
     pub observed_at: i64,
     pub role: Role,
-    /// What has to be known about the data beside its age.
+    /// A warning about the data besides its age.
     pub warning: Option<Arc<str>>,
 }
 
@@ -38,7 +38,7 @@ impl Moment {
         }
     }
 
-    /// Says the same in headers, for answers without list metadata.
+    /// Sets the same information as headers, for responses without list metadata.
     fn mark(&self, response: &mut Response) {
         let mut set = |name: &'static str, value: &str| {
             if let Ok(value) = HeaderValue::from_str(value) {
@@ -54,7 +54,7 @@ impl Moment {
     }
 }
 
-/// As a quoted string of HTTP (RFC 9110, 5.6.4): kubectl prints what stands in such a header.
+/// A quoted string in HTTP (RFC 9110, 5.6.4): kubectl prints the text of such a header.
 fn quoted(text: &str) -> String {
     let plain = text.chars().map(|c| if matches!(c, ' '..='~') { c } else { '?' });
     let escaped: String =
@@ -67,19 +67,19 @@ pub(super) fn json<T: Serialize>(object: &T, moment: &Moment) -> Response {
     typed(object, moment, "application/json")
 }
 
-/// The same under another content type.
+/// The same with another content type.
 pub(super) fn typed<T: Serialize>(object: &T, moment: &Moment, content_type: &'static str) -> Response {
     match serde_json::to_vec(object) {
         Ok(body) => text(body, moment, content_type),
         Err(error) => {
-            // Our own types: only a bug gets here.
+            // Our own types: only fails because of a bug.
             tracing::error!(%error, "failed to serialize a response");
             Refusal::Internal.into_response()
         }
     }
 }
 
-/// What is in its form already.
+/// A response that is already serialized.
 pub(super) fn text(body: impl IntoResponse, moment: &Moment, content_type: &'static str) -> Response {
     let mut response = body.into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -87,7 +87,7 @@ pub(super) fn text(body: impl IntoResponse, moment: &Moment, content_type: &'sta
     response
 }
 
-/// Computes an answer where it holds up no other request.
+/// Computes a response on a blocking thread, so that it delays no other request.
 pub(super) async fn computed(work: impl FnOnce() -> Response + Send + 'static) -> Result<Response, Refusal> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         tracing::error!(%error, "failed to compute a response");

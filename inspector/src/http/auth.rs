@@ -1,5 +1,5 @@
-//! Who is asking: a layer in front of all controllers, so that another way of authentication replaces this
-//! file and nothing else. Controllers only see the [`Asker`] it leaves in the request.
+//! Authentication: a layer in front of all controllers, so that another method only needs to replace this file.
+//! Controllers only see the [`Asker`] that it adds to the request.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::app::App;
 use super::refusal::Refusal;
 use crate::view::Viewer;
 
-/// Who is asking, and what may be shown.
+/// The authenticated user, and what may be shown to it.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
-    /// For the log and for "cancelled by".
+    /// For logs and "cancelled by".
     pub name: Arc<str>,
     pub viewer: Viewer,
 }
 
-/// Lets the holder of the token through as administrator.
+/// Authenticates the bearer of the token as administrator.
 pub(super) async fn bearer(
     State(app): State<App>,
     mut request: Request,
@@ -44,7 +44,7 @@ fn holds_token(headers: &HeaderMap, token: &str) -> bool {
         && bool::from(given.trim().as_bytes().ct_eq(token.as_bytes()))
 }
 
-/// Refuses requests that a web page sent by a name of its own that resolves to this machine (DNS rebinding).
+/// Rejects requests from web pages whose host name resolves to this machine (DNS rebinding).
 pub(super) async fn own_host(request: Request, next: Next) -> Result<Response, Refusal> {
     let named = request
         .headers()

@@ -21,7 +21,7 @@ use super::resource::Key;
 use super::watch::{self, Start, WatchOptions};
 use crate::view::{Viewer, Visible};
 
-/// Answers a list, or a watch when that is asked for.
+/// Serves a list, or a watch if requested.
 pub(super) async fn list<R: Indexed>(
     app: App,
     asker: Asker,
@@ -96,14 +96,14 @@ fn page<R: Indexed>(
     let more = rest.peek().is_some();
     if let (true, Some(last)) = (more, last) {
         metadata.continue_ = Continue { version: served.version, last: last.clone() }.to_string();
-        // With selectors nobody has counted yet; without, it is known.
+        // With selectors, the number is unknown; without, it is known.
         metadata.remaining_item_count = filter.is_everything().then(|| rest.count() as u64);
     }
     let kind = format!("{}List", R::KIND);
     (List { api_version: API_VERSION.to_owned(), kind, metadata, items }, more)
 }
 
-/// Answers one object.
+/// Serves one object.
 pub(super) async fn get<R: Indexed>(
     app: App,
     asker: Asker,
@@ -117,7 +117,7 @@ pub(super) async fn get<R: Indexed>(
     Ok(answer::json(&object, &moment))
 }
 
-/// One object with its resource version, as this viewer may see it.
+/// One object with its resource version, as visible to this viewer.
 pub(super) fn find<R: Indexed>(
     served: &Served,
     viewer: &Viewer,

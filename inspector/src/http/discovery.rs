@@ -1,4 +1,4 @@
-//! What there is: discovery in the old and in the aggregated form, and the server's version.
+//! Discovery, unaggregated and aggregated, and the server's version.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::app::App;
 
-/// Aggregated discovery, as kube-apiserver asks for it and compares it: parameters included.
+/// Media type of aggregated discovery as requested and compared by kube-apiserver, including parameters.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// One resource of the API.
@@ -20,14 +20,14 @@ struct Described {
     short: &'static [&'static str],
     namespaced: bool,
     verbs: &'static [&'static str],
-    /// Whether manifests can be handed in where the server takes any.
+    /// Whether manifests can be submitted, if the server accepts any.
     created: bool,
-    /// Name, kind of the answer, verb.
+    /// Name, kind of the response, verb.
     subresources: &'static [(&'static str, &'static str, &'static str)],
 }
 
 impl Described {
-    /// What this server can do with it.
+    /// The verbs supported by this server.
     fn verbs_of(&self, app: &App) -> Vec<&'static str> {
         let create = (self.created && app.submit.is_some()).then_some("create");
         create.into_iter().chain(self.verbs.iter().copied()).collect()
@@ -37,8 +37,8 @@ impl Described {
 const LISTED: &[&str] = &["get", "list", "watch"];
 const READ: &[&str] = &["get", "list"];
 
-// There is no `delete`: with it the cluster's garbage collector and namespace controller would watch these
-// objects, and delete them by themselves.
+// There is no `delete`: otherwise, the garbage collector and the namespace controller would watch these objects and
+// delete them.
 const RESOURCES: &[Described] = &[
     Described {
         plural: "fluxionjobs",
@@ -102,7 +102,7 @@ const RESOURCES: &[Described] = &[
     },
 ];
 
-/// `/apis`: the groups, in the form that is asked for.
+/// `/apis`: the groups, in the requested format.
 pub(super) async fn groups(State(app): State<App>, headers: HeaderMap) -> Response {
     let mut response = if wants_aggregated(&headers) {
         ([(header::CONTENT_TYPE, AGGREGATED)], aggregated(&app).to_string()).into_response()
@@ -149,7 +149,7 @@ pub(super) async fn resources(State(app): State<App>) -> Json<Value> {
     )
 }
 
-/// `/version`, with the members that Kubernetes' clients read.
+/// `/version`, with the fields that Kubernetes clients read.
 pub(super) async fn version() -> Json<Value> {
     let version = env!("CARGO_PKG_VERSION");
     let mut parts = version.split('.');
@@ -200,7 +200,7 @@ fn aggregated(app: &App) -> Value {
     })
 }
 
-/// Whether one of the accepted types is aggregated discovery; its parameters come in any order.
+/// Whether one of the accepted types is aggregated discovery; its parameters may be in any order.
 fn wants_aggregated(headers: &HeaderMap) -> bool {
     let wanted = ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"];
     headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).any(|accept| {

@@ -1,5 +1,4 @@
-//! Documents of which there is one, called `live`: the graph, the timeline, the audit. A list of them is a
-//! list of one.
+//! Singleton resources, named `live`: the graph, the timeline, the audit. A list of them has one item.
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use super::refusal::Refusal;
 use crate::engine::Published;
 use crate::view::{LIVE, Viewer, Visible, audit, graph, timeline};
 
-/// Asked for in `Accept`, the graph comes as it is, without an object around it.
+/// If accepted by the client, the graph is returned as plain JGF, without an enclosing object.
 const JGF: &str = "application/vnd.flux.jgf+json";
 
 /// `fluxiongraphs`.

@@ -1,4 +1,4 @@
-//! `fluxionjobs/explain`: why a job is where it is.
+//! `fluxionjobs/explain`: why a job is in its current state.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which objects of a resource are asked for.
+//! Selection of objects of a resource.
 
 use std::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use super::resource::{Key, Resource};
 use super::selector::Selector;
 use crate::view::Viewer;
 
-/// Which objects of a resource are meant.
+/// The selected objects of a resource.
 #[derive(Clone, Debug)]
 pub(super) struct Filter<R: Resource> {
     namespace: Option<SharedStr>,
@@ -29,13 +29,13 @@ impl<R: Resource> Filter<R> {
         })
     }
 
-    /// What can be told without looking at the object: its namespace, and whether that may be seen.
+    /// Checks that don't need the object: its namespace, and whether the viewer may see it.
     pub(super) fn takes_key(&self, key: &Key, viewer: &Viewer) -> bool {
         self.namespace.as_ref().is_none_or(|namespace| *namespace == key.namespace)
             && (key.namespace.is_empty() || viewer.sees(&key.namespace))
     }
 
-    /// Whether the selectors take the object.
+    /// Whether the selectors match the object.
     pub(super) fn takes(&self, object: &R::Object) -> bool {
         self.labels.accepts_labels(&R::meta(object).labels)
             && self.fields.accepts(|field| R::field(object, field))

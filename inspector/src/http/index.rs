@@ -1,8 +1,7 @@
-//! Which object was last changed when: what lists, watches and resource versions are answered from.
+//! Versions of all objects: used to answer lists and watches, and for resource versions.
 //!
-//! It is brought up to date by whoever asks, never by the engine: nothing is computed while nobody looks, and
-//! a slow reader holds up nobody. Each change of an object that a client could see has a version of its own,
-//! so a watch that was broken off anywhere goes on exactly there.
+//! It is updated by requests, never by the engine: nothing is computed without clients, and slow clients block nobody.
+//! Each visible change of an object has its own version, so an interrupted watch resumes exactly where it stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +30,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Versions begin behind `after`, and where the snapshots' sequence does.
+    /// The first versions: greater than `after` and the snapshot's sequence.
     pub(super) fn first(published: Arc<Published>, after: u64) -> Self {
         let viewer = Viewer::everything();
         let visible = Visible::of(&published, &viewer);
@@ -52,12 +51,12 @@ impl Served {
         let jobs = self.jobs.next(&before, &after, &mut version);
         let nodes = self.nodes.next(&before, &after, &mut version);
         let queues = self.queues.next(&before, &after, &mut version);
-        // Versions start where the snapshots' sequence does, so they never go back over a restart.
+        // Versions start at the sequence of the snapshots, so they never decrease after a restart.
         Self { version: version.max(published.sequence), published, jobs, nodes, queues }
     }
 }
 
-/// A resource of which a snapshot has a table.
+/// A resource with a table in each snapshot.
 pub(super) trait Indexed: Resource {
     fn table(served: &Served) -> &Table<Self>;
 }
@@ -85,15 +84,15 @@ impl Indexed for Queues {
 pub(super) struct Index {
     current: ArcSwapOption<Served>,
     building: Mutex<()>,
-    /// Somebody asked since [`Index::forget_unused`] last looked.
+    /// Whether there was a request since the last [`Index::forget_unused`].
     used: AtomicBool,
-    /// Version of the last one that was forgotten.
+    /// Version of the last one that was dropped.
     forgotten: AtomicU64,
 }
 
 impl Index {
-    /// Forgets the latest one if nobody asked since the last call: all that was there when somebody last asked would
-    /// stay in memory beside all that there is now. A watch that goes on from an earlier version has to list again.
+    /// Drops the latest one if there was no request since the last call: it would keep all state as of the last
+    /// request in memory. A watch that resumes from an earlier version has to list again.
     pub(super) async fn forget_unused(&self) {
         let _building = self.building.lock().await;
         if !self.used.swap(false, Ordering::Relaxed)
@@ -103,7 +102,7 @@ impl Index {
         }
     }
 
-    /// What is served of this snapshot or a later one.
+    /// The index of this snapshot or a later one.
     pub(super) async fn at(&self, published: Arc<Published>) -> Result<Arc<Served>, Refusal> {
         self.used.store(true, Ordering::Relaxed);
         let known =

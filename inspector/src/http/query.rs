@@ -1,5 +1,5 @@
-//! The query of a list or watch, as Kubernetes clients send it. Unknown keys are ignored, as kube-apiserver
-//! does; a known key with a value that can't be is refused.
+//! The query of a list or watch, as sent by Kubernetes clients. Unknown keys are ignored, as in kube-apiserver;
+//! invalid values of known keys are rejected.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -7,9 +7,9 @@ use axum::http::request::Parts;
 use super::page::Continue;
 use super::refusal::Refusal;
 
-/// Longer queries are refused.
+/// Maximum length of a query.
 const MAX_BYTES: usize = 32 * 1024;
-/// A watch is ended after this at the latest when the asker named a time: one day.
+/// Maximum duration of a watch with `timeoutSeconds`: one day.
 const MAX_WATCH_SECONDS: u64 = 86_400;
 
 /// The keys and values of a query, decoded.
@@ -29,7 +29,7 @@ impl Query {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a switch is on; `KEY`, `KEY=1` and `KEY=true` all switch on.
+    /// Whether a boolean parameter is set; `KEY`, `KEY=1` and `KEY=true` all set it.
     pub(super) fn flag(&self, key: &str) -> Result<bool, Refusal> {
         match self.get(key) {
             None | Some("false" | "0" | "False" | "FALSE" | "f" | "F") => Ok(false),
@@ -38,7 +38,7 @@ impl Query {
         }
     }
 
-    /// Whether nothing shall be changed: `dryRun=All`.
+    /// Whether this is a dry run: `dryRun=All`.
     pub(super) fn dry_run(&self) -> Result<bool, Refusal> {
         let mut values = self.0.iter().filter(|(name, _)| name == "dryRun").peekable();
         let asked = values.peek().is_some();
@@ -67,17 +67,17 @@ impl<S: Sync> FromRequestParts<S> for Query {
     }
 }
 
-/// What a list or a watch is asked for.
+/// The parameters of a list or watch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ListQuery {
     /// 0: no limit.
     pub limit: u64,
     pub continue_: Option<Continue>,
-    /// Not parsed yet: which fields there are depends on the resource.
+    /// Not parsed yet: the supported fields depend on the resource.
     pub label_selector: String,
     pub field_selector: String,
     pub watch: bool,
-    /// `None` when not said.
+    /// `None` if not given.
     pub resource_version: Option<u64>,
     pub initial_events: bool,
     pub bookmarks: bool,

@@ -1,13 +1,13 @@
-//! Errors as they are answered: Kubernetes `Status` objects, each with a stable reason.
+//! Error responses: Kubernetes `Status` objects, each with a stable reason.
 //!
-//! What went wrong inside is logged, never told: a [`Refusal`] only carries texts written for the asker.
+//! Internal causes are logged, never returned: a [`Refusal`] only contains messages intended for clients.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fluxion_api::Status;
 
-/// Why a request is not answered with what it asked for.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("{0}")]
@@ -21,7 +21,7 @@ pub enum Refusal {
     NotFound(&'static str, String),
     #[error("the server could not find the requested resource; see /apis/{api} for the available resources", api = fluxion_api::API_VERSION)]
     NoSuchPath,
-    /// The methods that are allowed, and what to do instead.
+    /// The allowed methods, and what to do instead.
     #[error("{1}")]
     MethodNotAllowed(&'static str, String),
     #[error("{0}")]
@@ -42,7 +42,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The HTTP status and the reason word that go with it.
+    /// The HTTP status and the corresponding reason.
     pub fn code(&self) -> (StatusCode, &'static str) {
         match self {
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "BadRequest"),
@@ -60,7 +60,7 @@ impl Refusal {
         }
     }
 
-    /// The same as an object, as a watch sends it in an `ERROR` event.
+    /// The same as an object, as in the `ERROR` event of a watch.
     pub fn status(&self) -> Status {
         let (code, reason) = self.code();
         Status::failure(code.as_u16(), reason, self.to_string())

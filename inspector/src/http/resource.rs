@@ -1,5 +1,4 @@
-//! What lists, watches and single objects have in common: one trait, implemented by each resource's
-//! controller.
+//! What lists, watches and single objects have in common: a trait implemented by the controller of each resource.
 
 pub(super) mod jobs;
 pub(super) mod nodes;
@@ -13,15 +12,15 @@ use serde::Serialize;
 
 use crate::view::Visible;
 
-/// Names an object within its resource; lists are in this order. The namespace of cluster-scoped ones is empty.
+/// Identifies an object within its resource, and its position in lists. Cluster-scoped objects have no namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub namespace: SharedStr,
     pub name: SharedStr,
 }
 
-/// Revisions that tell two versions of an object apart: two states of one engine give it the same only if it is the same
-/// in both. Without any it is rendered and compared.
+/// Revisions that identify a version of an object: equal stamps in two states of an engine mean that the object is
+/// equal. Without a stamp, it is rendered and compared.
 pub(super) type Stamp = Option<Vec<u64>>;
 
 /// Key, uid, id and stamp of an object.
@@ -34,15 +33,15 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     type Id: Clone + Debug + Send + Sync;
 
     const KIND: &'static str;
-    /// As it stands in the path.
+    /// Plural name, as in paths.
     const PLURAL: &'static str;
-    /// The fields that can be selected by.
+    /// The fields supported by field selectors.
     const FIELDS: &'static [&'static str];
 
     /// Every object.
     fn rows(visible: &Visible<'_>) -> Vec<Listed<Self::Id>>;
 
-    /// One object as the viewer may see it, without a resource version.
+    /// One object as visible to the viewer, without a resource version.
     fn render(visible: &Visible<'_>, id: &Self::Id) -> Option<Self::Object>;
 
     /// The values of one of [`Self::FIELDS`].
@@ -52,7 +51,6 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
 
     fn meta_mut(object: &mut Self::Object) -> &mut ObjectMeta;
 
-    /// Leaves of an object that was rendered for the administrator what everyone may know who may know that
-    /// it was there.
+    /// Reduces an object rendered for the administrator to the data that everyone who knows of its existence may see.
     fn redact(object: &mut Self::Object);
 }

@@ -8,18 +8,18 @@ use fluxion_scheduler::model::SharedStr;
 use super::resource::{Key, Resource, Stamp};
 use crate::view::Visible;
 
-/// So many changes of each resource are remembered for watches; who asks for older ones has to list again.
+/// Number of changes of each resource kept for watches; a watch from before these has to list again.
 const REMEMBERED: usize = 4096;
 
 /// An object as the index knows it.
 #[derive(Debug)]
 pub(super) struct Row<R: Resource> {
     pub uid: SharedStr,
-    /// Where to find it in the state.
+    /// Its ID in the state.
     pub id: R::Id,
-    /// Equal stamps in successive states mean that nothing about the object can have changed.
+    /// Equal stamps in successive states mean that the object has not changed.
     pub stamp: Stamp,
-    /// When it was last changed.
+    /// The version of its last change.
     pub version: u64,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Row<R: Resource> {
 pub(super) struct RowChange<R: Resource> {
     pub version: u64,
     pub key: Key,
-    /// What the administrator saw before; `None` when it was not there.
+    /// What the administrator saw before; `None` if it did not exist.
     pub before: Option<R::Object>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Table<R: Resource> {
     pub rows: BTreeMap<Key, Row<R>>,
     /// Oldest first.
     pub log: VecDeque<Arc<RowChange<R>>>,
-    /// Changes up to this version may be missing in the log.
+    /// Changes up to this version may be missing from the log.
     pub floor: u64,
 }
 
@@ -56,7 +56,7 @@ impl<R: Resource> Table<R> {
         let mut changed = |key: &Key, before: Option<R::Object>| {
             *version += 1;
             log.push_back(Arc::new(RowChange { version: *version, key: key.clone(), before }));
-            // At once: all that changes between two looks can be many times as much as is remembered.
+            // Immediately: the changes between two requests may far exceed the limit.
             if log.len() > REMEMBERED {
                 floor = log.pop_front().map_or(floor, |change| change.version);
             }

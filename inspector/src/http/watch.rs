@@ -1,9 +1,8 @@
-//! Watches: one JSON event a line, for as long as the client reads.
+//! Watches: one JSON event per line, for as long as the client reads.
 //!
-//! A watch is pulled by its connection. Between two pulls it holds its place (a version) and nothing else, so
-//! a client that reads slowly gets the latest state of what changed instead of every step, one that falls
-//! behind the log gets an `ERROR` event with code 410, and neither slows down anyone else. Who stops reading
-//! altogether is dropped by the connection ([`super::listen`]).
+//! A watch is driven by its connection. Between two reads it only stores its position (a version), so a slow client
+//! gets the latest state of changed objects instead of every step, one that falls behind the log gets an `ERROR` event
+//! with code 410, and neither slows down others. A client that stops reading is disconnected ([`super::listen`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -28,50 +27,50 @@ use super::resource::Key;
 use super::table::{RowChange, Table};
 use crate::view::{Viewer, Visible};
 
-/// At most so many events are written at once.
+/// Maximum number of events written at once.
 const CHUNK: usize = 128;
-/// At most so many objects are looked at without a break.
+/// Maximum number of objects examined without yielding.
 const LOOK: usize = 512;
-/// Changes are looked at no more often than this.
+/// Minimum time between checks for changes.
 const PACE: Duration = Duration::from_millis(50);
-/// A bookmark at least this often, so that a client can tell an idle watch from a dead one.
+/// Maximum interval between bookmarks, which let clients distinguish an idle watch from a dead one.
 const BOOKMARK: Duration = Duration::from_secs(10);
 
-/// Marks an answer that is written bit by bit: it must not be held back by compression.
+/// Marks a streaming response, which must not be buffered by compression.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Streamed;
 
-/// What a watch starts with.
+/// Initial events of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// Everything there is, as `ADDED`.
+    /// All existing objects, as `ADDED`.
     Everything,
-    /// What changed after this version.
+    /// Changes after this version.
     After(u64),
 }
 
-/// How a watch was asked for.
+/// Options of a watch request.
 #[derive(Clone, Debug)]
 pub(super) struct WatchOptions {
     pub start: Start,
-    /// Say with a bookmark when the initial events are through.
+    /// Send a bookmark after the initial events.
     pub mark_initial: bool,
     pub bookmarks: bool,
-    /// End it then.
+    /// When to end it.
     pub ends: Option<Instant>,
 }
 
-/// What is still to be written of one look at the state.
+/// Events not yet written from the last check.
 struct Pending<R: Indexed> {
     served: Arc<Served>,
     events: VecDeque<Pick<R>>,
 }
 
-/// What is written when its turn comes.
+/// An event to write.
 enum Pick<R: Indexed> {
-    /// It was there when the watch began.
+    /// The object existed when the watch started.
     There(Key),
-    /// The first and the latest change that this client has not seen yet.
+    /// The first and the latest change that this client has not seen.
     Changed(Arc<RowChange<R>>, Arc<RowChange<R>>),
     InitialEnd,
 }
@@ -88,7 +87,7 @@ struct Watch<R: Indexed> {
     _permit: OwnedSemaphorePermit,
 }
 
-/// Answers a watch.
+/// Serves a watch.
 pub(super) fn respond<R: Indexed>(
     app: App,
     viewer: Viewer,
@@ -129,7 +128,7 @@ impl<R: Indexed> Watch<R> {
                 return Some(lines);
             }
             if self.pending.is_some() {
-                // None of many was for this client: others get their turn before the rest is looked at.
+                // None of many events was for this client: yield before examining the rest.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -149,7 +148,7 @@ impl<R: Indexed> Watch<R> {
         }
     }
 
-    /// Finds out what changed since the last look.
+    /// Finds the changes since the last check.
     async fn look(&mut self) -> Result<(), Refusal> {
         self.changes.borrow_and_update();
         let served = self.app.index.at(self.app.engine.snapshot()).await?;
@@ -175,7 +174,7 @@ impl<R: Indexed> Watch<R> {
         Ok(())
     }
 
-    /// Up to [`CHUNK`] of the events that were found; `None` when none of those looked at is for this client.
+    /// Up to [`CHUNK`] pending events; `None` if none of those examined is for this client.
     fn write_pending(&mut self) -> Option<Bytes> {
         let pending = self.pending.as_mut()?;
         let visible = Visible::of(&pending.served.published, &self.viewer);
@@ -207,7 +206,7 @@ impl<R: Indexed> Watch<R> {
         (!lines.is_empty()).then(|| lines.into())
     }
 
-    /// Until something changed; a bookmark when it is time for one.
+    /// Waits for changes; returns a bookmark if one is due.
     async fn wait(&mut self) -> Option<Bytes> {
         let bookmark_at = if self.options.bookmarks { Some(self.bookmark_at) } else { None };
         let until = [bookmark_at, self.options.ends].into_iter().flatten().min();
@@ -219,7 +218,7 @@ impl<R: Indexed> Watch<R> {
         };
         tokio::select! {
             changed = self.changes.changed() => {
-                // Without an engine there will be no more changes: the server is going down.
+                // Without an engine, there are no more changes: the server is shutting down.
                 self.done = changed.is_err();
                 tokio::time::sleep(PACE).await;
                 None
@@ -245,7 +244,7 @@ impl<R: Indexed> Watch<R> {
 /// The first and the latest change of an object.
 type Span<'a, R> = (&'a Arc<RowChange<R>>, &'a Arc<RowChange<R>>);
 
-/// The changes that take a client from `version` to now, one for each object, by version.
+/// The changes that bring a client from `version` to the present, one per object, by version.
 fn changes<R: Indexed>(
     table: &Table<R>,
     version: u64,
@@ -262,7 +261,7 @@ fn changes<R: Indexed>(
     found.into_iter().map(|(first, last)| Pick::Changed(Arc::clone(first), Arc::clone(last))).collect()
 }
 
-/// Turns changes into events for one client.
+/// Converts changes to events for one client.
 struct Writer<'a, R: Indexed> {
     table: &'a Table<R>,
     visible: &'a Visible<'a>,
@@ -270,7 +269,7 @@ struct Writer<'a, R: Indexed> {
 }
 
 impl<R: Indexed> Writer<'_, R> {
-    /// The object as it is now, if this client's selectors take it.
+    /// The current object, if it matches this client's selectors.
     fn now(&self, key: &Key) -> Option<R::Object> {
         let row = self.table.rows.get(key)?;
         let mut object = R::render(self.visible, &row.id)?;
@@ -286,7 +285,7 @@ impl<R: Indexed> Writer<'_, R> {
             _ => false,
         };
         if let Some(known) = known.filter(|_| !same) {
-            // Gone, replaced by another of its name, or selected no more: the same to this client.
+            // Deleted, replaced by another of its name, or no longer selected: the same to this client.
             let mut object = last.before.as_ref().unwrap_or(known).clone();
             if !self.visible.viewer.sees_everything() {
                 R::redact(&mut object);
@@ -310,7 +309,7 @@ struct Line<'a, T> {
 fn write_line<T: Serialize>(lines: &mut Vec<u8>, type_: &str, object: &T) {
     let start = lines.len();
     if let Err(error) = serde_json::to_writer(&mut *lines, &Line { type_, object }) {
-        // Our own types: only a bug gets here, and half a line must not get out.
+        // Our own types: only fails because of a bug, and no partial line must be sent.
         tracing::error!(%error, "failed to serialize a watch event");
         lines.truncate(start);
         return;

@@ -1,4 +1,4 @@
-//! `FluxionAudit`: what is off.
+//! `FluxionAudit`: problems found in the state.
 
 use fluxion_api::graph::{Finding, FluxionAudit};
 use fluxion_api::{API_VERSION, ObjectMeta};
@@ -6,8 +6,8 @@ use fluxion_api::{API_VERSION, ObjectMeta};
 use super::Visible;
 use crate::health::WatchProblem;
 
-/// The findings about objects that the viewer may see, after those about watches, on which all else rests, and
-/// what is wrong with the history.
+/// Findings about watches and the history, followed by findings about objects that the viewer is allowed to
+/// see.
 pub fn audit(visible: &Visible<'_>, watches: &[WatchProblem], history: Option<String>) -> FluxionAudit {
     let seen = |object: &str| match object.split('/').collect::<Vec<_>>().as_slice() {
         [namespace, _, _] => visible.viewer.sees(namespace),
@@ -22,7 +22,7 @@ pub fn audit(visible: &Visible<'_>, watches: &[WatchProblem], history: Option<St
         class: "NoHistory".to_owned(),
         object: "history".to_owned(),
         text: format!(
-            "{problem}; after a restart, finished jobs and parts of the job histories will be missing"
+            "{problem}; after a restart, finished jobs and part of the job history will be missing"
         ),
     });
     let findings = visible.state.audit().into_iter().filter(|finding| seen(&finding.object));

@@ -1,4 +1,4 @@
-//! `FluxionExplanation`: why a job is where it is, and the smallest changes that would start it now.
+//! `FluxionExplanation`: why a job is in its current state, and the smallest changes that would start it now.
 
 use fluxion_api::reason::{self, Fact, ShapeNodes};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
@@ -13,7 +13,7 @@ use super::text::time;
 
 mod suggest;
 
-/// Explains a job; `object` is how the viewer sees it.
+/// Explains a job; `object` is the job as visible to the viewer.
 pub fn explain(visible: &Visible<'_>, job: &Job, mut object: FluxionJob) -> FluxionExplanation {
     let mut explanation = FluxionExplanation {
         api_version: API_VERSION.to_owned(),
@@ -133,7 +133,7 @@ fn nearest(facts: &[Fact]) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(together) = together {
         let place = match (&together.topology, &together.domain) {
-            (Some(level), Some(best)) => format!(" in one {level} (the best is {best})"),
+            (Some(level), Some(best)) => format!(" in one {level} (best: {best})"),
             (Some(level), None) => format!(" in one {level}: no node has that label"),
             (None, _) => String::new(),
         };

@@ -1,4 +1,4 @@
-//! `FluxionJob`: a job as its users see it.
+//! `FluxionJob`: a job as visible to users.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use super::name::{full_name, short_name};
 use super::text::{quantities, time};
 use super::{Visible, cancel, words};
 
-/// Said instead of names that the viewer may not know.
+/// Shown instead of names that the viewer is not allowed to see.
 const ELSEWHERE: &str = "jobs in other namespaces";
 
-/// The job as the viewer sees it.
+/// The job as visible to the viewer.
 pub fn job(visible: &Visible<'_>, job: &Job) -> FluxionJob {
     FluxionJob {
         api_version: API_VERSION.to_owned(),
@@ -36,7 +36,7 @@ pub fn job(visible: &Visible<'_>, job: &Job) -> FluxionJob {
     }
 }
 
-/// The members that hold something, by node and in order of names.
+/// The members that hold resources, by node and sorted by name.
 pub fn placed(state: &State, job: &Job) -> BTreeMap<SharedStr, Vec<String>> {
     let mut nodes: BTreeMap<SharedStr, Vec<String>> = BTreeMap::new();
     for pod in live(state, job) {
@@ -80,7 +80,7 @@ fn spec(state: &State, job: &Job) -> JobSpec {
     }
 }
 
-/// What the members ask for that have not ended; where nobody is left, what those of the last attempt did.
+/// Requests of the unfinished members; if there are none, of the members of the last attempt.
 fn shapes(state: &State, job: &Job) -> Vec<Shape> {
     let mut shapes: BTreeMap<&ResourceList, u32> = BTreeMap::new();
     for pod in live(state, job) {
@@ -94,7 +94,7 @@ fn shapes(state: &State, job: &Job) -> Vec<Shape> {
     shapes.into_iter().map(|(needs, count)| Shape { count, requests: quantities(needs) }).collect()
 }
 
-/// The sum over the members that have not ended; of an ended job, over those of its last attempt.
+/// Sum of the requests of unfinished members; for a finished job, of the members of its last attempt.
 fn request(job: &Job) -> ResourceList {
     if !job.state.ended() {
         return (*job.holds).clone();
@@ -158,12 +158,12 @@ fn members(members: &state::Members) -> Members {
     Members { wanted, seen, gated, bound, running, ended }
 }
 
-/// A reason names nothing of other namespaces, so everyone may read it who may see the job.
+/// Reasons contain no names from other namespaces, so they are visible to everyone who can see the job.
 pub fn reason(reason: &state::Reason) -> Reason {
     Reason::new(words::class(reason.class), reason.facts.to_vec())
 }
 
-/// The jobs it waits for; those the viewer may not see are one entry without a name or a time.
+/// The jobs it is waiting for; jobs that the viewer is not allowed to see are combined into one anonymous entry.
 fn waits_for(visible: &Visible<'_>, job: &Job) -> Vec<WaitsFor> {
     let mut waits = Vec::new();
     let mut elsewhere = false;

@@ -1,4 +1,4 @@
-//! Asks through a kube-apiserver, with the credentials of a kubeconfig.
+//! Connects through a kube-apiserver, with the credentials of a kubeconfig.
 
 use fluxion_api::Exit;
 use fluxion_api::client::{Answer, Call, Error, Method, Transport};
@@ -18,7 +18,7 @@ pub struct ThroughCluster {
     name: String,
 }
 
-/// The cluster that the flags mean, and the namespace of its context.
+/// The cluster selected by the flags, and the namespace of its context.
 pub async fn cluster(flags: &Connection) -> Result<(ThroughCluster, String), Failure> {
     // Fails when one is installed already, which is as good.
     drop(rustls::crypto::ring::default_provider().install_default());
@@ -60,17 +60,17 @@ pub async fn cluster(flags: &Connection) -> Result<(ThroughCluster, String), Fai
 }
 
 impl ThroughCluster {
-    /// The same connection for other objects of the cluster.
+    /// The client for other objects in the cluster.
     pub fn kube(&self) -> kube::Client {
         self.kube.clone()
     }
 
-    /// The cluster as a person calls it.
+    /// Human-readable name of the cluster.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a request means that got no answer.
+    /// Converts the error of a request without a response.
     pub fn failed(&self, error: &kube::Error) -> Error {
         let mut innermost: &dyn std::error::Error = error;
         while let Some(source) = innermost.source() {
@@ -86,7 +86,7 @@ impl ThroughCluster {
             kube::Error::Service(_) | kube::Error::HyperError(_) => {
                 Error::Unreachable { server: self.name.clone(), why }
             }
-            _ => Error::Setup(format!("can't connect to the cluster at {}: {why}", self.name)),
+            _ => Error::Setup(format!("unable to connect to the cluster at {}: {why}", self.name)),
         }
     }
 }
@@ -94,8 +94,9 @@ impl ThroughCluster {
 impl Transport for ThroughCluster {
     fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, Error>> {
         async move {
-            let setup =
-                |error: &dyn std::fmt::Display| Error::Setup(format!("can't create the request: {error}"));
+            let setup = |error: &dyn std::fmt::Display| {
+                Error::Setup(format!("failed to create the request: {error}"))
+            };
             let (method, body) = match call.method {
                 Method::Get => ("GET", Body::empty()),
                 Method::Post => ("POST", Body::from(call.body)),

@@ -1,9 +1,9 @@
-//! Amounts of resources: read as Kubernetes writes them, shown as short as they can be.
+//! Parses Kubernetes quantities and shows them in a short form.
 
 use fluxion_api::Quantities;
 use fluxion_text::quantity::Amount;
 
-/// The amount of `resource` in `quantities`; nothing where it isn't named.
+/// The amount of `resource` in `quantities`; zero if missing.
 pub fn amount_of(quantities: &Quantities, resource: &str) -> Amount {
     quantities.get(resource).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
@@ -13,7 +13,7 @@ pub(super) fn is_gpu(resource: &str) -> bool {
     resource.ends_with("/gpu") || resource.rsplit('.').next() == Some("gpu") || resource.contains("/mig-")
 }
 
-/// Quantities in one cell: `cpu=8,mem=16Gi,gpu=4`. Pods are left out: the members tell them.
+/// Quantities in one cell: `cpu=8,mem=16Gi,gpu=4`. Pods are omitted, because they equal the number of members.
 pub(super) fn summary(quantities: &Quantities, full_names: bool) -> String {
     let order = |name: &str| match name {
         "cpu" => 0,

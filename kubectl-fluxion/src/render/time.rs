@@ -1,16 +1,16 @@
-//! Times as a person reads them.
+//! Human-readable times.
 
 use fluxion_api::instant::{self, Piece};
 use fluxion_text::clean;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// A time as the API writes it (RFC 3339).
+/// Parses a time of the API (RFC 3339).
 pub fn parse(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// A length of time in at most two units, as kubectl writes ages: `45s`, `5m30s`, `3h`, `2d5h`.
+/// Formats a duration in at most two units, like kubectl: `45s`, `5m30s`, `3h`, `2d5h`.
 pub fn short(seconds: i64) -> String {
     let s = seconds.max(0);
     let (minutes, hours, days) = (s / 60, s / 3600, s / 86_400);
@@ -34,12 +34,12 @@ fn between(earlier: Timestamp, later: Timestamp) -> i64 {
     later.as_second().saturating_sub(earlier.as_second())
 }
 
-/// How long ago; `-` when it isn't known.
+/// Time since `time`; `-` if unknown.
 pub fn ago(time: Option<&str>, now: Timestamp) -> String {
     time.and_then(parse).map_or_else(|| "-".to_owned(), |time| short(between(time, now)))
 }
 
-/// How long until then; `now` when that has come, `-` when it isn't known.
+/// Time until `time`; `now` if it has passed, `-` if unknown.
 pub fn until(time: Option<&str>, now: Timestamp) -> String {
     time.and_then(parse).map_or_else(
         || "-".to_owned(),
@@ -50,8 +50,7 @@ pub fn until(time: Option<&str>, now: Timestamp) -> String {
     )
 }
 
-/// A time on the clock, with the day where it is not today's: `14:05:10`, `Mar 03 14:05`. In the zone of who
-/// reads it.
+/// Formats a time in the given time zone, with the date if it is not today: `14:05:10`, `Mar 03 14:05`.
 pub fn clock(time: &str, now: Timestamp, zone: &TimeZone) -> String {
     parse(time).map_or_else(|| clean(time).into_owned(), |time| on_clock(time, now, zone))
 }
@@ -68,7 +67,7 @@ fn on_clock(time: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     there.strftime(form).to_string()
 }
 
-/// A text of the server with its instants as the clock shows them.
+/// Converts the timestamps in a server message to the given time zone.
 pub fn localised(text: &str, now: Timestamp, zone: &TimeZone) -> String {
     let shown = |piece| match piece {
         Piece::Text(text) => text.to_owned(),

@@ -51,7 +51,7 @@ impl Resource for Jobs {
             "spec.queue" => vec![&object.spec.queue],
             "spec.group.kind" => vec![&object.spec.group.kind],
             "spec.group.name" => vec![&object.spec.group.name],
-            // Where it is, or will be.
+            // Current or planned nodes.
             "node" => {
                 let on = object.status.allocation.iter().flat_map(|allocation| &allocation.nodes);
                 let planned = object.status.reservation.iter().flat_map(|reservation| &reservation.nodes);
@@ -75,7 +75,7 @@ impl Resource for Jobs {
     }
 }
 
-/// The job's revision, and of what it shows of others: its place in the queue, and the jobs that it waits for.
+/// The job's revision, and those of related state that it shows: its queue position, and the jobs that it waits for.
 fn stamp(visible: &Visible<'_>, job: &Job) -> Vec<u64> {
     let position = visible.position(job.id).map_or(0, u64::from);
     let others = job.waits_for.iter().filter_map(|id| visible.state.job(*id));
