@@ -7,6 +7,7 @@ use crate::meta::Quantities;
 
 /// The resource graph; `status.graph` is JGF, as flux tools read it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionGraph {
     pub api_version: String,
@@ -17,6 +18,7 @@ pub struct FluxionGraph {
 
 /// The graph in both forms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct GraphStatus {
     /// JSON Graph Format: `{"graph": {"nodes": […], "edges": […]}}`; absent when only the summary was asked.
@@ -27,6 +29,7 @@ pub struct GraphStatus {
 
 /// All vertices of one type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LevelSummary {
     /// `cluster`, a topology key, or `node`.
@@ -39,6 +42,7 @@ pub struct LevelSummary {
 
 /// Allocations and reservations over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionTimeline {
     pub api_version: String,
@@ -49,6 +53,7 @@ pub struct FluxionTimeline {
 
 /// One job on its nodes for a time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TimelineSpan {
     /// `NAMESPACE/KIND/NAME`.
@@ -63,6 +68,7 @@ pub struct TimelineSpan {
 
 /// The self-audit; healthy when `findings` is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionAudit {
     pub api_version: String,
@@ -73,6 +79,7 @@ pub struct FluxionAudit {
 
 /// One thing that is off.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Finding {
     /// A stable word: `Overcommitted`, `PartlyBound`, `RejectedByKubelet`, `Invariant` …

@@ -10,6 +10,7 @@ use crate::words::JobState;
 
 /// One job. `metadata.name` is `KIND.NAME` (`job.lammps`, `group.mpi`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionJob {
     pub api_version: String,
@@ -53,6 +54,7 @@ impl FluxionJob {
 
 /// What the job asks for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobSpec {
     pub queue: String,
@@ -73,6 +75,7 @@ pub struct JobSpec {
 
 /// The object that makes the Pods one job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Group {
     /// As users write it: `Job`, `PodGroup`, `Pod`, or `group` for one made by labels.
@@ -86,6 +89,7 @@ pub struct Group {
 
 /// Members that ask for the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Shape {
     pub count: u32,
@@ -94,6 +98,7 @@ pub struct Shape {
 
 /// Where the job stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobStatus {
     pub state: JobState,
@@ -142,6 +147,7 @@ pub struct JobStatus {
 /// Members counted by how far they are. Text shows seen/wanted before the start, bound/wanted after, and of an ended
 /// job the bound ones of its last attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Members {
     pub wanted: Option<u32>,
@@ -156,6 +162,7 @@ pub struct Members {
 
 /// Nodes and the job's Pods on each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Allocation {
     pub nodes: Vec<AllocatedNode>,
@@ -163,6 +170,7 @@ pub struct Allocation {
 
 /// One node of an allocation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AllocatedNode {
     pub name: String,
@@ -171,6 +179,7 @@ pub struct AllocatedNode {
 
 /// Nodes planned for the job from `start` on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reservation {
     pub start: String,
@@ -187,6 +196,7 @@ pub struct Reservation {
 
 /// A job this one waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WaitsFor {
     /// `KIND/NAME`, with the namespace in front when it is another one.
@@ -201,6 +211,7 @@ pub struct WaitsFor {
 
 /// One transition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct HistoryEntry {
     pub time: String,

@@ -8,6 +8,7 @@ use crate::words::Role;
 
 /// Metadata of one object (the part of Kubernetes' `ObjectMeta` that we serve).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
     pub name: String,
@@ -27,6 +28,7 @@ pub struct ObjectMeta {
 
 /// Metadata of a list; every list says which snapshot it was taken from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListMeta {
     /// The sequence of the snapshot: a decimal string that only grows.

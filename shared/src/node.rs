@@ -9,6 +9,7 @@ use crate::meta::Quantities;
 
 /// One node of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionNode {
     pub api_version: String,
@@ -19,6 +20,7 @@ pub struct FluxionNode {
 
 /// The books of one node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeStatus {
     /// Whether a Pod without tolerations may be placed here.

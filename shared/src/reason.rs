@@ -24,6 +24,7 @@ pub use words::{details, line};
 
 /// Why the job is where it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reason {
     /// Programs match on this.

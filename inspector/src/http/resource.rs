@@ -11,6 +11,8 @@ use fluxion_api::ObjectMeta;
 use fluxion_scheduler::model::SharedStr;
 use serde::Serialize;
 
+use super::columns::{Cell, Column};
+use super::template::{Hole, Template};
 use crate::view::Visible;
 
 /// Names an object within its resource; lists are in this order. The namespace of cluster-scoped ones is empty.
@@ -21,11 +23,33 @@ pub(super) struct Key {
 }
 
 /// Revisions that tell two versions of an object apart: two states of one engine give it the same only if it is the same
-/// in both. Without any it is rendered and compared.
-pub(super) type Stamp = Option<Vec<u64>>;
+/// in both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Of all but what is filled in.
+    pub own: u64,
+    /// Of what is filled in.
+    pub seen: Vec<u64>,
+}
 
-/// Key, uid, id and stamp of an object.
-pub(super) type Listed<Id> = (Key, SharedStr, Id, Stamp);
+/// Key, uid, id and stamp of an object. Without a stamp it is rendered and compared.
+pub(super) type Listed<Id> = (Key, SharedStr, Id, Option<Stamp>);
+
+/// Where what is filled in is taken from.
+pub(super) enum Source<'a, R: Resource> {
+    /// An object as this viewer may see it now.
+    Now(&'a Visible<'a>, &'a R::Id),
+    /// One as it was.
+    Was(&'a R::Object),
+}
+
+impl<R: Resource> Clone for Source<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Resource> Copy for Source<'_, R> {}
 
 /// A resource with objects that can be listed and watched.
 pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
@@ -38,6 +62,11 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     const PLURAL: &'static str;
     /// The fields that can be selected by.
     const FIELDS: &'static [&'static str];
+
+    /// The columns of its table.
+    const COLUMNS: &'static [Column];
+    /// Whether all who may see an object see the same of it, but for what [`Self::fill`] writes.
+    const ALIKE: bool;
 
     /// Every object.
     fn rows(visible: &Visible<'_>) -> Vec<Listed<Self::Id>>;
@@ -55,4 +84,18 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     /// Leaves of an object that was rendered for the administrator what everyone may know who may know that
     /// it was there.
     fn redact(object: &mut Self::Object);
+
+    /// What stands in its row of the table, a cell for each column.
+    fn cells(object: &Self::Object) -> Vec<Cell>;
+
+    /// Writes the members that come behind the metadata: `"status":{…}`. The object stays as it is.
+    fn rest(object: &mut Self::Object, out: &mut Template) -> Result<(), serde_json::Error>;
+
+    /// Writes what depends on who asks.
+    fn fill(source: Source<'_, Self>, hole: Hole, out: &mut Vec<u8>) {
+        let _ = source;
+        if hole == Hole::Position {
+            out.extend_from_slice(b"\"-\"");
+        }
+    }
 }

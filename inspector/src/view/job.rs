@@ -164,7 +164,7 @@ pub fn reason(reason: &state::Reason) -> Reason {
 }
 
 /// The jobs it waits for; those the viewer may not see are one entry without a name or a time.
-fn waits_for(visible: &Visible<'_>, job: &Job) -> Vec<WaitsFor> {
+pub fn waits_for(visible: &Visible<'_>, job: &Job) -> Vec<WaitsFor> {
     let mut waits = Vec::new();
     let mut elsewhere = false;
     for other in job.waits_for.iter().filter_map(|id| visible.state.job(*id)) {

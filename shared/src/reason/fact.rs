@@ -10,6 +10,7 @@ use crate::meta::Quantities;
 
 /// One thing that a reason says. On the wire its `type` is the variant's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum Fact {
     /// A sentence that says all there is, such as what is wrong with an annotation.
@@ -127,11 +128,13 @@ pub enum Fact {
 
     /// What only a newer server knows, as it came.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(Value),
 }
 
 /// Which nodes take members that request the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ShapeNodes {
     /// Members of this shape that are to start.
@@ -153,6 +156,7 @@ pub struct ShapeNodes {
 
 /// The node that lacks least.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NearestNode {
     pub name: String,
@@ -164,6 +168,7 @@ pub struct NearestNode {
 
 /// A resource of which a node has less than a member requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Lack {
     pub resource: String,
@@ -174,6 +179,7 @@ pub struct Lack {
 
 /// What a gang as a whole is short of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Together {
     /// Members that have to start together.
@@ -201,6 +207,7 @@ pub struct Together {
 
 /// Why no start can be planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum NoEstimate {
     /// Nodes are unavailable, and nobody knows until when.
     NodesDown,
@@ -212,6 +219,7 @@ pub enum NoEstimate {
 
 /// What happens about missing members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum MissingMembers {
     /// Resources are reserved for replacements.
     Reserved,

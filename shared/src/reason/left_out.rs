@@ -10,11 +10,12 @@ use crate::words::NodeReasonClass;
 
 /// Nodes that can't take a member for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodesLeftOut {
     pub count: u32,
     pub class: NodeReasonClass,
-    /// [`text`](Self::text), as it follows the number: `had no nvidia.com/gpu`.
+    /// The reason in words, as they follow the number: `had no nvidia.com/gpu`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Which resource there is too little of.

@@ -9,6 +9,7 @@ const LISTED: usize = 5;
 
 /// Jobs or Pods of which the reader may know some.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct JobNames {
     /// `KIND/NAME`, with the namespace in front when it is another one.

@@ -5,12 +5,16 @@
 //! begin a new line or turn the direction of writing round, so that a line shows what it does not say. Whatever writes
 //! to a terminal or a log passes others' text through here.
 
+mod age;
 mod hostlist;
 mod natural;
 pub mod quantity;
+mod summary;
 
+pub use age::short;
 pub use hostlist::hostlist;
 pub use natural::natural_order;
+pub use summary::{is_gpu, summary};
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
