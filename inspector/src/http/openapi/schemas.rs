@@ -76,7 +76,9 @@ fn referring(reference: Value, description: &str) -> Value {
 fn tidy(schema: &mut Value) {
     match schema {
         // Anything at all.
-        Value::Bool(true) => *schema = json!({ "x-kubernetes-preserve-unknown-fields": true }),
+        Value::Bool(true) => {
+            *schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+        }
         Value::Object(members) => tidy_object(members),
         _ => {}
     }
@@ -109,16 +111,31 @@ fn tidy_object(schema: &mut Map<String, Value>) {
             schemas.iter_mut().for_each(tidy);
         }
     }
+    optional(schema);
     words(schema);
-    if schema.is_empty() {
+    if !["type", "$ref", "allOf", "anyOf", "oneOf", "enum"].iter().any(|key| schema.contains_key(*key)) {
+        schema.insert("type".to_owned(), json!("object"));
         schema.insert("x-kubernetes-preserve-unknown-fields".to_owned(), json!(true));
+    }
+}
+
+/// A choice between an object and nothing is an object that may be absent.
+fn optional(schema: &mut Map<String, Value>) {
+    let Some(Value::Array(choices)) = schema.get("anyOf") else { return };
+    if let [object, nothing] = choices.as_slice()
+        && nothing.get("enum") == Some(&json!([null]))
+    {
+        let object = object.clone();
+        schema.remove("anyOf");
+        schema.insert("allOf".to_owned(), json!([object]));
+        schema.insert("nullable".to_owned(), json!(true));
     }
 }
 
 /// A choice of words becomes one list of words, with what each of them means in the description; a choice of objects
 /// is an object.
 fn words(schema: &mut Map<String, Value>) {
-    let Some(Value::Array(choices)) = schema.get("oneOf") else { return };
+    let Some(Value::Array(choices)) = schema.get("oneOf").or(schema.get("anyOf")) else { return };
     let word = |choice: &Value| -> Option<Vec<(String, String)>> {
         let words = choice.get("enum")?.as_array()?;
         let meaning = choice.get("description").and_then(Value::as_str).unwrap_or_default();
@@ -134,6 +151,7 @@ fn words(schema: &mut Map<String, Value>) {
         description += &format!(" {word}: {meaning}");
     }
     schema.remove("oneOf");
+    schema.remove("anyOf");
     schema.insert("type".to_owned(), json!("string"));
     schema.insert("enum".to_owned(), words.into_iter().map(|(word, _)| word).collect());
     schema.insert("description".to_owned(), json!(description.trim()));

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::super::auth::Asker;
 use super::super::collection;
 use super::super::query::ListQuery;
+use super::super::resource::Resource;
 use super::super::resource::jobs::Jobs;
 use super::*;
 use crate::view::Viewer;
@@ -65,8 +66,23 @@ async fn answers_at_size() {
     }
     let json = "application/json";
     let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+    let served = server.app.index.at(server.engine.snapshot()).await.unwrap();
+    let (room, everything) = (served.room.left(), Viewer::everything());
+    let mut anew = Vec::new();
+    for _ in 0..3 {
+        let began = Instant::now();
+        let visible = crate::view::Visible::of(&served.published, &everything);
+        let objects = served.jobs.rows.values().filter_map(|row| Jobs::render(&visible, &row.id));
+        let objects: Vec<_> = objects.collect();
+        let bytes = serde_json::to_vec(&objects).unwrap().len();
+        anew.push((began.elapsed().as_secs_f64() * 1e3, bytes));
+    }
+    told("10,000 jobs rendered anew", anew.iter().map(|(time, _)| *time).collect(), anew[0].1);
     let (first, bytes) = once(&server, "fluxionjobs", json).await;
     told("10,000 jobs, for the first time", vec![first], bytes);
+    let kept = served.jobs.rows.values().filter(|row| row.is_kept()).count();
+    println!("{kept} jobs are kept in {:.0} bytes each", (room - served.room.left()) as f64 / kept as f64);
+    drop(served);
     median("10,000 jobs", &server, "fluxionjobs", json).await;
     median("10,000 jobs as a table", &server, "fluxionjobs", table).await;
     median("500 jobs of 10,000", &server, "fluxionjobs?limit=500", json).await;
