@@ -26,6 +26,15 @@ pub(super) enum Form {
     Metadata(&'static str),
 }
 
+/// How much of an object stands in a row of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Include {
+    Nothing,
+    #[default]
+    Metadata,
+    Object,
+}
+
 /// One media range of an `Accept` header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Range {

@@ -11,13 +11,13 @@ use fluxion_api::{API_VERSION, FluxionAudit, FluxionGraph, FluxionTimeline, Obje
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::accept::Form;
+use super::accept::{Form, Include};
 use super::answer::{self, Moment};
 use super::app::App;
 use super::auth::Asker;
 use super::columns::Column;
 use super::path::Names;
-use super::query::{GetQuery, Include, ListQuery, Query};
+use super::query::{GetQuery, ListQuery, Query};
 use super::refusal::Refusal;
 use crate::engine::Published;
 use crate::view::{LIVE, Visible, audit, graph, timeline};

@@ -4,7 +4,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use super::accept::Accept;
+use super::accept::{Accept, Include};
 use super::page::Continue;
 use super::refusal::Refusal;
 
@@ -76,15 +76,6 @@ impl<S: Sync> FromRequestParts<S> for Query {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
         Self::parse(parts.uri.query().unwrap_or_default())
     }
-}
-
-/// How much of an object stands in a row of a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Include {
-    Nothing,
-    #[default]
-    Metadata,
-    Object,
 }
 
 /// How one object is asked for.

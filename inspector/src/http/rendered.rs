@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fluxion_api::API_VERSION;
 
-use super::accept::Form;
+use super::accept::{Form, Include};
 use super::columns;
-use super::query::Include;
 use super::resource::{Resource, Source};
 use super::template::Template;
 

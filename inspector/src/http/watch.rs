@@ -20,11 +20,10 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
-use super::accept::Form;
+use super::accept::{Form, Include};
 use super::app::App;
 use super::filter::Filter;
 use super::index::{Indexed, Served};
-use super::query::Include;
 use super::refusal::Refusal;
 use super::rendered::{Rendered, Style};
 use super::resource::{Key, Source};

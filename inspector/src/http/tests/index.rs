@@ -3,9 +3,8 @@
 use fluxion_scheduler::event::BindOutcome;
 use fluxion_scheduler::model::{ControllerRef, OwnerDetail, OwnerSpec};
 
-use super::super::accept::Form;
+use super::super::accept::{Form, Include};
 use super::super::index::{Index, Indexed, Served};
-use super::super::query::Include;
 use super::super::rendered::{Room, Style};
 use super::super::resource::{Resource, Source};
 use super::super::table::Table;
