@@ -7,13 +7,15 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
-use tower_http::compression::CompressionLayer;
+use tower_http::compression::{CompressionLayer, CompressionLevel};
 
+mod accept;
 mod answer;
 mod app;
 mod auth;
 mod cancel;
 mod collection;
+mod columns;
 mod create;
 mod discovery;
 mod documents;
@@ -25,16 +27,20 @@ mod index;
 mod jobs;
 mod listen;
 mod nodes;
+mod openapi;
 mod page;
 mod path;
+mod pretty;
 mod query;
 mod queues;
 mod refusal;
+mod rendered;
 mod requests;
 mod resource;
 mod scrape;
 mod selector;
 mod table;
+mod template;
 mod watch;
 
 pub use app::{App, HttpSettings};
@@ -68,6 +74,8 @@ pub fn router(app: App) -> Router {
         .route("/apis/fluxion.flux-framework.org", get(discovery::group))
         .route("/apis", get(discovery::groups))
         .route("/version", get(discovery::version))
+        .route("/openapi/v3", get(openapi::root))
+        .route("/openapi/v3/apis/fluxion.flux-framework.org/v1alpha1", get(openapi::group_version))
         .route("/metrics", get(scrape::metrics))
         .fallback(guard::no_such_path)
         .method_not_allowed_fallback(guard::method_not_allowed)
@@ -79,7 +87,13 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(guard::method_not_allowed)
         .merge(authenticated)
         .layer(DefaultBodyLimit::max(BODY_BYTES))
-        .layer(CompressionLayer::new().gzip(true).compress_when(guard::Compressible))
+        .layer(from_fn(pretty::pretty))
+        .layer(
+            CompressionLayer::new()
+                .gzip(true)
+                .quality(CompressionLevel::Fastest)
+                .compress_when(guard::Compressible),
+        )
         .layer(from_fn(guard::bounded))
         .layer(from_fn(auth::own_host))
         .layer(from_fn_with_state(app.clone(), scrape::count))

@@ -5,6 +5,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fluxion_scheduler::model::SharedStr;
 use fluxion_scheduler::state::{JobId, State};
@@ -56,6 +57,7 @@ pub struct Visible<'a> {
     pub viewer: &'a Viewer,
     /// Duration of the last pass over the queues.
     pub pass_seconds: f64,
+    places: OnceCell<Arc<Places>>,
     positions: OnceCell<BTreeMap<JobId, u32>>,
 }
 
@@ -65,13 +67,27 @@ impl<'a> Visible<'a> {
         Self { pass_seconds: published.pass_seconds, ..Self::new(&published.state, viewer) }
     }
 
-    /// A state without measurements.
+    /// The same, where the places of that snapshot are known already.
+    pub fn with_places(published: &'a Published, viewer: &'a Viewer, places: &Arc<Places>) -> Self {
+        Self { places: OnceCell::from(Arc::clone(places)), ..Self::of(published, viewer) }
+    }
+
+    /// A state of which nobody measured anything.
     pub fn new(state: &'a State, viewer: &'a Viewer) -> Self {
-        Self { state, viewer, pass_seconds: 0.0, positions: OnceCell::new() }
+        Self { state, viewer, pass_seconds: 0.0, places: OnceCell::new(), positions: OnceCell::new() }
     }
 
     /// 1-based position of a job among the pending jobs of its queue that are visible to the viewer.
     pub fn position(&self, job: JobId) -> Option<u32> {
+        let places = self.places.get_or_init(|| Arc::new(Places::of(self.state)));
+        let place = places.0.get(&job)?;
+        let Some(seen) = &self.viewer.0 else { return Some(place.of_all) };
+        if !self.viewer.sees(&self.state.job(job)?.key.namespace) {
+            return None;
+        }
+        if seen.len() == 1 {
+            return Some(place.of_namespace);
+        }
         let positions = self.positions.get_or_init(|| {
             let mut positions = BTreeMap::new();
             for queue in self.state.queues() {
@@ -82,6 +98,32 @@ impl<'a> Visible<'a> {
             positions
         });
         positions.get(&job).copied()
+    }
+}
+
+/// Where a job stands among the pending ones of its queue; 1-based.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    of_all: u32,
+    of_namespace: u32,
+}
+
+/// The places of all pending jobs of a state.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Places(BTreeMap<JobId, Place>);
+
+impl Places {
+    pub fn of(state: &State) -> Self {
+        let mut places = Vec::new();
+        for queue in state.queues() {
+            let mut namespaces: BTreeMap<&str, u32> = BTreeMap::new();
+            for (job, of_all) in state.pending(&queue.name).into_iter().zip(1..) {
+                let of_namespace = namespaces.entry(&job.key.namespace).or_default();
+                *of_namespace += 1;
+                places.push((job.id, Place { of_all, of_namespace: *of_namespace }));
+            }
+        }
+        Self(places.into_iter().collect())
     }
 }
 

@@ -6,6 +6,7 @@ use crate::meta::Quantities;
 
 /// The response to `POST …/fluxionjobs/NAME/cancel`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CancelAnswer {
     pub api_version: String,
@@ -34,6 +35,7 @@ pub struct CancelAnswer {
 
 /// Outcome of a cancel request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CancelOutcome {
     /// The targets were deleted.
     Cancelled,
@@ -47,6 +49,7 @@ pub enum CancelOutcome {
 
 /// An object to delete, with `preconditions.uid`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CancelTarget {
     pub api_version: String,

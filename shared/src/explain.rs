@@ -8,6 +8,7 @@ use crate::reason::{Fact, NodesLeftOut};
 
 /// The response to `GET …/fluxionjobs/NAME/explain`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionExplanation {
     pub api_version: String,

@@ -7,6 +7,7 @@ use crate::meta::Quantities;
 
 /// The resource graph; `status.graph` is in the JGF format of the Flux tools.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionGraph {
     pub api_version: String,
@@ -17,6 +18,7 @@ pub struct FluxionGraph {
 
 /// The graph in JGF and summarized.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct GraphStatus {
     /// JSON Graph Format: `{"graph": {"nodes": […], "edges": […]}}`; absent if only the summary was requested.
@@ -27,6 +29,7 @@ pub struct GraphStatus {
 
 /// Summary of all vertices of one level.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LevelSummary {
     /// `cluster`, a topology key, or `node`.
@@ -39,6 +42,7 @@ pub struct LevelSummary {
 
 /// Allocations and reservations over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionTimeline {
     pub api_version: String,
@@ -49,6 +53,7 @@ pub struct FluxionTimeline {
 
 /// An allocation or reservation of nodes for a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TimelineSpan {
     /// `NAMESPACE/KIND/NAME`.
@@ -63,6 +68,7 @@ pub struct TimelineSpan {
 
 /// Audit of the inspector's own state; `findings` is empty if there are no problems.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionAudit {
     pub api_version: String,
@@ -73,6 +79,7 @@ pub struct FluxionAudit {
 
 /// A problem found by the audit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Finding {
     /// Machine-readable class: `Overcommitted`, `PartlyBound`, `RejectedByKubelet`, `Invariant` …

@@ -10,6 +10,7 @@ use crate::words::JobState;
 
 /// A job. `metadata.name` is `KIND.NAME` (`job.lammps`, `group.mpi`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionJob {
     pub api_version: String,
@@ -53,6 +54,7 @@ impl FluxionJob {
 
 /// What the job requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobSpec {
     pub queue: String,
@@ -73,6 +75,7 @@ pub struct JobSpec {
 
 /// The object that groups the Pods into a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Group {
     /// `Job`, `PodGroup`, `Pod`, or `group` for a group defined by labels.
@@ -86,6 +89,7 @@ pub struct Group {
 
 /// Members with the same requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Shape {
     pub count: u32,
@@ -94,6 +98,7 @@ pub struct Shape {
 
 /// Status of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobStatus {
     pub state: JobState,
@@ -142,6 +147,7 @@ pub struct JobStatus {
 /// Number of members by progress. Tables show seen/wanted before the start, bound/wanted afterwards, and for a finished
 /// job the bound members of its last attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Members {
     pub wanted: Option<u32>,
@@ -156,6 +162,7 @@ pub struct Members {
 
 /// Allocated nodes and the Pods of the job on each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Allocation {
     pub nodes: Vec<AllocatedNode>,
@@ -163,6 +170,7 @@ pub struct Allocation {
 
 /// One node of an allocation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AllocatedNode {
     pub name: String,
@@ -171,6 +179,7 @@ pub struct AllocatedNode {
 
 /// Nodes reserved for the job from `start` on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reservation {
     pub start: String,
@@ -187,6 +196,7 @@ pub struct Reservation {
 
 /// A job that this job is waiting for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WaitsFor {
     /// `KIND/NAME`, or `NAMESPACE/KIND/NAME` in other namespaces.
@@ -201,6 +211,7 @@ pub struct WaitsFor {
 
 /// A state transition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct HistoryEntry {
     pub time: String,

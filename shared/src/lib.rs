@@ -17,6 +17,8 @@ pub mod names;
 pub mod node;
 pub mod queue;
 pub mod reason;
+#[cfg(feature = "schema")]
+pub mod schema;
 #[cfg(feature = "client")]
 pub mod server_file;
 pub mod status;

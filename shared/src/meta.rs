@@ -8,6 +8,7 @@ use crate::words::Role;
 
 /// Metadata of an object (a subset of Kubernetes' `ObjectMeta`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
     pub name: String,
@@ -27,6 +28,7 @@ pub struct ObjectMeta {
 
 /// Metadata of a list, including the snapshot it was taken from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListMeta {
     /// Sequence number of the snapshot, as a decimal string; it only increases.

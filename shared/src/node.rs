@@ -9,6 +9,7 @@ use crate::meta::Quantities;
 
 /// A node of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionNode {
     pub api_version: String,
@@ -19,6 +20,7 @@ pub struct FluxionNode {
 
 /// Status of a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeStatus {
     /// Whether Pods without tolerations can be scheduled to the node.

@@ -9,6 +9,7 @@ use crate::words::JobState;
 
 /// A queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionQueue {
     pub api_version: String,
@@ -20,6 +21,7 @@ pub struct FluxionQueue {
 
 /// Configuration of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueSpec {
     /// `fcfs`, `easy`, `conservative` or `hybrid`.
@@ -36,6 +38,7 @@ pub struct QueueSpec {
 
 /// Status of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueStatus {
     /// Number of jobs by state.
@@ -45,6 +48,7 @@ pub struct QueueStatus {
 
 /// The last completed scheduling pass over the queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pass {
     #[serde(skip_serializing_if = "Option::is_none")]

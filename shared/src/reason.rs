@@ -24,6 +24,7 @@ pub use words::{details, line};
 
 /// Why a job is in its current state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reason {
     /// Machine-readable class.

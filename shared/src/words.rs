@@ -15,9 +15,15 @@ macro_rules! words {
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $name {
-            $($(#[$doc])* $variant,)+
-            /// A value unknown to this version; empty if unset.
+            $(
+                $(#[$doc])*
+                #[cfg_attr(feature = "schema", schemars(rename = $word))]
+                $variant,
+            )+
+            /// What only a newer server knows; as long as nothing was said, the empty word.
+            #[cfg_attr(feature = "schema", schemars(skip))]
             Unknown(String),
         }
 

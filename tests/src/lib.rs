@@ -10,6 +10,7 @@
 pub mod apply;
 pub mod cases;
 pub mod cluster;
+pub mod door;
 pub mod gang_watch;
 pub mod inspector;
 pub mod manifests;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fluxion_api::ListMeta;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::refusal::Refusal;
 use crate::engine::{Published, Role};
@@ -87,7 +88,52 @@ pub(super) fn text(body: impl IntoResponse, moment: &Moment, content_type: &'sta
     response
 }
 
-/// Computes a response on a blocking thread, so that it delays no other request.
+/// Names what an answer says: equal texts have equal tags, over restarts too.
+#[derive(Clone, Debug)]
+pub(super) struct Tag(String);
+
+impl Tag {
+    pub(super) fn of(text: &[u8]) -> Self {
+        Self(Uuid::new_v5(&Uuid::NAMESPACE_OID, text).simple().to_string().to_uppercase())
+    }
+
+    /// 32 digits.
+    pub(super) fn hash(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a client has it already (`If-None-Match`; RFC 9110, section 13.1.2).
+    fn is_known(&self, headers: &HeaderMap) -> bool {
+        let texts = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        texts
+            .flat_map(|text| text.split(','))
+            .map(str::trim)
+            .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"') == self.0)
+    }
+}
+
+/// An answer with an `ETag`, or 304 without a body where the client has it already.
+pub(super) fn tagged(
+    headers: &HeaderMap,
+    tag: &Tag,
+    body: impl IntoResponse,
+    content_type: &'static str,
+) -> Response {
+    let mut response = if tag.is_known(headers) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        let mut response = body.into_response();
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        response
+    };
+    if let Ok(value) = HeaderValue::from_str(&format!("\"{}\"", tag.0)) {
+        response.headers_mut().insert(header::ETAG, value);
+    }
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+/// Computes an answer where it holds up no other request.
 pub(super) async fn computed(work: impl FnOnce() -> Response + Send + 'static) -> Result<Response, Refusal> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         tracing::error!(%error, "failed to compute a response");

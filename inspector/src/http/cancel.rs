@@ -13,6 +13,7 @@ use fluxion_scheduler::event::Event;
 use fluxion_scheduler::state::{CancelPlan, Job, JobId, JobState};
 use serde_json::{Map, Value};
 
+use super::accept::Accept;
 use super::answer;
 use super::app::App;
 use super::auth::Asker;
@@ -33,8 +34,10 @@ pub(super) async fn post(
     Extension(asker): Extension<Asker>,
     Names((namespace, name)): Names<(String, String)>,
     query: Query,
+    accept: Accept,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
+    accept.json()?;
     let wanted = CancelRequest::read(&body.map_err(|_| Refusal::TooLarge)?)?;
     let also_delete = wanted.also_delete || query.flag("alsoDelete")?;
     app.ready()?;

@@ -2,28 +2,30 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use fluxion_api::{API_VERSION, GROUP, VERSION};
 use serde_json::{Value, json};
 
+use super::accept::Accept;
+use super::answer::{self, Tag};
 use super::app::App;
 
 /// Media type of aggregated discovery as requested and compared by kube-apiserver, including parameters.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// One resource of the API.
-struct Described {
-    plural: &'static str,
+pub(super) struct Described {
+    pub plural: &'static str,
     singular: &'static str,
-    kind: &'static str,
+    pub kind: &'static str,
     short: &'static [&'static str],
-    namespaced: bool,
+    pub namespaced: bool,
     verbs: &'static [&'static str],
     /// Whether manifests can be submitted, if the server accepts any.
     created: bool,
-    /// Name, kind of the response, verb.
-    subresources: &'static [(&'static str, &'static str, &'static str)],
+    /// Name, kind of the answer, verb.
+    pub subresources: &'static [(&'static str, &'static str, &'static str)],
 }
 
 impl Described {
@@ -37,9 +39,9 @@ impl Described {
 const LISTED: &[&str] = &["get", "list", "watch"];
 const READ: &[&str] = &["get", "list"];
 
-// There is no `delete`: otherwise, the garbage collector and the namespace controller would watch these objects and
-// delete them.
-const RESOURCES: &[Described] = &[
+// There is no `delete`: with it the cluster's garbage collector and namespace controller would watch these
+// objects, and delete them by themselves.
+pub(super) const RESOURCES: &[Described] = &[
     Described {
         plural: "fluxionjobs",
         singular: "fluxionjob",
@@ -102,15 +104,16 @@ const RESOURCES: &[Described] = &[
     },
 ];
 
-/// `/apis`: the groups, in the requested format.
-pub(super) async fn groups(State(app): State<App>, headers: HeaderMap) -> Response {
-    let mut response = if wants_aggregated(&headers) {
-        ([(header::CONTENT_TYPE, AGGREGATED)], aggregated(&app).to_string()).into_response()
+/// `/apis`: the groups, in the form that is asked for.
+pub(super) async fn groups(State(app): State<App>, accept: Accept, headers: HeaderMap) -> Response {
+    let (body, content_type) = if wants_aggregated(&accept) {
+        (aggregated(&app), AGGREGATED)
     } else {
-        Json(json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": [api_group()] })).into_response()
+        let groups = json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": [api_group()] });
+        (groups, "application/json")
     };
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
-    response
+    let body = body.to_string();
+    answer::tagged(&headers, &Tag::of(body.as_bytes()), body, content_type)
 }
 
 /// `/apis/GROUP`.
@@ -200,13 +203,16 @@ fn aggregated(app: &App) -> Value {
     })
 }
 
-/// Whether one of the accepted types is aggregated discovery; its parameters may be in any order.
-fn wants_aggregated(headers: &HeaderMap) -> bool {
-    let wanted = ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"];
-    headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).any(|accept| {
-        accept.split(',').any(|one| {
-            let parts: Vec<&str> = one.split(';').map(str::trim).collect();
-            parts.first() == Some(&"application/json") && wanted.iter().all(|part| parts.contains(part))
+/// Whether aggregated discovery is more welcome than plain JSON.
+fn wants_aggregated(accept: &Accept) -> bool {
+    let is_json = accept.ranges().filter(|range| range.names("application/json"));
+    let wanted = [("g", "apidiscovery.k8s.io"), ("v", "v2"), ("as", "APIGroupDiscoveryList")];
+    let aggregated = |name: &str| wanted.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    is_json
+        .map(|range| {
+            let is = |name| range.parameter(name) == aggregated(name);
+            (range.parameter("as").is_none(), is("g") && is("v") && is("as"))
         })
-    })
+        .find(|(plain, aggregated)| *plain || *aggregated)
+        .is_some_and(|(_, aggregated)| aggregated)
 }

@@ -42,14 +42,19 @@ pub(super) async fn within(limit: Duration, request: Request, next: Next) -> Res
     }
 }
 
-/// Compresses large responses, except watches: their events must not be buffered.
+/// Marks a large answer whose size is not known in advance.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Large;
+
+/// Compresses large answers, but no watch: its events must not wait for each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compressible;
 
 impl Predicate for Compressible {
     fn should_compress<B: Body>(&self, response: &axum::http::Response<B>) -> bool {
-        response.extensions().get::<Streamed>().is_none()
-            && response.body().size_hint().lower() >= WORTH_COMPRESSING
+        let large = response.extensions().get::<Large>().is_some()
+            || response.body().size_hint().lower() >= WORTH_COMPRESSING;
+        large && response.extensions().get::<Streamed>().is_none()
     }
 }
 

@@ -10,13 +10,14 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::Mutex;
 
 use super::refusal::Refusal;
+use super::rendered::Room;
 use super::resource::Resource;
 use super::resource::jobs::Jobs;
 use super::resource::nodes::Nodes;
 use super::resource::queues::Queues;
 use super::table::Table;
 use crate::engine::Published;
-use crate::view::{Viewer, Visible};
+use crate::view::{Places, Viewer, Visible};
 
 /// A snapshot with the versions of its objects.
 #[derive(Debug)]
@@ -24,35 +25,47 @@ pub(super) struct Served {
     /// `resourceVersion` of a list taken now.
     pub version: u64,
     pub published: Arc<Published>,
+    /// Where the jobs stand in their queues.
+    places: Arc<Places>,
+    /// How much of its objects may be kept as bytes.
+    pub room: Arc<Room>,
     pub jobs: Table<Jobs>,
     pub nodes: Table<Nodes>,
     pub queues: Table<Queues>,
 }
 
 impl Served {
-    /// The first versions: greater than `after` and the snapshot's sequence.
-    pub(super) fn first(published: Arc<Published>, after: u64) -> Self {
+    /// Versions begin behind `after`, and where the snapshots' sequence does.
+    pub(super) fn first(published: Arc<Published>, after: u64, room: Arc<Room>) -> Self {
         let viewer = Viewer::everything();
-        let visible = Visible::of(&published, &viewer);
+        let places = Arc::new(Places::of(&published.state));
+        let visible = Visible::with_places(&published, &viewer, &places);
         let version = published.sequence.max(after + 1);
         let (jobs, nodes, queues) = (
             Table::first(&visible, version),
             Table::first(&visible, version),
             Table::first(&visible, version),
         );
-        Self { version, published, jobs, nodes, queues }
+        Self { version, published, places, room, jobs, nodes, queues }
     }
 
     /// The same for a later snapshot.
     pub(super) fn next(&self, published: Arc<Published>) -> Self {
         let viewer = Viewer::everything();
-        let (before, after) = (Visible::of(&self.published, &viewer), Visible::of(&published, &viewer));
+        let places = Arc::new(Places::of(&published.state));
+        let (before, after) = (self.seen_by(&viewer), Visible::with_places(&published, &viewer, &places));
         let mut version = self.version;
         let jobs = self.jobs.next(&before, &after, &mut version);
         let nodes = self.nodes.next(&before, &after, &mut version);
         let queues = self.queues.next(&before, &after, &mut version);
-        // Versions start at the sequence of the snapshots, so they never decrease after a restart.
-        Self { version: version.max(published.sequence), published, jobs, nodes, queues }
+        // Versions start where the snapshots' sequence does, so they never go back over a restart.
+        let version = version.max(published.sequence);
+        Self { version, published, places, room: Arc::clone(&self.room), jobs, nodes, queues }
+    }
+
+    /// The snapshot as this viewer sees it.
+    pub(super) fn seen_by<'a>(&'a self, viewer: &'a Viewer) -> Visible<'a> {
+        Visible::with_places(&self.published, viewer, &self.places)
     }
 }
 
@@ -83,6 +96,7 @@ impl Indexed for Queues {
 #[derive(Debug, Default)]
 pub(super) struct Index {
     current: ArcSwapOption<Served>,
+    room: Arc<Room>,
     building: Mutex<()>,
     /// Whether there was a request since the last [`Index::forget_unused`].
     used: AtomicBool,
@@ -116,9 +130,10 @@ impl Index {
         }
         let last = self.current.load_full();
         let forgotten = self.forgotten.load(Ordering::Relaxed);
+        let room = Arc::clone(&self.room);
         let served = tokio::task::spawn_blocking(move || match last {
             Some(last) => last.next(published),
-            None => Served::first(published, forgotten),
+            None => Served::first(published, forgotten, room),
         })
         .await
         .map_err(|error| {

@@ -4,6 +4,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
+use super::accept::{Accept, Include};
 use super::page::Continue;
 use super::refusal::Refusal;
 
@@ -49,6 +50,16 @@ impl Query {
         }
     }
 
+    /// How much of an object stands in a row of a table (`includeObject`).
+    fn include(&self) -> Result<Include, Refusal> {
+        match self.get("includeObject") {
+            None | Some("" | "Metadata") => Ok(Include::Metadata),
+            Some("None") => Ok(Include::Nothing),
+            Some("Object") => Ok(Include::Object),
+            Some(_) => Err(Refusal::BadRequest("includeObject: must be None, Metadata or Object".to_owned())),
+        }
+    }
+
     fn number(&self, key: &str) -> Result<u64, Refusal> {
         match self.get(key) {
             None | Some("") => Ok(0),
@@ -67,9 +78,27 @@ impl<S: Sync> FromRequestParts<S> for Query {
     }
 }
 
-/// The parameters of a list or watch.
+/// How one object is asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GetQuery {
+    pub accept: Accept,
+    pub include: Include,
+}
+
+impl<S: Sync> FromRequestParts<S> for GetQuery {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let include = Query::from_request_parts(parts, state).await?.include()?;
+        Ok(Self { accept: Accept::of(&parts.headers), include })
+    }
+}
+
+/// What a list or a watch is asked for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ListQuery {
+    pub accept: Accept,
+    pub include: Include,
     /// 0: no limit.
     pub limit: u64,
     pub continue_: Option<Continue>,
@@ -79,6 +108,8 @@ pub(super) struct ListQuery {
     pub watch: bool,
     /// `None` if not given.
     pub resource_version: Option<u64>,
+    /// The list has to be that of `resource_version`, not a later one.
+    pub exact: bool,
     pub initial_events: bool,
     pub bookmarks: bool,
     pub timeout_seconds: Option<u64>,
@@ -94,22 +125,44 @@ impl TryFrom<&Query> for ListQuery {
         if initial_events && !watch {
             return Err(Refusal::BadRequest("sendInitialEvents: requires watch=true".to_owned()));
         }
+        let exact = match query.get("resourceVersionMatch") {
+            None | Some("" | "NotOlderThan") => false,
+            Some("Exact") if watch => {
+                return Err(Refusal::Invalid(
+                    "resourceVersionMatch: Exact is forbidden for watch: use NotOlderThan".to_owned(),
+                ));
+            }
+            Some("Exact") => true,
+            Some(_) => {
+                return Err(Refusal::Invalid(
+                    "resourceVersionMatch: must be Exact or NotOlderThan".to_owned(),
+                ));
+            }
+        };
         let resource_version = match query.get("resourceVersion") {
             None | Some("") => None,
             Some(_) => Some(query.number("resourceVersion")?),
         };
+        if exact && resource_version.is_none_or(|version| version == 0) {
+            return Err(Refusal::Invalid(
+                "resourceVersionMatch: Exact requires a resourceVersion other than 0".to_owned(),
+            ));
+        }
         let seconds = query.number("timeoutSeconds")?;
         let continue_ = match query.get("continue") {
             None | Some("") => None,
             Some(token) => Some(token.parse()?),
         };
         Ok(Self {
+            accept: Accept::default(),
+            include: query.include()?,
             limit: query.number("limit")?,
             continue_,
             label_selector: text("labelSelector"),
             field_selector: text("fieldSelector"),
             watch,
             resource_version,
+            exact,
             initial_events,
             bookmarks: query.flag("allowWatchBookmarks")?,
             timeout_seconds: (seconds > 0).then(|| seconds.min(MAX_WATCH_SECONDS)),
@@ -122,7 +175,7 @@ impl<S: Sync> FromRequestParts<S> for ListQuery {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let query = Query::from_request_parts(parts, state).await?;
-        Self::try_from(&query)
+        Ok(Self { accept: Accept::of(&parts.headers), ..Self::try_from(&query)? })
     }
 }
 
@@ -163,6 +216,28 @@ mod tests {
         assert!(list(&"x=1&".repeat(20_000)).is_err());
         assert_eq!(list("limit=1000000000").unwrap().limit, 1_000_000_000);
         assert_eq!(list("%zz=%&&==&limit").unwrap().limit, 0);
+    }
+
+    #[test]
+    fn what_versions_match() {
+        assert!(!list("resourceVersionMatch=NotOlderThan&resourceVersion=5").unwrap().exact);
+        assert!(list("resourceVersionMatch=Exact&resourceVersion=5").unwrap().exact);
+        for bad in [
+            "resourceVersionMatch=exact&resourceVersion=5",
+            "resourceVersionMatch=Exact",
+            "resourceVersionMatch=Exact&resourceVersion=0",
+            "resourceVersionMatch=Exact&resourceVersion=5&watch=true",
+        ] {
+            assert!(matches!(list(bad), Err(Refusal::Invalid(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_a_table_has_as_much_of_its_object_as_is_asked_for() {
+        assert_eq!(list("").unwrap().include, Include::Metadata);
+        assert_eq!(list("includeObject=None").unwrap().include, Include::Nothing);
+        assert_eq!(list("includeObject=Object").unwrap().include, Include::Object);
+        assert!(matches!(list("includeObject=all"), Err(Refusal::BadRequest(_))));
     }
 
     #[test]

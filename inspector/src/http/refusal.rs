@@ -24,10 +24,19 @@ pub enum Refusal {
     /// The allowed methods, and what to do instead.
     #[error("{1}")]
     MethodNotAllowed(&'static str, String),
+    /// What is offered.
+    #[error("only the following media types are accepted: {0}")]
+    NotAcceptable(&'static str),
+    /// The query asks for what can't be put together.
+    #[error("{0}")]
+    Invalid(String),
     #[error("{0}")]
     Conflict(String),
     #[error("{0}")]
     Expired(String),
+    /// Asked for, and the newest.
+    #[error("Too large resource version: {0}, current: {1}")]
+    TooNew(u64, u64),
     #[error("the request body is larger than 64 KiB")]
     TooLarge,
     #[error("the limit of {0} concurrent watches has been reached: close one, or try again later")]
@@ -50,11 +59,13 @@ impl Refusal {
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "Forbidden"),
             Self::NotFound(..) | Self::NoSuchPath => (StatusCode::NOT_FOUND, "NotFound"),
             Self::MethodNotAllowed(..) => (StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed"),
+            Self::NotAcceptable(_) => (StatusCode::NOT_ACCEPTABLE, "NotAcceptable"),
+            Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid"),
             Self::Conflict(_) => (StatusCode::CONFLICT, "Conflict"),
             Self::Expired(_) => (StatusCode::GONE, "Expired"),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge"),
             Self::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
-            Self::Timeout(_) => (StatusCode::GATEWAY_TIMEOUT, "Timeout"),
+            Self::Timeout(_) | Self::TooNew(..) => (StatusCode::GATEWAY_TIMEOUT, "Timeout"),
             Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
         }
@@ -78,7 +89,7 @@ impl IntoResponse for Refusal {
             Self::MethodNotAllowed(allowed, _) => {
                 headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
             }
-            Self::Unavailable(_) | Self::TooMany(_) => {
+            Self::Unavailable(_) | Self::TooMany(_) | Self::TooNew(..) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             _ => {}

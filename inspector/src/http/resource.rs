@@ -10,6 +10,8 @@ use fluxion_api::ObjectMeta;
 use fluxion_scheduler::model::SharedStr;
 use serde::Serialize;
 
+use super::columns::{Cell, Column};
+use super::template::{Hole, Template};
 use crate::view::Visible;
 
 /// Identifies an object within its resource, and its position in lists. Cluster-scoped objects have no namespace.
@@ -19,12 +21,34 @@ pub(super) struct Key {
     pub name: SharedStr,
 }
 
-/// Revisions that identify a version of an object: equal stamps in two states of an engine mean that the object is
-/// equal. Without a stamp, it is rendered and compared.
-pub(super) type Stamp = Option<Vec<u64>>;
+/// Revisions that tell two versions of an object apart: two states of one engine give it the same only if it is the same
+/// in both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Of all but what is filled in.
+    pub own: u64,
+    /// Of what is filled in.
+    pub seen: Vec<u64>,
+}
 
-/// Key, uid, id and stamp of an object.
-pub(super) type Listed<Id> = (Key, SharedStr, Id, Stamp);
+/// Key, uid, id and stamp of an object. Without a stamp it is rendered and compared.
+pub(super) type Listed<Id> = (Key, SharedStr, Id, Option<Stamp>);
+
+/// Where what is filled in is taken from.
+pub(super) enum Source<'a, R: Resource> {
+    /// An object as this viewer may see it now.
+    Now(&'a Visible<'a>, &'a R::Id),
+    /// One as it was.
+    Was(&'a R::Object),
+}
+
+impl<R: Resource> Clone for Source<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Resource> Copy for Source<'_, R> {}
 
 /// A resource with objects that can be listed and watched.
 pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
@@ -37,6 +61,11 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     const PLURAL: &'static str;
     /// The fields supported by field selectors.
     const FIELDS: &'static [&'static str];
+
+    /// The columns of its table.
+    const COLUMNS: &'static [Column];
+    /// Whether all who may see an object see the same of it, but for what [`Self::fill`] writes.
+    const ALIKE: bool;
 
     /// Every object.
     fn rows(visible: &Visible<'_>) -> Vec<Listed<Self::Id>>;
@@ -53,4 +82,18 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
 
     /// Reduces an object rendered for the administrator to the data that everyone who knows of its existence may see.
     fn redact(object: &mut Self::Object);
+
+    /// What stands in its row of the table, a cell for each column.
+    fn cells(object: &Self::Object) -> Vec<Cell>;
+
+    /// Writes the members that come behind the metadata: `"status":{…}`. The object stays as it is.
+    fn rest(object: &mut Self::Object, out: &mut Template) -> Result<(), serde_json::Error>;
+
+    /// Writes what depends on who asks.
+    fn fill(source: Source<'_, Self>, hole: Hole, out: &mut Vec<u8>) {
+        let _ = source;
+        if hole == Hole::Position {
+            out.extend_from_slice(b"\"-\"");
+        }
+    }
 }

@@ -29,6 +29,12 @@ impl Selector {
         self.terms.is_empty()
     }
 
+    /// The terms on these keys, and the others.
+    pub(super) fn split(self, keys: &[&str]) -> (Self, Self) {
+        let (these, others) = self.terms.into_iter().partition(|(key, _)| keys.contains(&key.as_str()));
+        (Self { terms: these }, Self { terms: others })
+    }
+
     /// Parses `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
     pub(super) fn labels(text: &str) -> Result<Self, Refusal> {
         let bad = |term: &str| {

@@ -1,11 +1,12 @@
 //! The objects of one resource, and when each was last changed.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fluxion_scheduler::model::SharedStr;
 
-use super::resource::{Key, Resource, Stamp};
+use super::rendered::{Rendered, Room};
+use super::resource::{Key, Listed, Resource, Stamp};
 use crate::view::Visible;
 
 /// Number of changes of each resource kept for watches; a watch from before these has to list again.
@@ -17,10 +18,35 @@ pub(super) struct Row<R: Resource> {
     pub uid: SharedStr,
     /// Its ID in the state.
     pub id: R::Id,
-    /// Equal stamps in successive states mean that the object has not changed.
-    pub stamp: Stamp,
-    /// The version of its last change.
+    /// Equal stamps in successive states mean that nothing about the object can have changed.
+    pub stamp: Option<Stamp>,
+    /// When it was last changed.
     pub version: u64,
+    /// Shared with later versions as long as no more has changed than what is filled in.
+    kept: Arc<OnceLock<Arc<Rendered>>>,
+}
+
+impl<R: Resource> Row<R> {
+    /// The object as this viewer may see it, written once for all who see the same. None when it is not in the state,
+    /// or can't be written.
+    pub(super) fn rendered(&self, visible: &Visible<'_>, room: &Arc<Room>) -> Option<Arc<Rendered>> {
+        let render = || Rendered::of::<R>(R::render(visible, &self.id)?);
+        if !R::ALIKE && !visible.viewer.sees_everything() {
+            return render().map(Arc::new);
+        }
+        if let Some(kept) = self.kept.get() {
+            return Some(Arc::clone(kept));
+        }
+        match render()?.kept(room) {
+            Ok(rendered) => Some(Arc::clone(self.kept.get_or_init(|| Arc::new(rendered)))),
+            Err(rendered) => Some(Arc::new(rendered)),
+        }
+    }
+
+    /// Whether it is kept for the next one who asks.
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept.get().is_some()
+    }
 }
 
 /// One change of one object.
@@ -35,7 +61,7 @@ pub(super) struct RowChange<R: Resource> {
 /// One resource.
 #[derive(Debug)]
 pub(super) struct Table<R: Resource> {
-    pub rows: BTreeMap<Key, Row<R>>,
+    pub rows: BTreeMap<Key, Arc<Row<R>>>,
     /// Oldest first.
     pub log: VecDeque<Arc<RowChange<R>>>,
     /// Changes up to this version may be missing from the log.
@@ -44,10 +70,9 @@ pub(super) struct Table<R: Resource> {
 
 impl<R: Resource> Table<R> {
     pub(super) fn first(visible: &Visible<'_>, version: u64) -> Self {
-        let rows = R::rows(visible)
-            .into_iter()
-            .map(|(key, uid, id, stamp)| (key, Row { uid, id, stamp, version }))
-            .collect();
+        let row =
+            |(key, uid, id, stamp)| (key, Arc::new(Row { uid, id, stamp, version, kept: Arc::default() }));
+        let rows = R::rows(visible).into_iter().map(row).collect();
         Self { rows, log: VecDeque::new(), floor: version }
     }
 
@@ -62,22 +87,24 @@ impl<R: Resource> Table<R> {
             }
             *version
         };
-        let mut rows = BTreeMap::new();
-        for (key, uid, id, stamp) in R::rows(after) {
-            let version = match self.rows.get(&key) {
-                Some(old) if old.uid == uid && stamp.is_some() && old.stamp == stamp => old.version,
-                Some(old) => {
-                    let was = R::render(before, &old.id);
-                    if old.uid == uid && was == R::render(after, &id) {
-                        old.version
-                    } else {
-                        changed(&key, was)
-                    }
+        let mut row = |(key, uid, id, stamp): Listed<R::Id>| {
+            let old = self.rows.get(&key).filter(|old| old.uid == uid);
+            let same = old.is_some_and(|old| stamp.is_some() && old.stamp == stamp);
+            if let (true, Some(old)) = (same, old) {
+                return (key, Arc::clone(old));
+            }
+            let was = self.rows.get(&key).and_then(|old| R::render(before, &old.id));
+            let equal = old.is_some() && was == R::render(after, &id);
+            let (version, kept) = match old {
+                Some(old) if equal => (old.version, Arc::clone(&old.kept)),
+                Some(old) if own(old.stamp.as_ref()).is_some_and(|was| own(stamp.as_ref()) == Some(was)) => {
+                    (changed(&key, was), Arc::clone(&old.kept))
                 }
-                None => changed(&key, None),
+                _ => (changed(&key, was), Arc::default()),
             };
-            rows.insert(key, Row { uid, id, stamp, version });
-        }
+            (key, Arc::new(Row { uid, id, stamp, version, kept }))
+        };
+        let rows: BTreeMap<_, _> = R::rows(after).into_iter().map(&mut row).collect();
         for (key, old) in &self.rows {
             if !rows.contains_key(key) {
                 changed(key, R::render(before, &old.id));
@@ -85,4 +112,8 @@ impl<R: Resource> Table<R> {
         }
         Self { rows, log, floor }
     }
+}
+
+fn own(stamp: Option<&Stamp>) -> Option<u64> {
+    stamp.map(|stamp| stamp.own)
 }

@@ -25,11 +25,13 @@ use crate::supervise::Liveness;
 
 mod cancels;
 mod creates;
+mod forms;
 mod health;
 mod hostile;
 mod index;
 mod lists;
 mod open;
+mod size;
 mod watches;
 
 /// 2026-01-01T00:00:00Z.

@@ -15,16 +15,18 @@ use axum::response::{IntoResponse, Response};
 use fluxion_api::API_VERSION;
 use futures::stream;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
+use super::accept::{Form, Include};
 use super::app::App;
 use super::filter::Filter;
 use super::index::{Indexed, Served};
 use super::refusal::Refusal;
-use super::resource::Key;
-use super::table::{RowChange, Table};
+use super::rendered::{Rendered, Style};
+use super::resource::{Key, Source};
+use super::table::{Row, RowChange, Table};
 use crate::view::{Viewer, Visible};
 
 /// Maximum number of events written at once.
@@ -53,7 +55,9 @@ pub(super) enum Start {
 #[derive(Clone, Debug)]
 pub(super) struct WatchOptions {
     pub start: Start,
-    /// Send a bookmark after the initial events.
+    /// How objects are written.
+    pub style: Style,
+    /// Say with a bookmark when the initial events are through.
     pub mark_initial: bool,
     pub bookmarks: bool,
     /// When to end it.
@@ -83,6 +87,8 @@ struct Watch<R: Indexed> {
     options: WatchOptions,
     pending: Option<Pending<R>>,
     bookmark_at: Instant,
+    /// No event has been written yet: the first one of a table says what its columns are.
+    first: bool,
     done: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -105,6 +111,7 @@ pub(super) fn respond<R: Indexed>(
         options,
         pending: None,
         bookmark_at,
+        first: true,
         done: false,
         _permit: permit,
     };
@@ -176,32 +183,36 @@ impl<R: Indexed> Watch<R> {
 
     /// Up to [`CHUNK`] pending events; `None` if none of those examined is for this client.
     fn write_pending(&mut self) -> Option<Bytes> {
-        let pending = self.pending.as_mut()?;
-        let visible = Visible::of(&pending.served.published, &self.viewer);
-        let writer = Writer { table: R::table(&pending.served), visible: &visible, filter: &self.filter };
-        let mut lines = Vec::new();
+        let mut pending = self.pending.take()?;
+        let visible = pending.served.seen_by(&self.viewer);
+        let style = Style { now: self.app.engine.snapshot().observed_at, ..self.options.style };
+        let mut writer = Writer {
+            served: &pending.served,
+            visible: &visible,
+            filter: &self.filter,
+            style,
+            lines: Vec::new(),
+            first: self.first,
+        };
         let mut written = 0;
         for _ in 0..LOOK {
             if written == CHUNK {
                 break;
             }
             let Some(pick) = pending.events.pop_front() else { break };
-            let before = lines.len();
+            let before = writer.lines.len();
             match pick {
-                Pick::There(key) => {
-                    if let Some(object) = writer.now(&key) {
-                        write_line(&mut lines, "ADDED", &object);
-                    }
-                }
-                Pick::Changed(first, last) => writer.write(&mut lines, &first, &last),
-                Pick::InitialEnd => {
-                    write_line(&mut lines, "BOOKMARK", &bookmark::<R>(pending.served.version, true));
-                }
+                Pick::There(key) => writer.there(&key),
+                Pick::Changed(first, last) => writer.changed(&first, &last),
+                Pick::InitialEnd => writer.bookmark(pending.served.version, true),
             }
-            written += usize::from(lines.len() > before);
+            written += usize::from(writer.lines.len() > before);
         }
-        if pending.events.is_empty() {
-            self.pending = None;
+        let Writer { lines, first, .. } = writer;
+        self.first = first;
+        drop(visible);
+        if !pending.events.is_empty() {
+            self.pending = Some(pending);
         }
         (!lines.is_empty()).then(|| lines.into())
     }
@@ -235,7 +246,9 @@ impl<R: Indexed> Watch<R> {
                     return None;
                 }
                 self.bookmark_at = now + BOOKMARK;
-                Some(line("BOOKMARK", &bookmark::<R>(version, false)))
+                let bookmark = bookmark::<R>(self.options.style, version, false, self.first);
+                self.first = false;
+                Some(line("BOOKMARK", &bookmark))
             }
         }
     }
@@ -263,25 +276,34 @@ fn changes<R: Indexed>(
 
 /// Converts changes to events for one client.
 struct Writer<'a, R: Indexed> {
-    table: &'a Table<R>,
+    served: &'a Served,
     visible: &'a Visible<'a>,
     filter: &'a Filter<R>,
+    style: Style,
+    lines: Vec<u8>,
+    first: bool,
 }
 
 impl<R: Indexed> Writer<'_, R> {
-    /// The current object, if it matches this client's selectors.
-    fn now(&self, key: &Key) -> Option<R::Object> {
-        let row = self.table.rows.get(key)?;
-        let mut object = R::render(self.visible, &row.id)?;
-        R::meta_mut(&mut object).resource_version = row.version.to_string();
-        self.filter.takes(&object).then_some(object)
+    /// An object that was there when the watch began.
+    fn there(&mut self, key: &Key) {
+        if let Some(row) = self.now(key).map(Arc::clone) {
+            self.write_now("ADDED", &row);
+        }
     }
 
-    fn write(&self, lines: &mut Vec<u8>, first: &RowChange<R>, last: &RowChange<R>) {
+    /// The object as it is now, if this client's selectors take it.
+    fn now(&self, key: &Key) -> Option<&Arc<Row<R>>> {
+        let row = R::table(self.served).rows.get(key)?;
+        let takes = || R::render(self.visible, &row.id).is_some_and(|object| self.filter.takes(&object));
+        (self.filter.needs_key_only() || takes()).then_some(row)
+    }
+
+    fn changed(&mut self, first: &RowChange<R>, last: &RowChange<R>) {
         let known = first.before.as_ref().filter(|object| self.filter.takes(object));
-        let now = self.now(&last.key);
+        let now = self.now(&last.key).map(Arc::clone);
         let same = match (known, &now) {
-            (Some(known), Some(now)) => R::meta(known).uid == R::meta(now).uid,
+            (Some(known), Some(now)) => *R::meta(known).uid == *now.uid,
             _ => false,
         };
         if let Some(known) = known.filter(|_| !same) {
@@ -290,12 +312,35 @@ impl<R: Indexed> Writer<'_, R> {
             if !self.visible.viewer.sees_everything() {
                 R::redact(&mut object);
             }
-            R::meta_mut(&mut object).resource_version = last.version.to_string();
-            write_line(lines, "DELETED", &object);
+            self.write_was(object, last.version);
         }
         if let Some(now) = now {
-            write_line(lines, if same { "MODIFIED" } else { "ADDED" }, &now);
+            self.write_now(if same { "MODIFIED" } else { "ADDED" }, &now);
         }
+    }
+
+    fn write_now(&mut self, type_: &str, row: &Row<R>) {
+        if let Some(rendered) = row.rendered(self.visible, &self.served.room) {
+            self.event(type_, &rendered, row.version, Source::Now(self.visible, &row.id));
+        }
+    }
+
+    fn write_was(&mut self, object: R::Object, version: u64) {
+        if let Some(rendered) = Rendered::of::<R>(object.clone()) {
+            self.event("DELETED", &rendered, version, Source::Was(&object));
+        }
+    }
+
+    fn event(&mut self, type_: &str, rendered: &Rendered, version: u64, source: Source<'_, R>) {
+        self.lines.extend_from_slice(format!(r#"{{"type":"{type_}","object":"#).as_bytes());
+        rendered.write_alone(&mut self.lines, self.style, version, source, self.first);
+        self.lines.extend_from_slice(b"}\n");
+        self.first = false;
+    }
+
+    fn bookmark(&mut self, version: u64, initial_end: bool) {
+        write_line(&mut self.lines, "BOOKMARK", &bookmark::<R>(self.style, version, initial_end, self.first));
+        self.first = false;
     }
 }
 
@@ -323,10 +368,31 @@ fn line<T: Serialize>(type_: &str, object: &T) -> Bytes {
     lines.into()
 }
 
-fn bookmark<R: Indexed>(version: u64, initial_end: bool) -> serde_json::Value {
+fn bookmark<R: Indexed>(style: Style, version: u64, initial_end: bool, first: bool) -> Value {
     let mut metadata = json!({ "resourceVersion": version.to_string(), "creationTimestamp": null });
     if initial_end {
         metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
     }
-    json!({ "apiVersion": API_VERSION, "kind": R::KIND, "metadata": metadata })
+    let bare = |api_version: &str, kind: &str| json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
+    match style.form {
+        Form::Object => bare(API_VERSION, R::KIND),
+        Form::Metadata(api_version) => bare(api_version, "PartialObjectMetadata"),
+        Form::Table(api_version) => {
+            let object = match style.include {
+                Include::Object => bare(API_VERSION, R::KIND),
+                Include::Metadata | Include::Nothing => bare(api_version, "PartialObjectMetadata"),
+            };
+            let row = json!({ "cells": vec![""; R::COLUMNS.len()], "object": object });
+            let mut table = json!({
+                "apiVersion": api_version,
+                "kind": "Table",
+                "metadata": { "resourceVersion": version.to_string() },
+                "rows": [row],
+            });
+            if first {
+                table["columnDefinitions"] = json!(R::COLUMNS);
+            }
+            table
+        }
+    }
 }

@@ -163,8 +163,8 @@ pub fn reason(reason: &state::Reason) -> Reason {
     Reason::new(words::class(reason.class), reason.facts.to_vec())
 }
 
-/// The jobs it is waiting for; jobs that the viewer is not allowed to see are combined into one anonymous entry.
-fn waits_for(visible: &Visible<'_>, job: &Job) -> Vec<WaitsFor> {
+/// The jobs it waits for; those the viewer may not see are one entry without a name or a time.
+pub fn waits_for(visible: &Visible<'_>, job: &Job) -> Vec<WaitsFor> {
     let mut waits = Vec::new();
     let mut elsewhere = false;
     for other in job.waits_for.iter().filter_map(|id| visible.state.job(*id)) {

@@ -8,6 +8,7 @@ const LONGEST: usize = 64;
 
 /// How a member failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExitCause {
     /// Name of the Pod.

@@ -10,6 +10,7 @@ use crate::meta::Quantities;
 
 /// One fact of a reason. On the wire, `type` is the name of the variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum Fact {
     /// A complete message, for example about an invalid annotation.
@@ -127,11 +128,13 @@ pub enum Fact {
 
     /// A fact that only a newer server knows, unchanged.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(Value),
 }
 
 /// How many nodes can run members with the same requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ShapeNodes {
     /// Number of members of this shape to start.
@@ -153,6 +156,7 @@ pub struct ShapeNodes {
 
 /// The node closest to fitting a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NearestNode {
     pub name: String,
@@ -164,6 +168,7 @@ pub struct NearestNode {
 
 /// A resource of which a node has less available than a member requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Lack {
     pub resource: String,
@@ -174,6 +179,7 @@ pub struct Lack {
 
 /// Why a gang as a whole does not fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Together {
     /// Number of members that must start together.
@@ -201,6 +207,7 @@ pub struct Together {
 
 /// Why no start can be planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum NoEstimate {
     /// Nodes are unavailable for an unknown time.
     NodesDown,
@@ -212,6 +219,7 @@ pub enum NoEstimate {
 
 /// How missing members are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum MissingMembers {
     /// Resources are reserved for replacements.
     Reserved,

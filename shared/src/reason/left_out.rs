@@ -10,6 +10,7 @@ use crate::words::NodeReasonClass;
 
 /// Nodes that cannot run a member, for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodesLeftOut {
     pub count: u32,

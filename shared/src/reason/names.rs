@@ -9,6 +9,7 @@ const LISTED: usize = 5;
 
 /// Jobs or Pods, some of which the reader may not be allowed to see.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct JobNames {
     /// `KIND/NAME`, or `NAMESPACE/KIND/NAME` in other namespaces.

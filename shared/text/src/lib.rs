@@ -4,12 +4,16 @@
 //! new line or reverse the writing direction, so that the output is misleading. All untrusted text is sanitized by this
 //! crate before it is written to a terminal or a log.
 
+mod age;
 mod hostlist;
 mod natural;
 pub mod quantity;
+mod summary;
 
+pub use age::short;
 pub use hostlist::hostlist;
 pub use natural::natural_order;
+pub use summary::{is_gpu, summary};
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
