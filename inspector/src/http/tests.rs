@@ -30,6 +30,8 @@ mod hostile;
 mod index;
 mod lists;
 mod open;
+mod secure;
+mod tenancy;
 mod watches;
 
 /// 2026-01-01T00:00:00Z.

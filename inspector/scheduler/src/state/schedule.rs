@@ -286,31 +286,24 @@ impl State {
             self.note_move(&job, planned.start);
             self.note_start_times(id);
         }
-        let mut explained = 0;
-        let mut texts: BTreeMap<Arc<Request>, Reason> = BTreeMap::new();
+        let mut explained = Explained::default();
         for (id, refusal) in result.refused {
-            self.refuse(JobId(id), refusal, &mut explained, &mut texts);
+            self.refuse(JobId(id), refusal, &mut explained);
         }
         result.carry
     }
 
-    fn refuse(
-        &mut self,
-        id: JobId,
-        refusal: Refusal,
-        explained: &mut usize,
-        texts: &mut BTreeMap<Arc<Request>, Reason>,
-    ) {
+    fn refuse(&mut self, id: JobId, refusal: Refusal, explained: &mut Explained) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let mut waits_for = Vec::new();
         let reason = match refusal {
-            Refusal::Busy => self.busy(&job, explained, texts),
+            Refusal::Busy => self.busy(&job, explained),
             Refusal::NoEstimate { holders, jobs } => {
                 waits_for = self.jobs_of(holders.iter());
                 let others = jobs.into_iter().map(JobId).filter(|job| !waits_for.contains(job));
                 let others: Vec<JobId> = others.collect();
                 waits_for.extend(others);
-                self.busy(&job, explained, texts)
+                self.busy(&job, explained)
             }
             Refusal::BehindReservation { jobs } => {
                 waits_for.extend(jobs.into_iter().map(JobId));
