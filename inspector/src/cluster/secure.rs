@@ -11,7 +11,7 @@ use crate::cli::SecureOptions;
 use crate::http;
 use crate::supervise::Tasks;
 use crate::tls::files::Files;
-use crate::tls::own::{Keeper, Place};
+use crate::tls::own::{AuthorityLocation, Keeper};
 use crate::tls::{ServingCertificate, server_config};
 
 /// What is to be served, once there is something to serve.
@@ -38,7 +38,7 @@ impl SecurePort {
             let files = Files::open(file, key, Arc::clone(&certificate)).context("--tls-cert-file")?;
             tasks.spawn("the serving certificate", files.follow());
         } else {
-            let place = Place {
+            let place = AuthorityLocation {
                 namespace: namespace.to_owned(),
                 secret: options.tls_secret.clone(),
                 service: options.service.clone(),

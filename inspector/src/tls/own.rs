@@ -26,7 +26,7 @@ const KEY: &str = "ca.key";
 
 /// Where the authority is kept, and for whom it signs.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct AuthorityLocation {
     pub namespace: String,
     /// Name of the Secret.
     pub secret: String,
@@ -34,7 +34,7 @@ pub struct Place {
     pub service: String,
 }
 
-impl Place {
+impl AuthorityLocation {
     /// The names that clients know the server by.
     fn names(&self) -> Vec<String> {
         let Self { namespace, service, .. } = self;
@@ -64,7 +64,7 @@ fn at(what: &'static str) -> impl FnOnce(kube::Error) -> KeepError {
 pub struct Keeper {
     secrets: Api<Secret>,
     registrations: Api<APIService>,
-    place: Place,
+    place: AuthorityLocation,
     serving: Arc<ServingCertificate>,
     /// What is shown, and the bundle it was issued under.
     shown: Option<(Issued, String)>,
@@ -81,7 +81,7 @@ enum Looked {
 
 impl Keeper {
     /// Keeps them in this cluster.
-    pub fn new(client: Client, place: Place, serving: Arc<ServingCertificate>) -> Self {
+    pub fn new(client: Client, place: AuthorityLocation, serving: Arc<ServingCertificate>) -> Self {
         Self {
             secrets: Api::namespaced(client.clone(), &place.namespace),
             registrations: Api::all(client),

@@ -63,7 +63,11 @@ impl Server {
                     ),
                 )
                 .with_state(self.clone());
-        let place = Place { namespace: "ns".to_owned(), secret: "s".to_owned(), service: "svc".to_owned() };
+        let place = AuthorityLocation {
+            namespace: "ns".to_owned(),
+            secret: "s".to_owned(),
+            service: "svc".to_owned(),
+        };
         Keeper::new(Client::new(router, "ns"), place, Arc::default())
     }
 
