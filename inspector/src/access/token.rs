@@ -57,7 +57,7 @@ impl Tokens {
     async fn review(&self, token: &str) -> Result<Option<User>, AccessError> {
         let asked = TokenReview {
             spec: TokenReviewSpec {
-                token: Some(token.to_owned()),
+                token: token.to_owned(),
                 audiences: (!self.audiences.is_empty()).then(|| self.audiences.clone()),
             },
             ..TokenReview::default()

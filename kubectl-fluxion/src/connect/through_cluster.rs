@@ -114,25 +114,23 @@ impl Transport for ThroughCluster {
                 .body(body)
                 .map_err(|error| setup(&error))?;
             let response = self.kube.send(request).await.map_err(|error| self.failed(&error))?;
+            let (parts, body) = response.into_parts();
             let header = |name: &str| {
-                response
-                    .headers()
-                    .get(name)
-                    .and_then(|value| value.to_str().ok())
-                    .unwrap_or_default()
-                    .to_owned()
+                let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
+                value.unwrap_or_default().to_owned()
             };
-            let (status, content_type) = (response.status().as_u16(), header("content-type"));
+            let (status, content_type) = (parts.status.as_u16(), header("content-type"));
             let retry_after = header("retry-after").parse().ok();
             // kube-apiserver's own answer where it can't forward a request is no object.
             if status == 503 && !content_type.contains("json") {
+                drop(body);
                 let message = diagnosis(&self.kube).await;
                 let told = serde_json::to_vec(&Status::failure(status, "ServiceUnavailable", message));
                 let body = futures::stream::iter(told.ok().map(|told| Ok(told.into()))).boxed();
                 return Ok(Answer { status, content_type: "application/json".to_owned(), retry_after, body });
             }
             let server = self.name.clone();
-            let body = http_body_util::BodyDataStream::new(response.into_body())
+            let body = http_body_util::BodyDataStream::new(body)
                 .map(move |chunk| {
                     chunk.map_err(|error| Error::Unreachable {
                         server: server.clone(),

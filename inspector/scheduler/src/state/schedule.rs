@@ -1,6 +1,6 @@
 //! Giving out nodes: members of started jobs first, then a pass over each queue; and what becomes of bindings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fluxion_text::natural_order;
@@ -18,6 +18,7 @@ use crate::request::{Placement, Request, Slot};
 use crate::state::State;
 use crate::state::pass_state::PassReport;
 use crate::state::pod::{avoiding, shapes};
+use crate::state::reasons::Explained;
 
 /// The nodes of a placement, each once, in its order.
 fn nodes_of(placement: &Placement) -> Vec<SharedStr> {
