@@ -40,6 +40,16 @@ pub enum Credential {
     Token(Arc<str>),
 }
 
+impl std::fmt::Debug for Credential {
+    /// Without the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::FrontProxy => "FrontProxy",
+            Self::Token(_) => "Token",
+        })
+    }
+}
+
 /// What a user may see beside the object asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sight {

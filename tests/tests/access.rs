@@ -178,7 +178,7 @@ async fn everybody_may_what_the_cluster_says() {
                 if !subresource.is_empty() {
                     question.extend(["--subresource", subresource]);
                 }
-                question.extend(if namespaced { ["-n", namespace].as_slice() } else { &["-A"] });
+                question.extend(if namespaced { vec!["-n", namespace] } else { vec!["-A"] });
                 let said = kubectl(&stage, &access.kubeconfig, &question).await;
                 let may = said.stdout.trim() == "yes";
                 let what = format!("{name}: {}", question[1..].join(" "));
@@ -247,7 +247,7 @@ async fn forged_identities_are_refused() {
     assert_eq!(own.0, StatusCode::UNAUTHORIZED);
 
     let accounts: Api<ServiceAccount> = Api::namespaced(stage.client.clone(), "people");
-    let spec = TokenRequestSpec { audiences: vec!["elsewhere".to_owned()], ..TokenRequestSpec::default() };
+    let spec = TokenRequestSpec { audiences: Some(vec!["elsewhere".to_owned()]), ..TokenRequestSpec::default() };
     let other = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
     let other = accounts.create_token_request("admin", &PostParams::default(), &other).await.unwrap();
     let other = other.status.unwrap().token.unwrap();

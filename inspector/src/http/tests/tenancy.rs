@@ -9,8 +9,7 @@ const CANARY: &str = "canary-7f3a";
 fn theirs(name: &str) -> PodSpec {
     let mut pod = pod(&format!("{CANARY}-ns"), &format!("{CANARY}-{name}"));
     pod.labels.insert(CANARY.into(), format!("{CANARY}-value").into());
-    pod.annotations.insert("fluxion.flux-framework.org/duration".into(), CANARY.into());
-    pod.problems = vec![format!("{CANARY} is wrong")];
+    pod.annotations.insert("note".into(), CANARY.into());
     pod
 }
 
@@ -34,13 +33,18 @@ async fn world(secure: &Secure) {
         }
         Event::Pod(Box::new(pod))
     };
-    events.push(busy(theirs("runs"), 4, Some("n1")));
+    events.push(busy(theirs("runs"), 3, Some("n1")));
     events.push(busy(theirs("runs-too"), 4, Some("n2")));
-    // Of the same shape: what was found out for one is used for all.
+    let mut wrong = theirs("wrong");
+    wrong.annotations.insert("fluxion.flux-framework.org/duration".into(), CANARY.into());
+    events.push(Event::Pod(Box::new(wrong)));
     events.extend(["a", "b", "c"].map(|name| busy(theirs(name), 4, None)));
     events.push(busy(pod("ours", "z"), 4, None));
     events.push(busy(pod("ours", "zz"), 4, None));
-    events.extend(gang("ours", "mpi", 3, 3, 60));
+    // What is left is promised to one of theirs. Both ask for the same: what was found out for one holds for the other,
+    // but not the names in it.
+    events.extend(gang(&format!("{CANARY}-ns"), &format!("{CANARY}-g"), 2, 1, 6000));
+    events.extend(gang("ours", "mpi", 2, 1, 6000));
     secure.server.tell(events).await;
 }
 
@@ -100,7 +104,7 @@ async fn no_body_of_any_path_tells_of_others() {
         assert!(!text.contains("runs") && !text.contains("-value"), "{text}");
     }
     // The test can fail: who may see all does.
-    let (_, text) = text(&secure, "admin", Method::GET, "namespaces/ours/fluxionjobs/pod.zz/explain").await;
+    let (_, text) = text(&secure, "admin", Method::GET, "namespaces/ours/fluxionjobs/group.mpi/explain").await;
     assert!(text.contains(CANARY), "{text}");
 }
 
