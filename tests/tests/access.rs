@@ -66,7 +66,7 @@ async fn people(stage: &Stage) -> Vec<(&'static str, Access)> {
     let all = rule(json!(["*"]), json!(["get", "list", "watch"]));
     let everything = json!({ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] });
     vec![
-        ("admin", person(stage, "admin", &[], json!([everything])).await),
+        ("superuser", person(stage, "superuser", &[], json!([everything])).await),
         ("cluster-viewer", person(stage, "cluster-viewer", &[], json!([all])).await),
         ("viewer", person(stage, "viewer", &["team-a"], json!([view])).await),
         ("operator", person(stage, "operator", &["team-a"], json!([view, cancel])).await),
@@ -192,7 +192,7 @@ async fn everybody_may_what_the_cluster_says() {
                         may,
                         "{what} ({way}): {said:?} {status} {body}"
                     );
-                    let others = namespace == "team-a" && *name != "admin" && *name != "cluster-viewer";
+                    let others = namespace == "team-a" && *name != "superuser" && *name != "cluster-viewer";
                     assert!(!(others && body.contains(CANARY)), "{what} ({way}): {body}");
                 }
                 if may { allowed += 1 } else { denied += 1 }
@@ -247,9 +247,10 @@ async fn forged_identities_are_refused() {
     assert_eq!(own.0, StatusCode::UNAUTHORIZED);
 
     let accounts: Api<ServiceAccount> = Api::namespaced(stage.client.clone(), "people");
-    let spec = TokenRequestSpec { audiences: Some(vec!["elsewhere".to_owned()]), ..TokenRequestSpec::default() };
+    let spec =
+        TokenRequestSpec { audiences: Some(vec!["elsewhere".to_owned()]), ..TokenRequestSpec::default() };
     let other = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
-    let other = accounts.create_token_request("admin", &PostParams::default(), &other).await.unwrap();
+    let other = accounts.create_token_request("superuser", &PostParams::default(), &other).await.unwrap();
     let other = other.status.unwrap().token.unwrap();
     let (status, _) = ask(&plain, &url, Some(&other), &[], &Method::GET, &path).await;
     assert_eq!(status, StatusCode::UNAUTHORIZED, "a token for somebody else");

@@ -104,7 +104,8 @@ async fn no_body_of_any_path_tells_of_others() {
         assert!(!text.contains("runs") && !text.contains("-value"), "{text}");
     }
     // The test can fail: who may see all does.
-    let (_, text) = text(&secure, "admin", Method::GET, "namespaces/ours/fluxionjobs/group.mpi/explain").await;
+    let (_, text) =
+        text(&secure, "admin", Method::GET, "namespaces/ours/fluxionjobs/group.mpi/explain").await;
     assert!(text.contains(CANARY), "{text}");
 }
 
