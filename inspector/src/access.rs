@@ -1,7 +1,7 @@
 //! Who asks over the secure port, and what they may do: the API server of the cluster knows both.
 //!
 //! Users come through kube-apiserver's front proxy ([`front_proxy`]) or with a bearer token of their own ([`token`]). What
-//! they may do is asked by SubjectAccessReview ([`review`]). Knows nothing of routes and controllers.
+//! they may do is asked by `SubjectAccessReview` ([`review`]). Knows nothing of routes and controllers.
 
 use std::sync::Arc;
 use std::time::Duration;

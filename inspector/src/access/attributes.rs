@@ -99,7 +99,7 @@ impl Attributes {
         }
     }
 
-    /// What every user may read who is known at all: discovery, OpenAPI, the version.
+    /// What every user may read who is known at all: discovery, `OpenAPI`, the version.
     pub fn is_discovery(&self) -> bool {
         let What::Path(path) = &self.what else { return false };
         let group = format!("/apis/{GROUP}");

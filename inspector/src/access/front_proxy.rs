@@ -1,6 +1,6 @@
 //! kube-apiserver as front proxy: who proves with its certificate to be that may say in headers who asks.
 //!
-//! Which certificates those are, and which headers, stands in the ConfigMap `extension-apiserver-authentication`
+//! Which certificates those are, and which headers, stands in the `ConfigMap` `extension-apiserver-authentication`
 //! ([`follow`]). On all other connections these headers are worth nothing.
 
 mod follow;

@@ -14,7 +14,7 @@ pub struct SecureOptions {
     #[arg(long, value_name = "ADDR", value_parser = address, help_heading = "Secure port")]
     pub secure_listen: Option<SocketAddr>,
     /// Serving certificate (PEM, with intermediates); read again when it changes [default: one issued by a
-    /// certificate authority that is kept in --tls-secret and written to the APIService].
+    /// certificate authority that is kept in --tls-secret and trusted by kube-apiserver].
     #[arg(
         long,
         value_name = "FILE",

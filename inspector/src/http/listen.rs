@@ -88,10 +88,10 @@ struct LimitedListener {
 }
 
 impl Listener for LimitedListener {
-    type Io = Connection;
+    type Io = PatientStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
+    async fn accept(&mut self) -> (PatientStream, SocketAddr) {
         // The semaphore is never closed; were it, the connection would be served without being counted.
         let permit = if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             Some(permit)
@@ -100,7 +100,7 @@ impl Listener for LimitedListener {
             Arc::clone(&self.free).acquire_owned().await.ok()
         };
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        (Connection::with(stream, permit, self.patience, self.quiet), address)
+        (PatientStream::with(stream, permit, self.patience, self.quiet), address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -113,7 +113,7 @@ impl Listener for LimitedListener {
 ///
 /// Streams with a time limit for each direction, such as those of tokio-io-timeout, would end a watch: its client says
 /// nothing for as long as it reads, and only what is written to it shows that it lives.
-pub(super) struct Connection {
+pub(super) struct PatientStream {
     stream: TcpStream,
     /// Since something last went over it.
     silence: Pin<Box<Sleep>>,
@@ -124,7 +124,7 @@ pub(super) struct Connection {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Connection {
+impl PatientStream {
     /// One with the usual patience; `permit` is given back at its end.
     pub(super) fn new(stream: TcpStream, permit: Option<OwnedSemaphorePermit>) -> Self {
         Self::with(stream, permit, STALLED, QUIET)
@@ -159,7 +159,7 @@ impl Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for PatientStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -175,7 +175,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for PatientStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

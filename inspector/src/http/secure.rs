@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
-use super::listen::{Connection, ListenError};
+use super::listen::{ListenError, PatientStream};
 use super::tickets::{Ticket, Tickets};
 use super::{App, secure_router};
 use crate::access::Access;
@@ -99,7 +99,7 @@ pub async fn serve_secure(listener: TcpListener, tls: ServerConfig, app: App, ac
 impl Serving {
     async fn connection(self, stream: TcpStream, address: SocketAddr, handshake: Ticket) {
         let _ = stream.set_nodelay(true);
-        let accepted = self.acceptor.accept(Connection::new(stream, None));
+        let accepted = self.acceptor.accept(PatientStream::new(stream, None));
         let stream = match tokio::time::timeout(HANDSHAKE, accepted).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return tracing::debug!(%error, %address, "a TLS handshake failed"),

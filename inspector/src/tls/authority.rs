@@ -12,13 +12,13 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::certificate::TlsError;
 
-const DAY: Duration = Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_hours(24);
 /// How long an authority lasts.
 const AUTHORITY: Duration = DAY.saturating_mul(1095);
 /// How long a serving certificate lasts.
 const SERVING: Duration = DAY.saturating_mul(30);
 /// Clocks may differ by this much.
-const SKEW: Duration = Duration::from_secs(3600);
+const SKEW: Duration = Duration::from_hours(1);
 /// Authorities that are trusted at once.
 const BUNDLED: usize = 4;
 

@@ -1,4 +1,4 @@
-//! A serving certificate of an authority of our own, which all replicas share through a Secret and the APIService names.
+//! A serving certificate of an authority of our own, which all replicas share through a Secret and the `APIService` names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::certificate::{ServingCertificate, TlsError};
 use crate::logs::kube_error;
 
 /// How often all is looked at.
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_mins(1);
 /// And while something is amiss.
 const SOON: Duration = Duration::from_secs(5);
-/// Name of our APIService: `VERSION.GROUP`.
+/// Name of our `APIService`: `VERSION.GROUP`.
 const API_SERVICE: &str = "v1alpha1.fluxion.flux-framework.org";
 const BUNDLE: &str = "ca.crt";
 const KEY: &str = "ca.key";
@@ -60,7 +60,7 @@ fn at(what: &'static str) -> impl FnOnce(kube::Error) -> KeepError {
     move |source| KeepError::Kube { what, source }
 }
 
-/// Keeps authority, APIService and certificate.
+/// Keeps authority, `APIService` and certificate.
 pub struct Keeper {
     secrets: Api<Secret>,
     registrations: Api<APIService>,
@@ -171,7 +171,7 @@ impl Keeper {
         Ok(new)
     }
 
-    /// Lets the APIService trust the bundle.
+    /// Lets the `APIService` trust the bundle.
     async fn register(&mut self, bundle: &str) -> Result<Registered, KeepError> {
         let found = self.registrations.get_opt(API_SERVICE).await.map_err(at("reading the APIService"))?;
         let Some(found) = found else {

@@ -15,7 +15,7 @@ use super::trust::Trust;
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
 /// Trouble is logged no more often than this.
-const COMPLAIN: Duration = Duration::from_secs(60);
+const COMPLAIN: Duration = Duration::from_mins(1);
 
 /// Keeps the front proxy's settings current; never ends. While the API server is away those that were read last count.
 pub async fn follow(client: Client, front_proxy: Arc<FrontProxy>) {

@@ -1,4 +1,4 @@
-//! Whom to believe what headers say, and which: read from the ConfigMap's data.
+//! Whom to believe what headers say, and which: read from the `ConfigMap`'s data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// From the data of the ConfigMap.
+    /// From the data of the `ConfigMap`.
     pub fn read(data: &BTreeMap<String, String>) -> Result<Self, TrustError> {
         const CA: &str = "requestheader-client-ca-file";
         let authority = data.get(CA).filter(|text| !text.trim().is_empty()).ok_or(TrustError::Missing(CA))?;
