@@ -16,7 +16,7 @@ fn redacted(mut fact: Fact, viewer: &Viewer) -> Fact {
         | Fact::NoEstimate { jobs, .. }
         | Fact::StartAssumed { jobs, .. } => names(jobs, viewer),
         Fact::Nodes(shape) => {
-            shape.left_out.iter_mut().for_each(|left_out| names(&mut left_out.jobs, viewer))
+            shape.left_out.iter_mut().for_each(|left_out| names(&mut left_out.jobs, viewer));
         }
         // The domain is the value of a label of nodes.
         Fact::Together(together) if !viewer.sees_nodes() => {

@@ -130,5 +130,5 @@ async fn text(secure: &Secure, user: &str, method: Method, path: &str) -> (Statu
     let response = secure.send(request).await;
     let (status, headers) = (response.status(), format!("{:?}", response.headers()));
     let body = to_bytes(response.into_body(), 1 << 24).await.unwrap();
-    (status, headers + &String::from_utf8(body.to_vec()).unwrap())
+    (status, headers + std::str::from_utf8(&body).unwrap())
 }

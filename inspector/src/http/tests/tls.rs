@@ -138,7 +138,7 @@ async fn headers_count_over_the_front_proxys_connection_only() {
         assert!(answer.contains(r#"User \"joe\" cannot list"#), "{answer}");
     }
     // Many groups are many headers.
-    let groups: String = (0..500).map(|group| format!("x-remote-group: group-{group}\r\n")).collect();
+    let groups = "x-remote-group: one-of-many\r\n".repeat(500);
     let (answer, _) = port.ask(Some(&proxy), &format!("x-remote-user: jane\r\n{groups}")).await;
     assert_eq!(status(&answer), "200", "{answer}");
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// An API server with one Secret and one APIService.
+/// An API server with one Secret and one `APIService`.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<Objects>>);
 
@@ -127,12 +127,12 @@ async fn clients_learn_of_a_new_authority_before_they_see_what_it_signed() {
     other.look(now).await.unwrap();
     let (first, issued) = (server.bundle(), one.shown.as_ref().unwrap().0.certificate.clone());
 
-    let soon = now + Duration::from_secs(25 * 86_400);
+    let soon = now + Duration::from_hours(25 * 24);
     assert_eq!(one.look(soon).await.unwrap(), Looked::Fine);
     assert_ne!(one.shown.as_ref().unwrap().0.certificate, issued, "renewed before it expires");
     assert_eq!(server.bundle(), first, "by the same authority");
 
-    let late = now + Duration::from_secs(1000 * 86_400);
+    let late = now + Duration::from_hours(1000 * 24);
     let before = one.shown.as_ref().unwrap().0.certificate.clone();
     assert_eq!(one.look(late).await.unwrap(), Looked::Again);
     assert_ne!(server.bundle(), first);
