@@ -1,4 +1,4 @@
-//! The inspector behind kube-apiserver: a plain process on this machine, to which an APIService leads by way of a Service
+//! The inspector behind kube-apiserver: a plain process on this machine, to which an `APIService` leads by way of a Service
 //! of type `ExternalName`.
 
 use std::path::Path;
