@@ -20,6 +20,7 @@ pub mod job;
 pub mod name;
 pub mod node;
 pub mod queue;
+pub mod redact;
 pub mod text;
 pub mod timeline;
 pub mod words;
@@ -29,25 +30,40 @@ pub const LIVE: &str = "live";
 
 /// What a user may see. Nodes and queues are visible to everyone; the content of a namespace is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Viewer(Option<BTreeSet<SharedStr>>);
+pub struct Viewer {
+    /// `None`: all.
+    namespaces: Option<BTreeSet<SharedStr>>,
+    nodes: bool,
+}
 
 impl Viewer {
     /// The administrator.
     pub fn everything() -> Self {
-        Self(None)
+        Self { namespaces: None, nodes: true }
     }
 
     /// A user who may see these namespaces and gets no information about others.
     pub fn namespaces(namespaces: impl IntoIterator<Item = SharedStr>) -> Self {
-        Self(Some(namespaces.into_iter().collect()))
+        Self { namespaces: Some(namespaces.into_iter().collect()), nodes: false }
+    }
+
+    /// Who may, or may not, see the labels of nodes.
+    #[must_use]
+    pub fn with_nodes(self, nodes: bool) -> Self {
+        Self { nodes, ..self }
+    }
+
+    /// Whether the labels of nodes may be seen.
+    pub fn sees_nodes(&self) -> bool {
+        self.nodes
     }
 
     pub fn sees(&self, namespace: &str) -> bool {
-        self.0.as_ref().is_none_or(|namespaces| namespaces.contains(namespace))
+        self.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(namespace))
     }
 
     pub fn sees_everything(&self) -> bool {
-        self.0.is_none()
+        self.namespaces.is_none()
     }
 }
 
@@ -81,7 +97,7 @@ impl<'a> Visible<'a> {
     pub fn position(&self, job: JobId) -> Option<u32> {
         let places = self.places.get_or_init(|| Arc::new(Places::of(self.state)));
         let place = places.0.get(&job)?;
-        let Some(seen) = &self.viewer.0 else { return Some(place.of_all) };
+        let Some(seen) = &self.viewer.namespaces else { return Some(place.of_all) };
         if !self.viewer.sees(&self.state.job(job)?.key.namespace) {
             return None;
         }

@@ -11,6 +11,7 @@ use subtle::ConstantTimeEq;
 
 use super::app::App;
 use super::refusal::Refusal;
+use super::standing::Standing;
 use crate::view::Viewer;
 
 /// The authenticated user, and what may be shown to it.
@@ -19,6 +20,8 @@ pub(super) struct Asker {
     /// For logs and "cancelled by".
     pub name: Arc<str>,
     pub viewer: Viewer,
+    /// Looked at again while an answer lasts; absent where nothing can change.
+    pub standing: Option<Arc<Standing>>,
 }
 
 /// Authenticates the bearer of the token as administrator.
@@ -30,7 +33,8 @@ pub(super) async fn bearer(
     if !holds_token(request.headers(), &app.settings.token) {
         return Err(Refusal::Unauthorized);
     }
-    request.extensions_mut().insert(Asker { name: Arc::from("administrator"), viewer: Viewer::everything() });
+    let asker = Asker { name: Arc::from("administrator"), viewer: Viewer::everything(), standing: None };
+    request.extensions_mut().insert(asker);
     Ok(next.run(request).await)
 }
 

@@ -38,6 +38,8 @@ pub enum ListenError {
         "can't listen on {address}: {source}; choose another address with --listen (port 0 picks a free port)"
     )]
     Io { address: SocketAddr, source: io::Error },
+    #[error("can't listen on {address}: {source}; choose another address with --secure-listen")]
+    Secure { address: SocketAddr, source: io::Error },
 }
 
 /// The process using the address, or how to find it.
@@ -86,10 +88,10 @@ struct LimitedListener {
 }
 
 impl Listener for LimitedListener {
-    type Io = Connection;
+    type Io = PatientStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
+    async fn accept(&mut self) -> (PatientStream, SocketAddr) {
         // The semaphore is never closed; if it were, the connection would be served without being counted.
         let permit = if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             Some(permit)
@@ -98,9 +100,7 @@ impl Listener for LimitedListener {
             Arc::clone(&self.free).acquire_owned().await.ok()
         };
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        let silence = Box::pin(sleep(self.quiet));
-        let (patience, quiet) = (self.patience, self.quiet);
-        (Connection { stream, stalled: None, patience, silence, quiet, _permit: permit }, address)
+        (PatientStream::with(stream, permit, self.patience, self.quiet), address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -113,7 +113,7 @@ impl Listener for LimitedListener {
 ///
 /// Streams with a timeout per direction, such as those of tokio-io-timeout, would end watches: a watch client sends
 /// nothing, and only successful writes show that it is alive.
-struct Connection {
+pub(super) struct PatientStream {
     stream: TcpStream,
     /// Time since the last traffic.
     silence: Pin<Box<Sleep>>,
@@ -124,7 +124,22 @@ struct Connection {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Connection {
+impl PatientStream {
+    /// One with the usual patience; `permit` is given back at its end.
+    pub(super) fn new(stream: TcpStream, permit: Option<OwnedSemaphorePermit>) -> Self {
+        Self::with(stream, permit, STALLED, QUIET)
+    }
+
+    fn with(
+        stream: TcpStream,
+        permit: Option<OwnedSemaphorePermit>,
+        patience: Duration,
+        quiet: Duration,
+    ) -> Self {
+        let silence = Box::pin(sleep(quiet));
+        Self { stream, stalled: None, patience, silence, quiet, _permit: permit }
+    }
+
     fn spoken(&mut self) {
         let until = Instant::now() + self.quiet;
         self.silence.as_mut().reset(until);
@@ -144,7 +159,7 @@ impl Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for PatientStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -160,7 +175,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for PatientStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -64,7 +64,7 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
 
     /// The columns of its table.
     const COLUMNS: &'static [Column];
-    /// Whether all who may see an object see the same of it, but for what [`Self::fill`] writes.
+    /// Whether all viewers who may see an object see the same, apart from labels of nodes and what [`Self::fill`] writes.
     const ALIKE: bool;
 
     /// Every object.

@@ -22,8 +22,15 @@ pub(super) struct Row<R: Resource> {
     pub stamp: Option<Stamp>,
     /// When it was last changed.
     pub version: u64,
-    /// Shared with later versions as long as no more has changed than what is filled in.
-    kept: Arc<OnceLock<Arc<Rendered>>>,
+    /// Shared with later versions as long as nothing but the inserted fields has changed.
+    kept: Arc<Kept>,
+}
+
+/// The serialized object for viewers who may see the labels of nodes, and for those who may not.
+#[derive(Debug, Default)]
+struct Kept {
+    whole: OnceLock<Arc<Rendered>>,
+    redacted: OnceLock<Arc<Rendered>>,
 }
 
 impl<R: Resource> Row<R> {
@@ -34,18 +41,19 @@ impl<R: Resource> Row<R> {
         if !R::ALIKE && !visible.viewer.sees_everything() {
             return render().map(Arc::new);
         }
-        if let Some(kept) = self.kept.get() {
+        let kept = if visible.viewer.sees_nodes() { &self.kept.whole } else { &self.kept.redacted };
+        if let Some(kept) = kept.get() {
             return Some(Arc::clone(kept));
         }
         match render()?.kept(room) {
-            Ok(rendered) => Some(Arc::clone(self.kept.get_or_init(|| Arc::new(rendered)))),
+            Ok(rendered) => Some(Arc::clone(kept.get_or_init(|| Arc::new(rendered)))),
             Err(rendered) => Some(Arc::new(rendered)),
         }
     }
 
     /// Whether it is kept for the next one who asks.
     pub(super) fn is_kept(&self) -> bool {
-        self.kept.get().is_some()
+        self.kept.whole.get().is_some() || self.kept.redacted.get().is_some()
     }
 }
 

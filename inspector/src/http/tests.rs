@@ -31,7 +31,10 @@ mod hostile;
 mod index;
 mod lists;
 mod open;
+mod secure;
 mod size;
+mod tenancy;
+mod tls;
 mod watches;
 
 /// 2026-01-01T00:00:00Z.

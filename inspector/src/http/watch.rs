@@ -21,11 +21,13 @@ use tokio::time::Instant;
 
 use super::accept::{Form, Include};
 use super::app::App;
+use super::auth::Asker;
 use super::filter::Filter;
 use super::index::{Indexed, Served};
 use super::refusal::Refusal;
 use super::rendered::{Rendered, Style};
 use super::resource::{Key, Source};
+use super::standing::Standing;
 use super::table::{Row, RowChange, Table};
 use crate::view::{Viewer, Visible};
 
@@ -37,6 +39,8 @@ const LOOK: usize = 512;
 const PACE: Duration = Duration::from_millis(50);
 /// Maximum interval between bookmarks, which let clients distinguish an idle watch from a dead one.
 const BOOKMARK: Duration = Duration::from_secs(10);
+/// So many looks at a client's right to watch may fail in a row because nobody can be asked.
+const UNANSWERED: u32 = 10;
 
 /// Marks a streaming response, which must not be buffered by compression.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +93,9 @@ struct Watch<R: Indexed> {
     bookmark_at: Instant,
     /// No event has been written yet: the first one of a table says what its columns are.
     first: bool,
+    standing: Option<Arc<Standing>>,
+    recheck_at: Option<Instant>,
+    unanswered: u32,
     done: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -96,7 +103,7 @@ struct Watch<R: Indexed> {
 /// Serves a watch.
 pub(super) fn respond<R: Indexed>(
     app: App,
-    viewer: Viewer,
+    asker: Asker,
     filter: Filter<R>,
     options: WatchOptions,
     permit: OwnedSemaphorePermit,
@@ -106,12 +113,15 @@ pub(super) fn respond<R: Indexed>(
     let watch = Watch {
         app,
         changes,
-        viewer,
+        viewer: asker.viewer,
         filter,
         options,
         pending: None,
         bookmark_at,
         first: true,
+        recheck_at: asker.standing.as_ref().map(|standing| Instant::now() + standing.every()),
+        standing: asker.standing,
+        unanswered: 0,
         done: false,
         _permit: permit,
     };
@@ -130,6 +140,10 @@ impl<R: Indexed> Watch<R> {
         loop {
             if self.done || self.options.ends.is_some_and(|ends| ends <= Instant::now()) {
                 return None;
+            }
+            if let Err(refusal) = self.recheck().await {
+                self.done = true;
+                return Some(line("ERROR", &refusal.status()));
             }
             if let Some(lines) = self.write_pending() {
                 return Some(lines);
@@ -153,6 +167,21 @@ impl<R: Indexed> Watch<R> {
                 return Some(bookmark);
             }
         }
+    }
+
+    /// Fails when the client may not watch any more.
+    async fn recheck(&mut self) -> Result<(), Refusal> {
+        let due = self.recheck_at.is_some_and(|at| at <= Instant::now());
+        let Some(standing) = self.standing.as_ref().filter(|_| due) else { return Ok(()) };
+        self.recheck_at = Some(Instant::now() + standing.every());
+        match standing.check().await {
+            Ok(()) => self.unanswered = 0,
+            Err(Refusal::Unavailable(_) | Refusal::TooManyTokens) if self.unanswered < UNANSWERED => {
+                self.unanswered += 1;
+            }
+            Err(refusal) => return Err(refusal),
+        }
+        Ok(())
     }
 
     /// Finds the changes since the last check.
@@ -220,7 +249,7 @@ impl<R: Indexed> Watch<R> {
     /// Waits for changes; returns a bookmark if one is due.
     async fn wait(&mut self) -> Option<Bytes> {
         let bookmark_at = if self.options.bookmarks { Some(self.bookmark_at) } else { None };
-        let until = [bookmark_at, self.options.ends].into_iter().flatten().min();
+        let until = [bookmark_at, self.recheck_at, self.options.ends].into_iter().flatten().min();
         let timer = async {
             match until {
                 Some(until) => tokio::time::sleep_until(until).await,
@@ -242,7 +271,7 @@ impl<R: Indexed> Watch<R> {
                 let now = Instant::now();
                 self.done = self.options.ends.is_some_and(|ends| ends <= now);
                 let Start::After(version) = self.options.start else { return None };
-                if self.done || !self.options.bookmarks {
+                if self.done || !self.options.bookmarks || self.bookmark_at > now {
                     return None;
                 }
                 self.bookmark_at = now + BOOKMARK;

@@ -79,6 +79,7 @@ impl Resource for Jobs {
     fn redact(object: &mut FluxionJob) {
         object.status.position = None;
         object.status.waits_for.clear();
+        job::redact(object);
     }
 
     fn cells(object: &FluxionJob) -> Vec<Cell> {
