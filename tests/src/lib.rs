@@ -11,6 +11,7 @@ pub mod apply;
 pub mod cases;
 pub mod cluster;
 pub mod gang_watch;
+pub mod helm;
 pub mod inspector;
 pub mod manifests;
 pub mod nodes;

@@ -1,0 +1,128 @@
+//! `helm install`, `upgrade`, `test` and `uninstall` on a real API server.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use fluxion_tests::apply::Applier;
+use fluxion_tests::helm::{Helm, NAMESPACE, RELEASE, chart, path};
+use fluxion_tests::inspector::{Inspector, Settings, job_becomes};
+use fluxion_tests::manifests::PodManifest;
+use fluxion_tests::{Cluster, Options, nodes, wait};
+use serde_json::json;
+
+use super::{EVERYTHING, metrics};
+
+const SOON: Duration = Duration::from_secs(30);
+/// Ends the Pod of `helm test`, which the fake kubelets don't run.
+const TEST_ENDS: &str = r"test.podAnnotations.fluxion\.flux-framework\.org/run-time=1s";
+
+/// The chart as if it were an earlier version.
+fn earlier_version(dir: &Path) -> Result<()> {
+    let status = std::process::Command::new("cp").arg("-R").arg(chart()).arg(dir).status()?;
+    ensure!(status.success());
+    let file = dir.join("fluxion/Chart.yaml");
+    let text = std::fs::read_to_string(&file)?;
+    let changed = text.replace("\nversion: 0.1.0", "\nversion: 0.0.1");
+    ensure!(changed != text, "{text}");
+    Ok(std::fs::write(&file, changed)?)
+}
+
+/// One field of an object, by kubectl.
+async fn field(cluster: &Cluster, kind: &str, name: &str, field: &str) -> Result<String> {
+    let output = format!("jsonpath={{{field}}}");
+    cluster.kubectl(&["--namespace", NAMESPACE, "get", kind, name, "-o", &output]).await
+}
+
+/// The inspector with the rights that the release gives it.
+async fn inspector(cluster: &Cluster) -> Result<Inspector> {
+    let access = cluster.service_account(NAMESPACE, "fluxion-inspector").await?;
+    let settings = Settings { arguments: vec!["--namespace".to_owned(), NAMESPACE.to_owned()], ..Settings::default() };
+    Inspector::start_as(cluster, "inspector", &settings, access).await
+}
+
+/// Objects of the release that are there, of every kind that can be listed, but Helm's own record.
+async fn left(cluster: &Cluster) -> Result<Vec<String>> {
+    let kinds = cluster.kubectl(&["api-resources", "--verbs=list,delete", "-o", "name"]).await?;
+    let kinds = kinds.lines().filter(|kind| !kind.starts_with("events") && !kind.contains("metrics"));
+    let kinds = kinds.collect::<Vec<_>>().join(",");
+    let label = format!("app.kubernetes.io/instance={RELEASE}");
+    let listed = cluster.kubectl(&["get", &kinds, "-A", "-l", &label, "-o", "name"]).await?;
+    Ok(listed.lines().map(str::to_owned).collect())
+}
+
+#[tokio::test]
+async fn a_release_is_installed_works_is_upgraded_tested_and_leaves_nothing_behind() {
+    let cluster = Cluster::start(Options::default().with_scheduler()).await.unwrap();
+    let client = cluster.client().await.unwrap();
+    nodes::create_many(&client, 3).await.unwrap();
+    let applier = Applier::new(client.clone());
+    applier.apply_yaml(include_str!("../../crds/monitoring.yaml")).await.unwrap();
+    // The strictest standard for Pods, enforced.
+    let restricted = json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": NAMESPACE,
+            "labels": { "pod-security.kubernetes.io/enforce": "restricted" },
+        },
+    });
+    applier.apply(restricted).await.unwrap();
+    cluster.namespace_usable(&client, NAMESPACE).await.unwrap();
+
+    let helm = Helm::of(cluster.kubeconfig()).await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    earlier_version(dir.path()).unwrap();
+    let earlier = dir.path().join("fluxion");
+    let earlier = path(&earlier).unwrap();
+    let told = helm.ask(&["install", RELEASE, earlier, "--wait", "--timeout", "90s"]).await.unwrap();
+    assert!(told.contains("kubectl fluxion status"), "{told}");
+    assert_eq!(field(&cluster, "deployment", "fluxion-inspector", ".status.readyReplicas").await.unwrap(), "2");
+
+    let mut inspector = inspector(&cluster).await.unwrap();
+    let gang = PodManifest::new("template").request("cpu", "100m").runs_for(2).gang_job("first", 3);
+    applier.create(gang).await.unwrap();
+    job_becomes(&inspector, "default", "job/first", "completed", |job| job.status.state.as_str() == "Completed")
+        .await
+        .unwrap();
+
+    // What is written at run time survives an upgrade.
+    let ca = json!({ "spec": { "caBundle": "Y2E=" } }).to_string();
+    let api_service = "v1alpha1.fluxion.flux-framework.org";
+    cluster.kubectl(&["patch", "apiservice", api_service, "--type=merge", "-p", &ca]).await.unwrap();
+    let key = json!({ "data": { "tls.key": "a2V5" } }).to_string();
+    let tls = ["--namespace", NAMESPACE, "patch", "secret", "fluxion-inspector-tls", "--type=merge", "-p", &key];
+    cluster.kubectl(&tls).await.unwrap();
+    let chart = chart();
+    let chart = path(&chart).unwrap();
+    let mut upgrade = vec!["upgrade", RELEASE, chart, "--wait", "--timeout", "90s", "--set", "replicas=3"];
+    upgrade.extend(["--set", "config.bindDeadline=1m", "--set", TEST_ENDS].iter().chain(&EVERYTHING));
+    helm.ask(&upgrade).await.unwrap();
+    assert_eq!(field(&cluster, "apiservice", api_service, ".spec.caBundle").await.unwrap(), "Y2E=");
+    assert_eq!(field(&cluster, "secret", "fluxion-inspector-tls", r".data.tls\.key").await.unwrap(), "a2V5");
+    wait::until("three inspectors are ready", SOON, || async {
+        let ready = field(&cluster, "deployment", "fluxion-inspector", ".status.readyReplicas").await?;
+        ensure!(ready == "3", "{ready}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    let (ok, text) = inspector.answers("/metrics").await.unwrap();
+    assert!(ok, "{text}");
+    metrics::all_exist(&text);
+
+    let tested = helm.ask(&["test", RELEASE, "--timeout", "60s"]).await.unwrap();
+    assert!(tested.contains("Succeeded"), "{tested}");
+    inspector.healthy().unwrap();
+    inspector.stop().await.unwrap();
+
+    helm.ask(&["uninstall", RELEASE, "--wait", "--timeout", "60s"]).await.unwrap();
+    wait::until("nothing of the release is left", SOON, || async {
+        let left = left(&cluster).await?;
+        ensure!(left.is_empty(), "{left:?}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    cluster.kubectl(&["delete", "namespace", NAMESPACE, "--timeout=60s"]).await.unwrap();
+}
