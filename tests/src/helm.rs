@@ -60,16 +60,28 @@ impl Helm {
     /// Runs it in the release's namespace and waits for its end.
     pub async fn run(&self, arguments: &[&str]) -> Result<Ran> {
         let mut command = Command::new(&self.program);
+        command.args(arguments).args(["--namespace", NAMESPACE]);
+        self.environment(&mut command);
+        ran(&mut command).await.with_context(|| format!("running helm {}", arguments.join(" ")))
+    }
+
+    /// Runs a line of the documentation in the project's folder, where helm and `kubectl` are found.
+    pub async fn shell(&self, line: &str, kubectl: &Path) -> Result<Ran> {
+        let folders = [&self.program, kubectl].map(|program| program.parent().unwrap_or(program));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = folders.into_iter().map(Path::to_owned).chain(std::env::split_paths(&path));
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(charts().join(".."));
+        command.env("PATH", std::env::join_paths(folders)?);
+        self.environment(&mut command);
+        ran(&mut command).await.with_context(|| format!("running {line}"))
+    }
+
+    fn environment(&self, command: &mut Command) {
         for name in ["CACHE", "CONFIG", "DATA"] {
             command.env(format!("HELM_{name}_HOME"), self.home.path().join(name));
         }
-        command
-            .env("KUBECONFIG", &self.kubeconfig)
-            .args(arguments)
-            .args(["--namespace", NAMESPACE])
-            .stdin(std::process::Stdio::null())
-            .kill_on_drop(true);
-        ran(&mut command).await.with_context(|| format!("running helm {}", arguments.join(" ")))
+        command.env("KUBECONFIG", &self.kubeconfig).stdin(std::process::Stdio::null()).kill_on_drop(true);
     }
 
     /// Runs it and fails unless it exits with 0; gives its standard output.

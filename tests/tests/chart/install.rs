@@ -8,6 +8,7 @@ use fluxion_tests::apply::Applier;
 use fluxion_tests::helm::{Helm, NAMESPACE, RELEASE, chart, path};
 use fluxion_tests::inspector::{Inspector, Settings, job_becomes};
 use fluxion_tests::manifests::PodManifest;
+use fluxion_tests::tools::Tool;
 use fluxion_tests::{Cluster, Options, nodes, wait};
 use serde_json::json;
 
@@ -125,4 +126,39 @@ async fn a_release_is_installed_works_is_upgraded_tested_and_leaves_nothing_behi
     .await
     .unwrap();
     cluster.kubectl(&["delete", "namespace", NAMESPACE, "--timeout=60s"]).await.unwrap();
+}
+
+/// The commands of a section of the README that begin with one of these words.
+fn commands(section: &str, words: [&str; 2]) -> Vec<String> {
+    let readme = include_str!("../../../README.md").replace("\\\n", "");
+    let section = readme.split("\n## ").find(|text| text.starts_with(section)).unwrap();
+    let lines = section.lines().filter_map(|line| line.strip_prefix("$ "));
+    lines.filter(|line| words.iter().any(|word| line.starts_with(word))).map(str::to_owned).collect()
+}
+
+/// Line by line, but for the image: nothing runs in the Pods here.
+#[tokio::test]
+async fn the_commands_of_the_readme_work() {
+    let cluster = Cluster::start(Options::default().with_scheduler()).await.unwrap();
+    nodes::create_many(&cluster.client().await.unwrap(), 2).await.unwrap();
+    let helm = Helm::of(cluster.kubeconfig()).await.unwrap();
+    let kubectl = cluster.tools().path(Tool::Kubectl);
+    let commands = commands("Install on a cluster\n", ["helm ", "kubectl "]);
+    assert_eq!(commands.len(), 5, "{commands:?}");
+    for command in commands {
+        let run = helm.shell(&command, kubectl);
+        let ends = async {
+            let annotation = "fluxion.flux-framework.org/run-time=1s";
+            let annotate = ["-n", NAMESPACE, "annotate", "pod", "fluxion-inspector-test", annotation];
+            while cluster.kubectl(&annotate).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            std::future::pending::<()>().await;
+        };
+        let ran = tokio::select! {
+            ran = run => ran.unwrap(),
+            () = ends => unreachable!("it is pending for ever"),
+        };
+        assert_eq!(ran.code, Some(0), "{command}: {}{}", ran.stdout, ran.stderr);
+    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fluxion_tests::apply::{Applier, documents};
 use fluxion_tests::helm::{Helm, NAMESPACE, chart, path, plain_manifests_file};
-use fluxion_tests::tools::Tool;
+use fluxion_tests::programs::{self, Program};
 use fluxion_tests::{Cluster, Options};
 use serde_json::{Value, json};
 
@@ -126,6 +126,23 @@ async fn every_setting_of_the_configuration_file_is_a_value_and_arrives_as_it_is
 }
 
 #[tokio::test]
+async fn the_inspector_knows_every_flag_that_it_is_given() {
+    let program = tokio::task::spawn_blocking(|| programs::path(Program::Inspector)).await.unwrap().unwrap();
+    let help = std::process::Command::new(program).args(["cluster", "--help"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let helm = Helm::new().await.unwrap();
+    for values in [vec![], flags(&["tls.certManager.enabled=true"])] {
+        let objects = documents(&helm.template(&values).await.unwrap()).unwrap();
+        let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+        let arguments = deployment.pointer("/spec/template/spec/containers/0/args").unwrap();
+        for argument in arguments.as_array().unwrap().iter().skip(1) {
+            let flag = argument.as_str().unwrap().split('=').next().unwrap();
+            assert!(help.contains(&format!("{flag} ")), "{flag} is not in {help}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn values_that_make_no_sense_are_rejected() {
     let helm = Helm::new().await.unwrap();
     for (value, told) in [
@@ -166,7 +183,6 @@ async fn an_api_server_accepts_what_any_values_render() {
         let accepted = cluster.kubectl(&dry_run).await.unwrap_or_else(|error| panic!("{values:?}: {error:#}"));
         assert_eq!(accepted.lines().count(), objects.len(), "{values:?}");
     }
-    assert!(cluster.tools().path(Tool::Kubectl).is_file());
 }
 
 /// The namespace may enforce the strictest Pod security standard.
