@@ -38,7 +38,8 @@ async fn field(cluster: &Cluster, kind: &str, name: &str, field: &str) -> Result
 /// The inspector with the rights that the release gives it.
 async fn inspector(cluster: &Cluster) -> Result<Inspector> {
     let access = cluster.service_account(NAMESPACE, "fluxion-inspector").await?;
-    let settings = Settings { arguments: vec!["--namespace".to_owned(), NAMESPACE.to_owned()], ..Settings::default() };
+    let settings =
+        Settings { arguments: vec!["--namespace".to_owned(), NAMESPACE.to_owned()], ..Settings::default() };
     Inspector::start_as(cluster, "inspector", &settings, access).await
 }
 
@@ -78,21 +79,27 @@ async fn a_release_is_installed_works_is_upgraded_tested_and_leaves_nothing_behi
     let earlier = path(&earlier).unwrap();
     let told = helm.ask(&["install", RELEASE, earlier, "--wait", "--timeout", "90s"]).await.unwrap();
     assert!(told.contains("kubectl fluxion status"), "{told}");
-    assert_eq!(field(&cluster, "deployment", "fluxion-inspector", ".status.readyReplicas").await.unwrap(), "2");
+    assert_eq!(
+        field(&cluster, "deployment", "fluxion-inspector", ".status.readyReplicas").await.unwrap(),
+        "2"
+    );
 
     let mut inspector = inspector(&cluster).await.unwrap();
     let gang = PodManifest::new("template").request("cpu", "100m").runs_for(2).gang_job("first", 3);
     applier.create(gang).await.unwrap();
-    job_becomes(&inspector, "default", "job/first", "completed", |job| job.status.state.as_str() == "Completed")
-        .await
-        .unwrap();
+    job_becomes(&inspector, "default", "job/first", "completed", |job| {
+        job.status.state.as_str() == "Completed"
+    })
+    .await
+    .unwrap();
 
     // What is written at run time survives an upgrade.
     let ca = json!({ "spec": { "caBundle": "Y2E=" } }).to_string();
     let api_service = "v1alpha1.fluxion.flux-framework.org";
     cluster.kubectl(&["patch", "apiservice", api_service, "--type=merge", "-p", &ca]).await.unwrap();
     let key = json!({ "data": { "tls.key": "a2V5" } }).to_string();
-    let tls = ["--namespace", NAMESPACE, "patch", "secret", "fluxion-inspector-tls", "--type=merge", "-p", &key];
+    let tls =
+        ["--namespace", NAMESPACE, "patch", "secret", "fluxion-inspector-tls", "--type=merge", "-p", &key];
     cluster.kubectl(&tls).await.unwrap();
     let chart = chart();
     let chart = path(&chart).unwrap();

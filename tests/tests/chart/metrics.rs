@@ -46,7 +46,7 @@ fn asked() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// Fails where an alert or a panel asks for a metric, or a label of one, that is not in the text of `/metrics`.
-pub fn all_exist(text: &str) {
+pub(crate) fn all_exist(text: &str) {
     let samples: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     for (metric, labels) in asked() {
         let of_metric = |line: &&&str| line.split(['{', ' ']).next() == Some(metric.as_str());
@@ -73,7 +73,9 @@ fn expressions_are_found_and_taken_apart() {
 fn every_alert_says_what_is_wrong_and_how_bad_it_is() {
     let rules: Value = serde_saphyr::from_str(&file("rules.yaml")).unwrap();
     let mut names = BTreeSet::new();
-    for rule in rules["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap()) {
+    for rule in
+        rules["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap())
+    {
         assert!(names.insert(rule["alert"].as_str().unwrap()), "duplicate {rule}");
         assert!(["warning", "critical"].contains(&rule["labels"]["severity"].as_str().unwrap()));
         for text in ["summary", "description"] {

@@ -222,8 +222,7 @@ struct Role {
 
 impl Role {
     async fn read(cluster: &Cluster, kind: &'static str) -> Result<Self> {
-        let text =
-            cluster.kubectl(&["--namespace", NAMESPACE, "get", kind, ACCOUNT, "-o", "json"]).await?;
+        let text = cluster.kubectl(&["--namespace", NAMESPACE, "get", kind, ACCOUNT, "-o", "json"]).await?;
         Ok(Self { kind, object: serde_json::from_str(&text)? })
     }
 
@@ -239,7 +238,12 @@ impl Role {
 }
 
 /// Takes each rule away and fails where everything that was seen would still be allowed without it.
-async fn each_rule_is_needed(cluster: &Cluster, client: &Client, seen: &BTreeSet<Asked>, role: &Role) -> Result<()> {
+async fn each_rule_is_needed(
+    cluster: &Cluster,
+    client: &Client,
+    seen: &BTreeSet<Asked>,
+    role: &Role,
+) -> Result<()> {
     let rules = role.rules();
     for (index, rule) in rules.iter().enumerate() {
         let allowed = allowed(rule);
@@ -253,7 +257,9 @@ async fn each_rule_is_needed(cluster: &Cluster, client: &Client, seen: &BTreeSet
         others.remove(index);
         role.set(cluster, &others).await?;
         wait::until(&format!("{one:?} is refused without {rule}"), Duration::from_secs(10), || async {
-            if may(client, one).await? { bail!("it is allowed") }
+            if may(client, one).await? {
+                bail!("it is allowed")
+            }
             Ok(())
         })
         .await?;
@@ -306,7 +312,10 @@ async fn the_roles_are_enough_and_every_rule_is_needed() {
         if unused == NOT_USED_YET {
             break seen;
         }
-        assert!(tokio::time::Instant::now() < end, "not needed, or listed as not used yet: {unused:#?}\n{seen:#?}");
+        assert!(
+            tokio::time::Instant::now() < end,
+            "not needed, or listed as not used yet: {unused:#?}\n{seen:#?}"
+        );
         if unused.iter().any(|text| text.starts_with("get pods ")) {
             race(&client, &applier, round).await.unwrap();
             round += 1;

@@ -96,7 +96,11 @@ async fn plain_manifests_are_current() {
         std::fs::write(&file, &wanted).unwrap();
     }
     let is = std::fs::read_to_string(&file).unwrap();
-    assert!(is == wanted, "{} is not what the chart renders; its first lines say how to update it", file.display());
+    assert!(
+        is == wanted,
+        "{} is not what the chart renders; its first lines say how to update it",
+        file.display()
+    );
 }
 
 #[tokio::test]
@@ -177,10 +181,17 @@ async fn an_api_server_accepts_what_any_values_render() {
         let file = cluster.dir().join("rendered.yaml");
         std::fs::write(&file, &rendered).unwrap();
         let dry_run = [
-            "apply", "--server-side", "--dry-run=server", "--validate=strict", "-o", "name", "-f",
+            "apply",
+            "--server-side",
+            "--dry-run=server",
+            "--validate=strict",
+            "-o",
+            "name",
+            "-f",
             path(&file).unwrap(),
         ];
-        let accepted = cluster.kubectl(&dry_run).await.unwrap_or_else(|error| panic!("{values:?}: {error:#}"));
+        let accepted =
+            cluster.kubectl(&dry_run).await.unwrap_or_else(|error| panic!("{values:?}: {error:#}"));
         assert_eq!(accepted.lines().count(), objects.len(), "{values:?}");
     }
 }
