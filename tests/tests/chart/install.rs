@@ -115,9 +115,10 @@ async fn a_release_is_installed_works_is_upgraded_tested_and_leaves_nothing_behi
     })
     .await
     .unwrap();
-    let (ok, text) = inspector.answers("/metrics").await.unwrap();
-    assert!(ok, "{text}");
-    metrics::all_exist(&text);
+    let metrics = reqwest::Client::new().get(format!("{}/metrics", inspector.url()));
+    let answer = metrics.bearer_auth(inspector.token()).send().await.unwrap();
+    assert!(answer.status().is_success(), "{answer:?}");
+    metrics::all_exist(&answer.text().await.unwrap());
 
     let tested = helm.ask(&["test", RELEASE, "--timeout", "60s"]).await.unwrap();
     assert!(tested.contains("Succeeded"), "{tested}");

@@ -190,6 +190,13 @@ async fn groups(applier: &Applier) -> Result<()> {
     Ok(())
 }
 
+/// Annotates a Pod in turn with two annotations that mean nothing, so that the same Events are due again and again.
+async fn confuse(cluster: &Cluster, round: usize) -> Result<()> {
+    let one = ["fluxion.flux-framework.org/colour", "fluxion.flux-framework.org/shade"];
+    let (there, gone) = (format!("{}=x", one[round % 2]), format!("{}-", one[(round + 1) % 2]));
+    cluster.kubectl(&["annotate", "pod", "large", &there, &gone]).await.map(drop)
+}
+
 /// Binds Pods of the inspector at the same time as the inspector does, so that some of its bindings come too late.
 async fn race(client: &Client, applier: &Applier, round: usize) -> Result<()> {
     let names: Vec<String> = (0..20).map(|index| format!("contested-{round}-{index}")).collect();
@@ -318,9 +325,10 @@ async fn the_roles_are_enough_and_every_rule_is_needed() {
         );
         if unused.iter().any(|text| text.starts_with("get pods ")) {
             race(&client, &applier, round).await.unwrap();
-            round += 1;
         }
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        confuse(&cluster, round).await.unwrap();
+        round += 1;
+        tokio::time::sleep(Duration::from_secs(1)).await;
     };
     inspector.healthy().unwrap();
     // It would stop deciding, and say so, for each of the rules that it misses.

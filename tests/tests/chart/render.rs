@@ -172,6 +172,10 @@ async fn an_api_server_accepts_what_any_values_render() {
     }
     cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await.unwrap();
     cluster.kubectl(&["create", "namespace", NAMESPACE]).await.unwrap();
+    // A Pod is rejected, even in a dry run, where its ServiceAccount does not exist.
+    for account in ["fluxion-inspector-test", "batch-test"] {
+        cluster.kubectl(&["--namespace", NAMESPACE, "create", "serviceaccount", account]).await.unwrap();
+    }
     let helm = Helm::new().await.unwrap();
     for (values, kind, count) in MATRIX {
         let rendered = helm.template(&flags(values)).await.unwrap();
