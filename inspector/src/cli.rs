@@ -9,6 +9,10 @@ use fluxion_scheduler::state::Settings;
 
 use crate::config::{self, ConfigError};
 
+mod secure;
+
+pub use secure::SecureOptions;
+
 /// The server behind `kubectl fluxion`: schedules groups of Pods and explains every decision.
 #[derive(Debug, Parser)]
 #[command(name = "fluxion-inspector", version, max_term_width = 110)]
@@ -151,6 +155,8 @@ pub struct ClusterOptions {
     /// Lease duration in seconds: another inspector takes over once the Lease has not been renewed for this long.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = lease_seconds)]
     pub lease_seconds: u16,
+    #[command(flatten)]
+    pub secure: SecureOptions,
 }
 
 #[cfg(test)]

@@ -25,6 +25,10 @@ use crate::signals::asked_to_end;
 use crate::state_dir::StateDir;
 use crate::supervise::{Failure, Liveness, Tasks, Watchdog};
 
+mod secure;
+
+use secure::SecurePort;
+
 /// How long giving the Lease back may take at the end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -36,6 +40,8 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let listener = http::listen(common.listen.unwrap_or(DEFAULT_LISTEN)).await.context("--listen")?;
     let connection = connect(options.kubeconfig.clone(), options.context.clone()).await?;
     let (client, metrics) = (connection.client, Arc::new(Metrics::new()));
+    let namespace = options.namespace.as_deref().unwrap_or(&connection.namespace);
+    let secure = SecurePort::open(&options.secure, &client, namespace).await?;
 
     let engine = Engine {
         state: State::new(settings),
@@ -51,7 +57,6 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let (recorder, effects) = history::record(past, effects);
     let health = Arc::new(Health::default());
     let identity = lease::identity();
-    let namespace = options.namespace.as_deref().unwrap_or(&connection.namespace);
     let lease = Lease::new(client.clone(), namespace, &options.lease, &identity, options.lease_seconds);
     let mut watches = watch::start(&client, &engine, &metrics, &health);
     let (lead, leading) = signal::channel(false);
@@ -73,8 +78,16 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     // Objects are deleted by those who cancel, with their own credentials.
     let settings = HttpSettings { token: said.token, cancels: false, liveness };
     let api = http::App::new(engine.clone(), settings, Arc::clone(&metrics), stopping.clone());
-    let mut serving =
-        tokio::spawn(http::serve(listener, api.with_health(health).with_history(recorder.health.clone())));
+    let api = api.with_health(health).with_history(recorder.health.clone());
+    let mut upkeep = Tasks::default();
+    let securely = match secure.map(|port| port.serve(api.clone())).transpose()? {
+        Some((serving, tasks)) => {
+            upkeep = tasks;
+            Some(tokio::spawn(serving))
+        }
+        None => None,
+    };
+    let mut serving = tokio::spawn(http::serve(listener, api));
 
     let failure = tokio::select! {
         // The engine first: others end because it has.
@@ -84,6 +97,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         failure = writer.failed() => Some(failure),
         failure = election.failed() => Some(failure),
         failure = watchdog.stuck() => Some(failure),
+        failure = upkeep.failed() => Some(failure),
         _ = &mut serving => Some(Failure::Ended("the HTTP API".to_owned())),
         asked = asked_to_end() => {
             tracing::info!(signal = asked?, "shutting down");
@@ -103,6 +117,10 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     writer.stop().await;
     give_back(&lease).await;
     stopping.cancel();
+    upkeep.shutdown().await;
+    if let Some(securely) = securely {
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, securely).await;
+    }
     if !serving.is_finished() {
         match tokio::time::timeout(SHUTDOWN_TIMEOUT, serving).await {
             Ok(Ok(Ok(()))) | Err(_) => {}

@@ -3,6 +3,7 @@
 //!
 //! The engine itself (what is placed where, and why) is `fluxion-scheduler`; nothing in here decides that.
 
+pub mod access;
 pub mod cli;
 pub mod cluster;
 pub mod config;
@@ -21,5 +22,6 @@ pub mod standalone;
 pub mod state_dir;
 pub mod submit;
 pub mod supervise;
+pub mod tls;
 pub mod trial;
 pub mod view;

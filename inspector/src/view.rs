@@ -19,6 +19,7 @@ pub mod job;
 pub mod name;
 pub mod node;
 pub mod queue;
+pub mod redact;
 pub mod text;
 pub mod timeline;
 pub mod words;
@@ -28,25 +29,40 @@ pub const LIVE: &str = "live";
 
 /// What the one who asks may see. Nodes and queues are everyone's; what runs in a namespace is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Viewer(Option<BTreeSet<SharedStr>>);
+pub struct Viewer {
+    /// `None`: all.
+    namespaces: Option<BTreeSet<SharedStr>>,
+    nodes: bool,
+}
 
 impl Viewer {
     /// The administrator.
     pub fn everything() -> Self {
-        Self(None)
+        Self { namespaces: None, nodes: true }
     }
 
     /// Who may see these namespaces and learns nothing about others.
     pub fn namespaces(namespaces: impl IntoIterator<Item = SharedStr>) -> Self {
-        Self(Some(namespaces.into_iter().collect()))
+        Self { namespaces: Some(namespaces.into_iter().collect()), nodes: false }
+    }
+
+    /// Who may, or may not, see the labels of nodes.
+    #[must_use]
+    pub fn with_nodes(self, nodes: bool) -> Self {
+        Self { nodes, ..self }
+    }
+
+    /// Whether the labels of nodes may be seen.
+    pub fn sees_nodes(&self) -> bool {
+        self.nodes
     }
 
     pub fn sees(&self, namespace: &str) -> bool {
-        self.0.as_ref().is_none_or(|namespaces| namespaces.contains(namespace))
+        self.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(namespace))
     }
 
     pub fn sees_everything(&self) -> bool {
-        self.0.is_none()
+        self.namespaces.is_none()
     }
 }
 

@@ -54,6 +54,15 @@ pub struct Connection {
         help_heading = "Connection"
     )]
     pub token_file: Option<PathBuf>,
+    /// Bearer token for the API server, or for --server
+    #[arg(
+        long,
+        global = true,
+        value_name = "TOKEN",
+        conflicts_with = "token_file",
+        help_heading = "Connection"
+    )]
+    pub token: Option<String>,
     /// PEM file with the CA certificates used to verify --server
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     pub certificate_authority: Option<PathBuf>,

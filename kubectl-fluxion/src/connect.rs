@@ -4,6 +4,7 @@
 
 mod files;
 mod from_file;
+mod registration;
 mod through_cluster;
 
 use std::fs;
@@ -53,7 +54,7 @@ pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
     if let Some(url) = &flags.server {
         return direct(flags, url);
     }
-    let named = flags.kubeconfig.is_some() || flags.context.is_some();
+    let named = flags.kubeconfig.is_some() || flags.context.is_some() || flags.token.is_some();
     let url = std::env::var("FLUXION_SERVER").ok().filter(|url| !url.is_empty() && !named);
     if let Some(url) = url {
         return direct(flags, &url);
@@ -132,6 +133,10 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
         }),
         None => beside(url),
     };
+    if let Some(token) = &flags.token {
+        let asked = Direct::new(url, Some(token.clone()), certificates.as_deref())?;
+        return Ok(served(Client::new(asked, flags.limit())));
+    }
     if let Some(source) = source
         && let Some(client) = FromFile::new(source)?
     {

@@ -5,7 +5,7 @@ mod components;
 mod kubeconfig;
 mod options;
 mod pki;
-mod ports;
+pub(crate) mod ports;
 pub(crate) mod process;
 pub(crate) mod watchdog;
 

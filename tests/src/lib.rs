@@ -17,6 +17,7 @@ pub mod manifests;
 pub mod nodes;
 pub mod plugin;
 pub mod programs;
+pub mod registration;
 pub mod server;
 pub mod stage;
 pub mod standalone;

@@ -1,5 +1,5 @@
-//! Who is asking: a layer in front of all controllers, so that another way of authentication replaces this
-//! file and nothing else. Controllers only see the [`Asker`] it leaves in the request.
+//! Who is asking on this machine: a layer in front of all controllers, which only see the [`Asker`] that it leaves in the
+//! request. Those who come over the secure port are looked at by [`super::authorise`].
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use subtle::ConstantTimeEq;
 
 use super::app::App;
 use super::refusal::Refusal;
+use super::standing::Standing;
 use crate::view::Viewer;
 
 /// Who is asking, and what may be shown.
@@ -19,6 +20,8 @@ pub(super) struct Asker {
     /// For the log and for "cancelled by".
     pub name: Arc<str>,
     pub viewer: Viewer,
+    /// Looked at again while an answer lasts; absent where nothing can change.
+    pub standing: Option<Arc<Standing>>,
 }
 
 /// Lets the holder of the token through as administrator.
@@ -30,7 +33,8 @@ pub(super) async fn bearer(
     if !holds_token(request.headers(), &app.settings.token) {
         return Err(Refusal::Unauthorized);
     }
-    request.extensions_mut().insert(Asker { name: Arc::from("administrator"), viewer: Viewer::everything() });
+    let asker = Asker { name: Arc::from("administrator"), viewer: Viewer::everything(), standing: None };
+    request.extensions_mut().insert(asker);
     Ok(next.run(request).await)
 }
 

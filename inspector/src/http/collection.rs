@@ -44,7 +44,7 @@ pub(super) async fn list<R: Indexed>(
                 .timeout_seconds
                 .map(|seconds| tokio::time::Instant::now() + Duration::from_secs(seconds)),
         };
-        return Ok(watch::respond(app, asker.viewer, filter, options, permit));
+        return Ok(watch::respond(app, asker, filter, options, permit));
     }
     let served = match &query.continue_ {
         Some(token) => app.pages.at(Instant::now(), token.version)?,

@@ -38,6 +38,8 @@ pub enum ListenError {
         "can't listen on {address}: {source}; choose another address with --listen (port 0 picks a free port)"
     )]
     Io { address: SocketAddr, source: io::Error },
+    #[error("can't listen on {address}: {source}; choose another address with --secure-listen")]
+    Secure { address: SocketAddr, source: io::Error },
 }
 
 /// Who has the address, or how to find out.
@@ -98,9 +100,7 @@ impl Listener for LimitedListener {
             Arc::clone(&self.free).acquire_owned().await.ok()
         };
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        let silence = Box::pin(sleep(self.quiet));
-        let (patience, quiet) = (self.patience, self.quiet);
-        (Connection { stream, stalled: None, patience, silence, quiet, _permit: permit }, address)
+        (Connection::with(stream, permit, self.patience, self.quiet), address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -113,7 +113,7 @@ impl Listener for LimitedListener {
 ///
 /// Streams with a time limit for each direction, such as those of tokio-io-timeout, would end a watch: its client says
 /// nothing for as long as it reads, and only what is written to it shows that it lives.
-struct Connection {
+pub(super) struct Connection {
     stream: TcpStream,
     /// Since something last went over it.
     silence: Pin<Box<Sleep>>,
@@ -125,6 +125,21 @@ struct Connection {
 }
 
 impl Connection {
+    /// One with the usual patience; `permit` is given back at its end.
+    pub(super) fn new(stream: TcpStream, permit: Option<OwnedSemaphorePermit>) -> Self {
+        Self::with(stream, permit, STALLED, QUIET)
+    }
+
+    fn with(
+        stream: TcpStream,
+        permit: Option<OwnedSemaphorePermit>,
+        patience: Duration,
+        quiet: Duration,
+    ) -> Self {
+        let silence = Box::pin(sleep(quiet));
+        Self { stream, stalled: None, patience, silence, quiet, _permit: permit }
+    }
+
     fn spoken(&mut self) {
         let until = Instant::now() + self.quiet;
         self.silence.as_mut().reset(until);

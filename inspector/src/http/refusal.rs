@@ -14,6 +14,9 @@ pub enum Refusal {
     BadRequest(String),
     #[error("the bearer token from this server's server.json is required")]
     Unauthorized,
+    /// As kube-apiserver says it.
+    #[error("Unauthorized")]
+    Unauthenticated,
     #[error("{0}")]
     Forbidden(String),
     /// Resource and name.
@@ -32,6 +35,8 @@ pub enum Refusal {
     TooLarge,
     #[error("the limit of {0} concurrent watches has been reached: close one, or try again later")]
     TooMany(usize),
+    #[error("too many unknown tokens have been sent from this address: try again later")]
+    TooManyTokens,
     #[error("the request timed out after {0} s: request less (limit=, a selector), or try again later")]
     Timeout(u64),
     #[error("{0}: try again in a moment")]
@@ -46,14 +51,14 @@ impl Refusal {
     pub fn code(&self) -> (StatusCode, &'static str) {
         match self {
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "BadRequest"),
-            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "Unauthorized"),
+            Self::Unauthorized | Self::Unauthenticated => (StatusCode::UNAUTHORIZED, "Unauthorized"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "Forbidden"),
             Self::NotFound(..) | Self::NoSuchPath => (StatusCode::NOT_FOUND, "NotFound"),
             Self::MethodNotAllowed(..) => (StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed"),
             Self::Conflict(_) => (StatusCode::CONFLICT, "Conflict"),
             Self::Expired(_) => (StatusCode::GONE, "Expired"),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge"),
-            Self::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
+            Self::TooMany(_) | Self::TooManyTokens => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
             Self::Timeout(_) => (StatusCode::GATEWAY_TIMEOUT, "Timeout"),
             Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
@@ -72,13 +77,13 @@ impl IntoResponse for Refusal {
         let mut response = (self.code().0, Json(self.status())).into_response();
         let headers = response.headers_mut();
         match self {
-            Self::Unauthorized => {
+            Self::Unauthorized | Self::Unauthenticated => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::MethodNotAllowed(allowed, _) => {
                 headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
             }
-            Self::Unavailable(_) | Self::TooMany(_) => {
+            Self::Unavailable(_) | Self::TooMany(_) | Self::TooManyTokens => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             _ => {}

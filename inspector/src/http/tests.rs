@@ -30,6 +30,9 @@ mod hostile;
 mod index;
 mod lists;
 mod open;
+mod secure;
+mod tenancy;
+mod tls;
 mod watches;
 
 /// 2026-01-01T00:00:00Z.

@@ -21,10 +21,12 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
 use super::app::App;
+use super::auth::Asker;
 use super::filter::Filter;
 use super::index::{Indexed, Served};
 use super::refusal::Refusal;
 use super::resource::Key;
+use super::standing::Standing;
 use super::table::{RowChange, Table};
 use crate::view::{Viewer, Visible};
 
@@ -36,6 +38,8 @@ const LOOK: usize = 512;
 const PACE: Duration = Duration::from_millis(50);
 /// A bookmark at least this often, so that a client can tell an idle watch from a dead one.
 const BOOKMARK: Duration = Duration::from_secs(10);
+/// So many looks at a client's right to watch may fail in a row because nobody can be asked.
+const UNANSWERED: u32 = 10;
 
 /// Marks an answer that is written bit by bit: it must not be held back by compression.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +88,9 @@ struct Watch<R: Indexed> {
     options: WatchOptions,
     pending: Option<Pending<R>>,
     bookmark_at: Instant,
+    standing: Option<Arc<Standing>>,
+    recheck_at: Option<Instant>,
+    unanswered: u32,
     done: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -91,7 +98,7 @@ struct Watch<R: Indexed> {
 /// Answers a watch.
 pub(super) fn respond<R: Indexed>(
     app: App,
-    viewer: Viewer,
+    asker: Asker,
     filter: Filter<R>,
     options: WatchOptions,
     permit: OwnedSemaphorePermit,
@@ -101,11 +108,14 @@ pub(super) fn respond<R: Indexed>(
     let watch = Watch {
         app,
         changes,
-        viewer,
+        viewer: asker.viewer,
         filter,
         options,
         pending: None,
         bookmark_at,
+        recheck_at: asker.standing.as_ref().map(|standing| Instant::now() + standing.every()),
+        standing: asker.standing,
+        unanswered: 0,
         done: false,
         _permit: permit,
     };
@@ -124,6 +134,10 @@ impl<R: Indexed> Watch<R> {
         loop {
             if self.done || self.options.ends.is_some_and(|ends| ends <= Instant::now()) {
                 return None;
+            }
+            if let Err(refusal) = self.recheck().await {
+                self.done = true;
+                return Some(line("ERROR", &refusal.status()));
             }
             if let Some(lines) = self.write_pending() {
                 return Some(lines);
@@ -147,6 +161,21 @@ impl<R: Indexed> Watch<R> {
                 return Some(bookmark);
             }
         }
+    }
+
+    /// Fails when the client may not watch any more.
+    async fn recheck(&mut self) -> Result<(), Refusal> {
+        let due = self.recheck_at.is_some_and(|at| at <= Instant::now());
+        let Some(standing) = self.standing.as_ref().filter(|_| due) else { return Ok(()) };
+        self.recheck_at = Some(Instant::now() + standing.every());
+        match standing.check().await {
+            Ok(()) => self.unanswered = 0,
+            Err(Refusal::Unavailable(_) | Refusal::TooManyTokens) if self.unanswered < UNANSWERED => {
+                self.unanswered += 1;
+            }
+            Err(refusal) => return Err(refusal),
+        }
+        Ok(())
     }
 
     /// Finds out what changed since the last look.
@@ -210,7 +239,7 @@ impl<R: Indexed> Watch<R> {
     /// Until something changed; a bookmark when it is time for one.
     async fn wait(&mut self) -> Option<Bytes> {
         let bookmark_at = if self.options.bookmarks { Some(self.bookmark_at) } else { None };
-        let until = [bookmark_at, self.options.ends].into_iter().flatten().min();
+        let until = [bookmark_at, self.recheck_at, self.options.ends].into_iter().flatten().min();
         let timer = async {
             match until {
                 Some(until) => tokio::time::sleep_until(until).await,
@@ -232,7 +261,7 @@ impl<R: Indexed> Watch<R> {
                 let now = Instant::now();
                 self.done = self.options.ends.is_some_and(|ends| ends <= now);
                 let Start::After(version) = self.options.start else { return None };
-                if self.done || !self.options.bookmarks {
+                if self.done || !self.options.bookmarks || self.bookmark_at > now {
                     return None;
                 }
                 self.bookmark_at = now + BOOKMARK;

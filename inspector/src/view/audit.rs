@@ -9,9 +9,16 @@ use crate::health::WatchProblem;
 /// The findings about objects that the viewer may see, after those about watches, on which all else rests, and
 /// what is wrong with the history.
 pub fn audit(visible: &Visible<'_>, watches: &[WatchProblem], history: Option<String>) -> FluxionAudit {
-    let seen = |object: &str| match object.split('/').collect::<Vec<_>>().as_slice() {
-        [namespace, _, _] => visible.viewer.sees(namespace),
-        _ => true,
+    let viewer = visible.viewer;
+    let seen = |finding: &fluxion_scheduler::state::Finding| {
+        match (finding.object.split('/').collect::<Vec<_>>().as_slice(), finding.class) {
+            _ if viewer.sees_everything() => true,
+            ([namespace, _, _], _) => viewer.sees(namespace),
+            (["node", _], "Overcommitted") => true,
+            (["node", _], "NotUnderstood") => viewer.sees_nodes(),
+            // The others may tell of any namespace.
+            _ => false,
+        }
     };
     let stale = watches.iter().map(|problem| Finding {
         class: "StaleWatch".to_owned(),
@@ -25,7 +32,7 @@ pub fn audit(visible: &Visible<'_>, watches: &[WatchProblem], history: Option<St
             "{problem}; after a restart, finished jobs and parts of the job histories will be missing"
         ),
     });
-    let findings = visible.state.audit().into_iter().filter(|finding| seen(&finding.object));
+    let findings = visible.state.audit().into_iter().filter(|finding| seen(finding));
     FluxionAudit {
         api_version: API_VERSION.to_owned(),
         kind: "FluxionAudit".to_owned(),

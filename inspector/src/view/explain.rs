@@ -7,9 +7,9 @@ use fluxion_scheduler::explain::{self, Names};
 use fluxion_scheduler::state::{Job, JobId};
 use fluxion_text::quantity::Amount;
 
-use super::Visible;
 use super::name::{full_name, short_name};
 use super::text::time;
+use super::{Visible, redact};
 
 mod suggest;
 
@@ -34,11 +34,13 @@ pub fn explain(visible: &Visible<'_>, job: &Job, mut object: FluxionJob) -> Flux
         let now = visible.state.now();
         let why = explain::why_not(&inventory, request, now);
         let names = Seen { visible, job };
-        explanation.facts = explain::facts(&why, &names);
+        explanation.facts = redact::facts(explain::facts(&why, &names), visible.viewer);
         explanation.nodes = left_out(&explanation.facts);
         // What is said of now is counted now, also where no cluster like this could ever take it.
-        explanation.nearest =
-            nearest(&explain::facts(&explain::why_not_now(&inventory, request, now), &names));
+        explanation.nearest = nearest(&redact::facts(
+            explain::facts(&explain::why_not_now(&inventory, request, now), &names),
+            visible.viewer,
+        ));
         if let Some(trial) = visible.state.trial(job) {
             explanation.suggestions = suggest::suggestions(&trial, request, why.never);
         }
@@ -133,6 +135,7 @@ fn nearest(facts: &[Fact]) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(together) = together {
         let place = match (&together.topology, &together.domain) {
+            (Some(level), Some(unnamed)) if unnamed.is_empty() => format!(" in one {level}"),
             (Some(level), Some(best)) => format!(" in one {level} (the best is {best})"),
             (Some(level), None) => format!(" in one {level}: no node has that label"),
             (None, _) => String::new(),

@@ -13,7 +13,7 @@ use fluxion_scheduler::state::{self, Job, State};
 
 use super::name::{full_name, short_name};
 use super::text::{quantities, time};
-use super::{Visible, cancel, words};
+use super::{Viewer, Visible, cancel, redact, words};
 
 /// Said instead of names that the viewer may not know.
 const ELSEWHERE: &str = "jobs in other namespaces";
@@ -119,7 +119,7 @@ fn status(visible: &Visible<'_>, job: &Job) -> JobStatus {
         degraded: job.degraded,
         members: members(&job.members),
         request: quantities(&request(job)),
-        reason: job.reason.as_ref().map(reason),
+        reason: job.reason.as_ref().map(|told| reason(told, visible.viewer)),
         position: visible.position(job.id),
         started_at: job.started_at.map(time),
         ended_at: job.ended_at.map(time),
@@ -141,16 +141,23 @@ fn status(visible: &Visible<'_>, job: &Job) -> JobStatus {
         waits_for: waits_for(visible, job),
         cancel_targets: if job.state.ended() { Vec::new() } else { cancel::targets(visible.state, job) },
         warnings: job.warnings.clone(),
-        history: job
-            .history
-            .iter()
-            .map(|entry| HistoryEntry {
-                time: time(entry.time),
-                state: words::state(entry.state),
-                reason: entry.reason.clone(),
-            })
-            .collect(),
+        history: history(visible, job),
     }
+}
+
+fn history(visible: &Visible<'_>, job: &Job) -> Vec<HistoryEntry> {
+    // A text from then may name a domain, which is the label of a node.
+    let brief = job.level.is_some() && !visible.viewer.sees_nodes();
+    let told = |entry: &state::HistoryEntry| match entry.class {
+        Some(class) if brief => words::class(class).as_str().to_owned(),
+        _ => entry.reason.clone(),
+    };
+    let entries = job.history.iter().map(|entry| HistoryEntry {
+        time: time(entry.time),
+        state: words::state(entry.state),
+        reason: told(entry),
+    });
+    entries.collect()
 }
 
 fn members(members: &state::Members) -> Members {
@@ -158,9 +165,20 @@ fn members(members: &state::Members) -> Members {
     Members { wanted, seen, gated, bound, running, ended }
 }
 
-/// A reason names nothing of other namespaces, so everyone may read it who may see the job.
-pub fn reason(reason: &state::Reason) -> Reason {
-    Reason::new(words::class(reason.class), reason.facts.to_vec())
+/// A reason as the viewer may read it. The engine's names no jobs of other namespaces than the job's.
+fn reason(reason: &state::Reason, viewer: &Viewer) -> Reason {
+    Reason::new(words::class(reason.class), redact::facts(reason.facts.iter().cloned(), viewer))
+}
+
+/// Leaves of a job what everyone may know who may see it.
+pub fn redact(job: &mut FluxionJob) {
+    if let Some(reason) = job.status.reason.take() {
+        let facts = redact::facts(reason.facts, &Viewer::namespaces([]));
+        job.status.reason = Some(Reason::new(reason.class, facts));
+    }
+    if job.spec.topology.is_some() {
+        job.status.history.iter_mut().for_each(|entry| entry.reason.clear());
+    }
 }
 
 /// The jobs it waits for; those the viewer may not see are one entry without a name or a time.

@@ -1,13 +1,15 @@
 //! Asks through a kube-apiserver, with the credentials of a kubeconfig.
 
 use fluxion_api::Exit;
+use fluxion_api::Status;
 use fluxion_api::client::{Answer, Call, Error, Method, Transport};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use super::files::unreadable;
+use super::registration::diagnosis;
 use crate::cli::Connection;
 use crate::failure::Failure;
 
@@ -45,6 +47,10 @@ pub async fn cluster(flags: &Connection) -> Result<(ThroughCluster, String), Fai
         kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| bad(&error))?;
     // Errors are to be told at once, not after retries.
     config.default_retry = false;
+    if let Some(token) = &flags.token {
+        // As somebody else, with nothing of the user in the file: a certificate would win.
+        config.auth_info = AuthInfo { token: Some(token.clone().into()), ..AuthInfo::default() };
+    }
     if let Some(user) = &flags.impersonate {
         config.auth_info.impersonate = Some(user.clone());
     }
@@ -108,18 +114,23 @@ impl Transport for ThroughCluster {
                 .body(body)
                 .map_err(|error| setup(&error))?;
             let response = self.kube.send(request).await.map_err(|error| self.failed(&error))?;
+            let (parts, body) = response.into_parts();
             let header = |name: &str| {
-                response
-                    .headers()
-                    .get(name)
-                    .and_then(|value| value.to_str().ok())
-                    .unwrap_or_default()
-                    .to_owned()
+                let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
+                value.unwrap_or_default().to_owned()
             };
-            let (status, content_type) = (response.status().as_u16(), header("content-type"));
+            let (status, content_type) = (parts.status.as_u16(), header("content-type"));
             let retry_after = header("retry-after").parse().ok();
+            // kube-apiserver's own answer where it can't forward a request is no object.
+            if status == 503 && !content_type.contains("json") {
+                drop(body);
+                let message = diagnosis(&self.kube).await;
+                let told = serde_json::to_vec(&Status::failure(status, "ServiceUnavailable", message));
+                let body = futures::stream::iter(told.ok().map(|told| Ok(told.into()))).boxed();
+                return Ok(Answer { status, content_type: "application/json".to_owned(), retry_after, body });
+            }
             let server = self.name.clone();
-            let body = http_body_util::BodyDataStream::new(response.into_body())
+            let body = http_body_util::BodyDataStream::new(body)
                 .map(move |chunk| {
                     chunk.map_err(|error| Error::Unreachable {
                         server: server.clone(),

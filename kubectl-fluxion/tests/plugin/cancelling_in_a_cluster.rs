@@ -92,7 +92,7 @@ async fn plan(Path(name): Path<String>, request: Request) -> Json<CancelAnswer> 
     })
 }
 
-fn kubeconfig(url: &str) -> tempfile::NamedTempFile {
+pub(crate) fn kubeconfig(url: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     let token = USER.trim_start_matches("Bearer ");
     let text = format!(

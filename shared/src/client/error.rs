@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::exit::Exit;
+use crate::names::API_VERSION;
 use crate::server_file::DEFAULT_LISTEN;
 use crate::status::Status;
 
@@ -36,6 +37,11 @@ pub enum Error {
     /// The server speaks, but refuses.
     #[error("{message}")]
     Refused { code: u16, reason: String, message: String },
+    /// A cluster without Fluxion, or one in which it is not registered.
+    #[error(
+        "{server} does not serve {API_VERSION}: install Fluxion in the cluster (`helm install fluxion charts/fluxion -n fluxion-system --create-namespace`), or specify an inspector with --server URL"
+    )]
+    NotInstalled { server: String },
     /// What answers is no inspector, or one of another version.
     #[error("the server at {server} is not a Fluxion inspector: {why}; check the URL")]
     Foreign { server: String, why: String },
@@ -53,7 +59,7 @@ impl Error {
         match self {
             // Only what the user wrote into a selector can make a request that is none.
             Self::BadUrl { .. } | Self::Refused { code: 400, .. } => Exit::Usage,
-            Self::Unreachable { .. } | Self::NotReady { .. } => Exit::Unreachable,
+            Self::Unreachable { .. } | Self::NotReady { .. } | Self::NotInstalled { .. } => Exit::Unreachable,
             Self::TimedOut { .. } => Exit::TimedOut,
             Self::Unauthorized { .. } | Self::Forbidden { .. } => Exit::Forbidden,
             Self::NotFound { .. } => Exit::NotFound,
@@ -93,10 +99,10 @@ impl Error {
                 .as_ref()
                 .is_some_and(|status| status.message.contains("the server could not find")) =>
             {
-                Self::not_installed(server)
+                Self::NotInstalled { server }
             }
             404 if status.is_some() => Self::NotFound { message },
-            404 if text == "404 page not found" => Self::not_installed(server),
+            404 if text == "404 page not found" => Self::NotInstalled { server },
             410 if status.is_some() => Self::Expired { message },
             502 | 503 => Self::NotReady {
                 server,
@@ -122,16 +128,6 @@ impl Error {
                     why: format!("HTTP status {code} without a Status object: {message}"),
                 },
             },
-        }
-    }
-
-    fn not_installed(server: String) -> Self {
-        Self::Foreign {
-            server,
-            why: format!(
-                "it does not serve {} (is Fluxion installed in the cluster?)",
-                crate::names::API_VERSION
-            ),
         }
     }
 }
@@ -173,7 +169,11 @@ mod tests {
 
     #[test]
     fn a_cluster_without_fluxion_and_a_web_server_are_told_apart_from_a_missing_job() {
-        assert!(error(404, "404 page not found\n").to_string().contains("does not serve"));
+        let missing = error(404, "404 page not found\n");
+        assert!(
+            missing.to_string().contains("does not serve") && missing.to_string().contains("helm install")
+        );
+        assert_eq!(missing.exit(), Exit::Unreachable);
         assert!(
             error(404, &status(404, "NotFound", "the server could not find the requested resource"))
                 .to_string()

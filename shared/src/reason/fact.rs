@@ -188,7 +188,7 @@ pub struct Together {
     /// The topology key whose one domain all of them must share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<String>,
-    /// The domain with most room, or the one that is asked for.
+    /// The domain with most room, or the one that is asked for; empty where the reader may not know its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// The resource that nodes with room run out of.

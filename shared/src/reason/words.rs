@@ -169,6 +169,10 @@ fn whole(together: &Together) -> Option<String> {
         room => format!("room for only {room}{empty}{short}"),
     };
     Some(match (topology, domain) {
+        // Whoever may not know its name is told the rest.
+        (Some(level), Some(unnamed)) if unnamed.is_empty() => {
+            format!("{wanted} {members} must start together in one {level}, but the best one has {room}")
+        }
         (Some(level), Some(best)) => {
             format!(
                 "{wanted} {members} must start together in one {level}, but the best one ({best}) has {room}"

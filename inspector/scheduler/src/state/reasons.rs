@@ -1,12 +1,14 @@
 //! Why a job waits, in words: what the matcher found, with the names its owner may read.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use fluxion_api::reason::{Fact, JobNames};
 
 use crate::explain::{self, Names, WhyNot};
 use crate::job::{Job, JobId, Reason, ReasonClass};
+use crate::model::SharedStr;
 use crate::request::Request;
 use crate::state::State;
 
@@ -89,30 +91,32 @@ impl State {
         }
     }
 
-    pub(super) fn busy(
-        &self,
-        job: &Job,
-        explained: &mut usize,
-        texts: &mut BTreeMap<Arc<Request>, Reason>,
-    ) -> Reason {
-        if let Some(reason) = job.request.as_ref().and_then(|request| texts.get(request)) {
+    pub(super) fn busy(&self, job: &Job, explained: &mut Explained) -> Reason {
+        let unexplained = || Reason::new(ReasonClass::Busy, Fact::ResourcesInUse);
+        let Some(request) = &job.request else { return unexplained() };
+        // A reason names jobs of its own namespace: it is nothing for another one.
+        let key = (job.key.namespace.clone(), Arc::clone(request));
+        if let Some(reason) = explained.reasons.get(&key) {
             return reason.clone();
         }
-        let reason = self.explained(job, explained);
-        let reason = reason.unwrap_or_else(|| Reason::new(ReasonClass::Busy, Fact::ResourcesInUse));
-        if let Some(request) = &job.request {
-            texts.insert(request.clone(), reason.clone());
-        }
+        let room = explained.whys.len() < EXPLAINED_PER_PASS;
+        let why = match explained.whys.entry(Arc::clone(request)) {
+            Entry::Occupied(known) => Some(&*known.into_mut()),
+            Entry::Vacant(new) if room => Some(&*new.insert(self.why_of(job, request))),
+            Entry::Vacant(_) => None,
+        };
+        let reason = why.map_or_else(unexplained, |why| self.reason_from(job, why));
+        explained.reasons.insert(key, reason.clone());
         reason
     }
+}
 
-    fn explained(&self, job: &Job, explained: &mut usize) -> Option<Reason> {
-        if *explained >= EXPLAINED_PER_PASS {
-            return None;
-        }
-        *explained += 1;
-        Some(self.reason_of(job, job.request.as_ref()?))
-    }
+/// What a pass has explained already.
+#[derive(Default)]
+pub(super) struct Explained {
+    whys: BTreeMap<Arc<Request>, WhyNot>,
+    /// In the words for one namespace.
+    reasons: BTreeMap<(SharedStr, Arc<Request>), Reason>,
 }
 
 fn class(why: &WhyNot) -> ReasonClass {

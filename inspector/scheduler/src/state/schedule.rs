@@ -1,6 +1,6 @@
 //! Giving out nodes: members of started jobs first, then a pass over each queue; and what becomes of bindings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fluxion_text::natural_order;
@@ -18,6 +18,7 @@ use crate::request::{Placement, Request, Slot};
 use crate::state::State;
 use crate::state::pass_state::PassReport;
 use crate::state::pod::{avoiding, shapes};
+use crate::state::reasons::Explained;
 
 /// The nodes of a placement, each once, in its order.
 fn nodes_of(placement: &Placement) -> Vec<SharedStr> {
@@ -286,31 +287,24 @@ impl State {
             self.note_move(&job, planned.start);
             self.note_start_times(id);
         }
-        let mut explained = 0;
-        let mut texts: BTreeMap<Arc<Request>, Reason> = BTreeMap::new();
+        let mut explained = Explained::default();
         for (id, refusal) in result.refused {
-            self.refuse(JobId(id), refusal, &mut explained, &mut texts);
+            self.refuse(JobId(id), refusal, &mut explained);
         }
         result.carry
     }
 
-    fn refuse(
-        &mut self,
-        id: JobId,
-        refusal: Refusal,
-        explained: &mut usize,
-        texts: &mut BTreeMap<Arc<Request>, Reason>,
-    ) {
+    fn refuse(&mut self, id: JobId, refusal: Refusal, explained: &mut Explained) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let mut waits_for = Vec::new();
         let reason = match refusal {
-            Refusal::Busy => self.busy(&job, explained, texts),
+            Refusal::Busy => self.busy(&job, explained),
             Refusal::NoEstimate { holders, jobs } => {
                 waits_for = self.jobs_of(holders.iter());
                 let others = jobs.into_iter().map(JobId).filter(|job| !waits_for.contains(job));
                 let others: Vec<JobId> = others.collect();
                 waits_for.extend(others);
-                self.busy(&job, explained, texts)
+                self.busy(&job, explained)
             }
             Refusal::BehindReservation { jobs } => {
                 waits_for.extend(jobs.into_iter().map(JobId));

@@ -72,6 +72,7 @@ impl Resource for Jobs {
     fn redact(object: &mut FluxionJob) {
         object.status.position = None;
         object.status.waits_for.clear();
+        job::redact(object);
     }
 }
 
