@@ -251,8 +251,8 @@ impl Inspector {
 }
 
 /// Kinds of the chart that say what the inspector may do.
-const RIGHTS: [&str; 6] =
-    ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema"];
+const RIGHTS: [&str; 7] =
+    ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema", "Secret"];
 
 /// Applies the roles of the chart's plain manifests and takes a token of its ServiceAccount.
 async fn rights(cluster: &Cluster) -> Result<Access> {
