@@ -4,13 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use fluxion_tests::apply::Applier;
+use fluxion_tests::apply::{Applier, documents};
 use fluxion_tests::helm::{Helm, NAMESPACE, RELEASE, chart, path};
-use fluxion_tests::inspector::{Inspector, Settings, job_becomes};
+use fluxion_tests::inspector::{Inspector, job_becomes};
 use fluxion_tests::manifests::PodManifest;
+use fluxion_tests::plugin::{Ran, ran};
+use fluxion_tests::programs::{self, Program};
+use fluxion_tests::registration::SecurePort;
 use fluxion_tests::tools::Tool;
 use fluxion_tests::{Cluster, Options, nodes, wait};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{EVERYTHING, metrics};
 
@@ -36,11 +39,34 @@ async fn field(cluster: &Cluster, kind: &str, name: &str, field: &str) -> Result
 }
 
 /// The inspector with the rights that the release gives it.
-async fn inspector(cluster: &Cluster) -> Result<Inspector> {
+async fn inspector(cluster: &Cluster, port: &SecurePort) -> Result<Inspector> {
     let access = cluster.service_account(NAMESPACE, "fluxion-inspector").await?;
-    let settings =
-        Settings { arguments: vec!["--namespace".to_owned(), NAMESPACE.to_owned()], ..Settings::default() };
+    let mut settings = port.settings();
+    settings.arguments.extend(["--namespace".to_owned(), NAMESPACE.to_owned()]);
     Inspector::start_as(cluster, "inspector", &settings, access).await
+}
+
+/// What the Pod of `helm test` does, with its rights.
+async fn status_as_the_test(cluster: &Cluster, helm: &Helm, applier: &Applier) -> Result<Ran> {
+    let rendered = helm.template(&["--show-only", "templates/tests/status.yaml"]).await?;
+    let mut command = Vec::new();
+    for object in documents(&rendered)? {
+        if object["kind"] == "Pod" {
+            let words = object.pointer("/spec/containers/0/command").and_then(Value::as_array);
+            command.extend(words.into_iter().flatten().filter_map(|word| word.as_str().map(str::to_owned)));
+        } else {
+            applier.apply(object).await?;
+        }
+    }
+    let access = cluster.service_account(NAMESPACE, "fluxion-inspector-test").await?;
+    ensure!(command.first().is_some_and(|name| name == Program::Plugin.name()), "{command:?}");
+    let mut process = tokio::process::Command::new(programs::path(Program::Plugin)?);
+    process.args(&command[1..]).env_clear().env("KUBECONFIG", &access.kubeconfig).env("HOME", cluster.dir());
+    let ran = ran(&mut process).await?;
+    let file = cluster.dir().join("test.yaml");
+    std::fs::write(&file, rendered)?;
+    cluster.kubectl(&["delete", "--ignore-not-found", "-f", path(&file)?]).await?;
+    Ok(ran)
 }
 
 /// Objects of the release that are there, of every kind that can be listed, but Helm's own record.
@@ -84,7 +110,8 @@ async fn a_release_is_installed_works_is_upgraded_tested_and_leaves_nothing_behi
         "2"
     );
 
-    let mut inspector = inspector(&cluster).await.unwrap();
+    let port = SecurePort::reserve().unwrap();
+    let mut inspector = inspector(&cluster, &port).await.unwrap();
     let gang = PodManifest::new("template").request("cpu", "100m").runs_for(2).gang_job("first", 3);
     applier.create(gang).await.unwrap();
     job_becomes(&inspector, "default", "job/first", "completed", |job| {
@@ -93,21 +120,24 @@ async fn a_release_is_installed_works_is_upgraded_tested_and_leaves_nothing_behi
     .await
     .unwrap();
 
-    // What is written at run time survives an upgrade.
-    let ca = json!({ "spec": { "caBundle": "Y2E=" } }).to_string();
+    // What it writes at run time survives an upgrade.
     let api_service = "v1alpha1.fluxion.flux-framework.org";
-    cluster.kubectl(&["patch", "apiservice", api_service, "--type=merge", "-p", &ca]).await.unwrap();
-    let key = json!({ "data": { "tls.key": "a2V5" } }).to_string();
-    let tls =
-        ["--namespace", NAMESPACE, "patch", "secret", "fluxion-inspector-tls", "--type=merge", "-p", &key];
-    cluster.kubectl(&tls).await.unwrap();
+    let authority = wait::until("the APIService trusts the inspector", SOON, || async {
+        let bundle = field(&cluster, "apiservice", api_service, ".spec.caBundle").await?;
+        ensure!(!bundle.is_empty());
+        Ok(bundle)
+    })
+    .await
+    .unwrap();
+    let key = field(&cluster, "secret", "fluxion-inspector-tls", r".data.ca\.key").await.unwrap();
+    assert!(!key.is_empty());
     let chart = chart();
     let chart = path(&chart).unwrap();
     let mut upgrade = vec!["upgrade", RELEASE, chart, "--wait", "--timeout", "90s", "--set", "replicas=3"];
     upgrade.extend(["--set", "config.bindDeadline=1m", "--set", TEST_ENDS].iter().chain(&EVERYTHING));
     helm.ask(&upgrade).await.unwrap();
-    assert_eq!(field(&cluster, "apiservice", api_service, ".spec.caBundle").await.unwrap(), "Y2E=");
-    assert_eq!(field(&cluster, "secret", "fluxion-inspector-tls", r".data.tls\.key").await.unwrap(), "a2V5");
+    assert_eq!(field(&cluster, "apiservice", api_service, ".spec.caBundle").await.unwrap(), authority);
+    assert_eq!(field(&cluster, "secret", "fluxion-inspector-tls", r".data.ca\.key").await.unwrap(), key);
     wait::until("three inspectors are ready", SOON, || async {
         let ready = field(&cluster, "deployment", "fluxion-inspector", ".status.readyReplicas").await?;
         ensure!(ready == "3", "{ready}");
@@ -122,6 +152,13 @@ async fn a_release_is_installed_works_is_upgraded_tested_and_leaves_nothing_behi
 
     let tested = helm.ask(&["test", RELEASE, "--timeout", "60s"]).await.unwrap();
     assert!(tested.contains("Succeeded"), "{tested}");
+    // The chart's leads to Pods, in which nothing runs here.
+    cluster.kubectl(&["--namespace", NAMESPACE, "delete", "service", "fluxion-inspector"]).await.unwrap();
+    port.register(&applier).await.unwrap();
+    let status = status_as_the_test(&cluster, &helm, &applier).await.unwrap();
+    assert!(status.code == Some(0) && status.stdout.contains("Audit"), "{status:?}");
+    let jobs = cluster.kubectl(&["get", "fluxionjobs", "-o", "name"]).await.unwrap();
+    assert!(jobs.contains("fluxionjob.fluxion.flux-framework.org/job.first"), "{jobs}");
     inspector.healthy().unwrap();
     inspector.stop().await.unwrap();
 
