@@ -268,7 +268,8 @@ mod tests {
         let health = recorder.health.clone();
         let half = WAITING_MAX / 2;
         for batch in 0..4 {
-            let entries = (0..half).map(|number| Effect::Journal(transition(&format!("{batch}-{number}"), 0)));
+            let entries =
+                (0..half).map(|number| Effect::Journal(transition(&format!("{batch}-{number}"), 0)));
             sender.send(entries.chain([deletion()]).collect()).await.unwrap();
             assert_eq!(rest.recv().await.unwrap(), [deletion()], "nobody waits for the disk");
         }
@@ -277,7 +278,8 @@ mod tests {
         sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
         drop(sender);
         recorder.finish().await;
-        let kept: u32 = sqlx::query_scalar("SELECT count(*) FROM transitions").fetch_one(&mut other).await.unwrap();
+        let kept: u32 =
+            sqlx::query_scalar("SELECT count(*) FROM transitions").fetch_one(&mut other).await.unwrap();
         assert_eq!(kept, 2 * half, "what fitted was written once the disk answered");
     }
 }

@@ -171,6 +171,19 @@ impl Cluster {
         &self.path
     }
 
+    /// What the audited user has asked so far, as audit Events (audit.k8s.io/v1); empty without `with_audit_of`.
+    pub fn audit_log(&self) -> Result<Vec<serde_json::Value>> {
+        let path = components::audit_log(&self.path);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
+        };
+        // The last line may not be finished yet.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).context("reading the audit log")).collect()
+    }
+
     /// The programs it runs, kubectl among them.
     pub fn tools(&self) -> &Tools {
         &self.tools

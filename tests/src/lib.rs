@@ -12,6 +12,7 @@ pub mod cases;
 pub mod cluster;
 pub mod door;
 pub mod gang_watch;
+pub mod helm;
 pub mod inspector;
 pub mod manifests;
 pub mod nodes;

@@ -108,7 +108,8 @@ async fn answers_at_size() {
     let mut bytes = 0;
     for _ in 0..ROUNDS {
         let began = Instant::now();
-        let asker = Asker { name: "someone".into(), viewer: Viewer::namespaces(["team-07".into()]) };
+        let asker =
+            Asker { name: "someone".into(), viewer: Viewer::namespaces(["team-07".into()]), standing: None };
         let namespace = Some("team-07".into());
         let answer =
             collection::list::<Jobs>(server.app.clone(), asker, namespace, ListQuery::default()).await;

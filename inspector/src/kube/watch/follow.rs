@@ -148,7 +148,7 @@ impl Follow {
                     verb,
                     error = why,
                     left_out,
-                    "not allowed to {verb} {resource}: binding is paused until RBAC permits it (see charts/fluxion/rbac.yaml)"
+                    "not allowed to {verb} {resource}: binding is paused until RBAC permits it (see charts/fluxion/templates/rbac.yaml)"
                 );
             } else {
                 tracing::warn!(
