@@ -1,4 +1,4 @@
-//! The objects described as schemas of OpenAPI 3.0, taken from the types and what is written about them.
+//! The objects described as schemas of `OpenAPI` 3.0, taken from the types and what is written about them.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
