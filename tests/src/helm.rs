@@ -110,8 +110,7 @@ impl Helm {
     /// What the file of plain manifests has to hold.
     pub async fn plain_manifests(&self) -> Result<String> {
         let rendered = self.template(&["--skip-tests"]).await?;
-        let namespace =
-            format!("---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: {NAMESPACE}\n").into();
+        let namespace = format!("---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: {NAMESPACE}\n");
         let kept = rendered.lines().filter(|line| !ONLY_HELM.iter().any(|start| line.starts_with(start)));
         let kept: Vec<&str> = kept.filter(|line| !line.is_empty()).collect();
         Ok([HEADER.to_owned(), namespace, kept.join("\n") + "\n"].concat())

@@ -12,8 +12,8 @@ use tokio::process::Command;
 
 /// Standard output, and standard error where it fails.
 async fn ran(mut command: Command) -> Result<String, String> {
-    let output = command.output().await.unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let output = command.output().await.map_err(|error| error.to_string())?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }
 
@@ -23,7 +23,7 @@ async fn kubectl_lists_watches_and_explains_without_a_plugin() {
     stage.create([PodManifest::new("runs").request("cpu", "4").build()]).await.unwrap();
     stage.job_is("pod/runs", "Running").await.unwrap();
     stage.create([PodManifest::new("waits").request("cpu", "3").build()]).await.unwrap();
-    stage.job_becomes("pod/waits", "waiting", |job| job.is_queued()).await.unwrap();
+    stage.job_becomes("pod/waits", "waiting", fluxion_api::job::FluxionJob::is_queued).await.unwrap();
     let door = stage.inspector.server().door().await.unwrap();
     let program = stage.cluster.tools().path(Tool::Kubectl).to_owned();
     let home = stage.cluster.dir().join("kubectl-home");

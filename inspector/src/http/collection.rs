@@ -20,7 +20,7 @@ use super::filter::Filter;
 use super::guard::Large;
 use super::index::{Indexed, Served};
 use super::page::Continue;
-use super::query::{GetQuery, ListQuery};
+use super::query::{GetQuery, ListQuery, VersionMatch};
 use super::refusal::Refusal;
 use super::rendered::Style;
 use super::resource::{Key, Source};
@@ -87,10 +87,12 @@ pub(super) async fn list<R: Indexed>(
 fn of_version(served: Arc<Served>, query: &ListQuery) -> Result<Arc<Served>, Refusal> {
     match query.resource_version {
         Some(version) if version > served.version => Err(Refusal::TooNew(version, served.version)),
-        Some(version) if query.exact && version != served.version => Err(Refusal::Expired(format!(
-            "The provided resource version is not available: {version}, current: {}",
-            served.version
-        ))),
+        Some(version) if query.version_match == VersionMatch::Exact && version != served.version => {
+            Err(Refusal::Expired(format!(
+                "The provided resource version is not available: {version}, current: {}",
+                served.version
+            )))
+        }
         _ => Ok(served),
     }
 }

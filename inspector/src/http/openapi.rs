@@ -1,4 +1,4 @@
-//! OpenAPI v3: what `kubectl explain` and generators of clients read. The document is made once; it depends on nothing
+//! `OpenAPI` v3: what `kubectl explain` and generators of clients read. The document is made once; it depends on nothing
 //! but the types of the API.
 
 mod paths;

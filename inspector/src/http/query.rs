@@ -94,6 +94,16 @@ impl<S: Sync> FromRequestParts<S> for GetQuery {
     }
 }
 
+/// Which lists are an answer to a question for one resource version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum VersionMatch {
+    /// That one or a later one.
+    #[default]
+    NotOlderThan,
+    /// That one.
+    Exact,
+}
+
 /// What a list or a watch is asked for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ListQuery {
@@ -108,8 +118,7 @@ pub(super) struct ListQuery {
     pub watch: bool,
     /// `None` if not given.
     pub resource_version: Option<u64>,
-    /// The list has to be that of `resource_version`, not a later one.
-    pub exact: bool,
+    pub version_match: VersionMatch,
     pub initial_events: bool,
     pub bookmarks: bool,
     pub timeout_seconds: Option<u64>,
@@ -125,14 +134,14 @@ impl TryFrom<&Query> for ListQuery {
         if initial_events && !watch {
             return Err(Refusal::BadRequest("sendInitialEvents: requires watch=true".to_owned()));
         }
-        let exact = match query.get("resourceVersionMatch") {
-            None | Some("" | "NotOlderThan") => false,
+        let version_match = match query.get("resourceVersionMatch") {
+            None | Some("" | "NotOlderThan") => VersionMatch::NotOlderThan,
             Some("Exact") if watch => {
                 return Err(Refusal::Invalid(
                     "resourceVersionMatch: Exact is forbidden for watch: use NotOlderThan".to_owned(),
                 ));
             }
-            Some("Exact") => true,
+            Some("Exact") => VersionMatch::Exact,
             Some(_) => {
                 return Err(Refusal::Invalid(
                     "resourceVersionMatch: must be Exact or NotOlderThan".to_owned(),
@@ -143,7 +152,7 @@ impl TryFrom<&Query> for ListQuery {
             None | Some("") => None,
             Some(_) => Some(query.number("resourceVersion")?),
         };
-        if exact && resource_version.is_none_or(|version| version == 0) {
+        if version_match == VersionMatch::Exact && resource_version.is_none_or(|version| version == 0) {
             return Err(Refusal::Invalid(
                 "resourceVersionMatch: Exact requires a resourceVersion other than 0".to_owned(),
             ));
@@ -162,7 +171,7 @@ impl TryFrom<&Query> for ListQuery {
             field_selector: text("fieldSelector"),
             watch,
             resource_version,
-            exact,
+            version_match,
             initial_events,
             bookmarks: query.flag("allowWatchBookmarks")?,
             timeout_seconds: (seconds > 0).then(|| seconds.min(MAX_WATCH_SECONDS)),
@@ -220,8 +229,12 @@ mod tests {
 
     #[test]
     fn what_versions_match() {
-        assert!(!list("resourceVersionMatch=NotOlderThan&resourceVersion=5").unwrap().exact);
-        assert!(list("resourceVersionMatch=Exact&resourceVersion=5").unwrap().exact);
+        let matched = |query| list(query).unwrap().version_match;
+        assert_eq!(
+            matched("resourceVersionMatch=NotOlderThan&resourceVersion=5"),
+            VersionMatch::NotOlderThan
+        );
+        assert_eq!(matched("resourceVersionMatch=Exact&resourceVersion=5"), VersionMatch::Exact);
         for bad in [
             "resourceVersionMatch=exact&resourceVersion=5",
             "resourceVersionMatch=Exact",

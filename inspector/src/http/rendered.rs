@@ -95,13 +95,13 @@ impl Rendered {
     }
 
     /// The same, to be kept; as it is where there is no room.
-    pub(super) fn kept(mut self, room: &Arc<Room>) -> Result<Self, Self> {
+    pub(super) fn kept(mut self, room: &Arc<Room>) -> Result<Arc<Self>, Arc<Self>> {
         self.metadata.shrink_to_fit();
         self.rest.shrink();
         self.cells.shrink();
         match room.take(self.bytes()) {
-            Some(taken) => Ok(Self { _taken: Some(taken), ..self }),
-            None => Err(self),
+            Some(taken) => Ok(Arc::new(Self { _taken: Some(taken), ..self })),
+            None => Err(Arc::new(self)),
         }
     }
 

@@ -46,8 +46,8 @@ impl<R: Resource> Row<R> {
             return Some(Arc::clone(kept));
         }
         match render()?.kept(room) {
-            Ok(rendered) => Some(Arc::clone(kept.get_or_init(|| Arc::new(rendered)))),
-            Err(rendered) => Some(Arc::new(rendered)),
+            Ok(rendered) => Some(Arc::clone(kept.get_or_init(|| rendered))),
+            Err(rendered) => Some(rendered),
         }
     }
 

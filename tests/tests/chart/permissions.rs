@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 const ACCOUNT: &str = "fluxion-inspector";
 const USER: &str = "system:serviceaccount:fluxion-system:fluxion-inspector";
 const JOBS: &str = "/apis/fluxion.flux-framework.org/v1alpha1/fluxionjobs";
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 /// Of this name, bindings or evictions are refused by the cluster's policy.
 const REFUSED: [(&str, &str); 2] = [("pods/binding", "unbindable"), ("pods/eviction", "unevictable")];
 

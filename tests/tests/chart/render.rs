@@ -87,7 +87,7 @@ async fn lint_finds_nothing() {
     helm.ask(&["lint", "--strict", path(&chart()).unwrap()]).await.unwrap();
 }
 
-/// With UPDATE_MANIFESTS=1 the file is written anew.
+/// With `UPDATE_MANIFESTS=1` the file is written anew.
 #[tokio::test]
 async fn plain_manifests_are_current() {
     let wanted = Helm::new().await.unwrap().plain_manifests().await.unwrap();

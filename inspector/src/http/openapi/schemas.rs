@@ -1,5 +1,5 @@
 //! The schemas of the API's objects, as Kubernetes' clients read them: names with a prefix, kinds marked, and nothing
-//! that OpenAPI 3.0 or `kubectl explain` does not know.
+//! that `OpenAPI` 3.0 or `kubectl explain` does not know.
 
 use fluxion_api::schema::{self, REFERENCES};
 use fluxion_api::{GROUP, VERSION};
@@ -146,10 +146,10 @@ fn words(schema: &mut Map<String, Value>) {
         return;
     };
     let words = words.concat();
-    let mut description = schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
-    for (word, meaning) in words.iter().filter(|(_, meaning)| !meaning.is_empty()) {
-        description += &format!(" {word}: {meaning}");
-    }
+    let first = schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let explained = words.iter().filter(|(_, meaning)| !meaning.is_empty());
+    let sentences = explained.map(|(word, meaning)| format!(" {word}: {meaning}"));
+    let description: String = std::iter::once(first).chain(sentences).collect();
     schema.remove("oneOf");
     schema.remove("anyOf");
     schema.insert("type".to_owned(), json!("string"));

@@ -26,7 +26,7 @@ async fn two() -> Server {
 }
 
 /// The cells of a row, by the names of their columns.
-fn cells<'a>(table: &'a Value, row: usize) -> std::collections::BTreeMap<&'a str, &'a Value> {
+fn cells(table: &Value, row: usize) -> std::collections::BTreeMap<&str, &Value> {
     let names = table["columnDefinitions"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
     names.zip(table["rows"][row]["cells"].as_array().unwrap()).collect()
 }

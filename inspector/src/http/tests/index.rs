@@ -36,7 +36,7 @@ fn compare<R: Indexed>(before: &Served, after: &Served, what: &str) -> usize {
         changed += usize::from(!same);
     }
     // What is kept is then of several moments.
-    if after.version % 3 != 0 {
+    if !after.version.is_multiple_of(3) {
         return changed;
     }
     for viewer in [
