@@ -9,6 +9,10 @@ use fluxion_scheduler::state::Settings;
 
 use crate::config::{self, ConfigError};
 
+mod secure;
+
+pub use secure::SecureOptions;
+
 /// The server behind `kubectl fluxion`: schedules groups of Pods and explains every decision.
 #[derive(Debug, Parser)]
 #[command(name = "fluxion-inspector", version, max_term_width = 110)]
@@ -16,7 +20,7 @@ pub struct Cli {
     /// Format of the log written to stderr.
     #[arg(long, value_enum, default_value_t = LogFormat::Text, global = true, env = "FLUXION_LOG_FORMAT")]
     pub log_format: LogFormat,
-    /// Without a command: `cluster` inside a Pod, otherwise `try`.
+    /// Command to run [default: `cluster` in a Pod, otherwise `try`].
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -33,7 +37,7 @@ pub enum Command {
     Cluster(ClusterOptions),
     /// Schedule virtual Pods on nodes read from a file; no cluster is needed.
     Standalone(StandaloneOptions),
-    /// Run the bundled examples and show them: interactively on a terminal, otherwise as tables.
+    /// Run the bundled examples; show an interactive view on a terminal, otherwise tables.
     Try(TryOptions),
 }
 
@@ -69,10 +73,10 @@ pub struct CommonOptions {
                 [default: those of --config, else fluxion]"
     )]
     pub scheduler_names: Vec<String>,
-    /// Seconds one engine step may take before /livez fails; after twice as long, the process exits.
+    /// Maximum duration of an engine step in seconds: after it, /livez fails; after twice as long, the process exits.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = step_limit)]
     pub step_limit: u16,
-    /// Allow default-scheduler as a scheduler name, for clusters without kube-scheduler.
+    /// Allow default-scheduler as a scheduler name. Only use this in clusters without kube-scheduler.
     #[arg(long)]
     pub replace_default_scheduler: bool,
 }
@@ -151,6 +155,8 @@ pub struct ClusterOptions {
     /// Lease duration in seconds: another inspector takes over once the Lease has not been renewed for this long.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = lease_seconds)]
     pub lease_seconds: u16,
+    #[command(flatten)]
+    pub secure: SecureOptions,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `fluxion-inspector cluster`: puts the parts together, and takes them down in order.
+//! `fluxion-inspector cluster`: starts all components, and shuts them down in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,10 +25,14 @@ use crate::signals::asked_to_end;
 use crate::state_dir::StateDir;
 use crate::supervise::{Failure, Liveness, Tasks, Watchdog};
 
-/// How long giving the Lease back may take at the end.
+mod secure;
+
+use secure::SecurePort;
+
+/// Maximum time for releasing the Lease on shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Runs until it is told to end (SIGTERM, Ctrl-C), or until a part of it fails.
+/// Runs until it receives SIGTERM or Ctrl-C, or until a component fails.
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let common = &options.common;
     let settings = common.settings()?;
@@ -36,6 +40,8 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let listener = http::listen(common.listen.unwrap_or(DEFAULT_LISTEN)).await.context("--listen")?;
     let connection = connect(options.kubeconfig.clone(), options.context.clone()).await?;
     let (client, metrics) = (connection.client, Arc::new(Metrics::new()));
+    let namespace = options.namespace.as_deref().unwrap_or(&connection.namespace);
+    let secure = SecurePort::open(&options.secure, &client, namespace).await?;
 
     let engine = Engine {
         state: State::new(settings),
@@ -51,7 +57,6 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let (recorder, effects) = history::record(past, effects);
     let health = Arc::new(Health::default());
     let identity = lease::identity();
-    let namespace = options.namespace.as_deref().unwrap_or(&connection.namespace);
     let lease = Lease::new(client.clone(), namespace, &options.lease, &identity, options.lease_seconds);
     let mut watches = watch::start(&client, &engine, &metrics, &health);
     let (lead, leading) = signal::channel(false);
@@ -70,20 +75,29 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let liveness = Liveness::new(pulses, Duration::from_secs(common.step_limit.into()));
     let mut watchdog = Watchdog::start(liveness.clone().times(2))?;
     let stopping = CancellationToken::new();
-    // Objects are deleted by those who cancel, with their own credentials.
+    // Users delete objects with their own credentials.
     let settings = HttpSettings { token: said.token, cancels: false, liveness };
     let api = http::App::new(engine.clone(), settings, Arc::clone(&metrics), stopping.clone());
-    let mut serving =
-        tokio::spawn(http::serve(listener, api.with_health(health).with_history(recorder.health.clone())));
+    let api = api.with_health(health).with_history(recorder.health.clone());
+    let mut upkeep = Tasks::default();
+    let securely = match secure.map(|port| port.serve(api.clone())).transpose()? {
+        Some((serving, tasks)) => {
+            upkeep = tasks;
+            Some(tokio::spawn(serving))
+        }
+        None => None,
+    };
+    let mut serving = tokio::spawn(http::serve(listener, api));
 
     let failure = tokio::select! {
-        // The engine first: others end because it has.
+        // The engine first: other components end because of it.
         biased;
         failure = engine.failed() => Some(failure),
         failure = watches.failed() => Some(failure),
         failure = writer.failed() => Some(failure),
         failure = election.failed() => Some(failure),
         failure = watchdog.stuck() => Some(failure),
+        failure = upkeep.failed() => Some(failure),
         _ = &mut serving => Some(Failure::Ended("the HTTP API".to_owned())),
         asked = asked_to_end() => {
             tracing::info!(signal = asked?, "shutting down");
@@ -97,12 +111,16 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     if let Some(failure) = &failure {
         tracing::error!(%failure, "shutting down so that another inspector can take over");
     }
-    // From here on nothing new is begun; what is under way comes to its end before another one may lead.
+    // From here on, nothing new is started; current work is completed before another inspector may lead.
     election.shutdown().await;
     engine.send(Event::Paused);
     writer.stop().await;
     give_back(&lease).await;
     stopping.cancel();
+    upkeep.shutdown().await;
+    if let Some(securely) = securely {
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, securely).await;
+    }
     if !serving.is_finished() {
         match tokio::time::timeout(SHUTDOWN_TIMEOUT, serving).await {
             Ok(Ok(Ok(()))) | Err(_) => {}
@@ -111,9 +129,9 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         }
     }
     engine.stop();
-    // It uses the runtime, which ends next; one that hangs is not waited for.
+    // It uses the runtime, which ends next; if it hangs, it is not waited for.
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, engine.ended()).await;
-    // The engine's end closes the channel; a disk that hangs is not waited for.
+    // The end of the engine closes the channel; a slow disk is not waited for.
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, recorder.finish()).await;
     failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
@@ -132,8 +150,8 @@ async fn give_back(lease: &Lease) {
     }
 }
 
-/// The engine may decide, and the writer write, while we hold the Lease and every watch has delivered and is not too
-/// old.
+/// Allows the engine to schedule and the writer to write while we hold the Lease and every watch has synced and is not
+/// stale.
 async fn decide_while_right(
     mut leading: signal::Receiver<bool>,
     decide: signal::Sender<bool>,
@@ -163,7 +181,7 @@ async fn decide_while_right(
             (false, false) => {
                 let watches: Vec<&str> = problems.iter().map(|problem| problem.resource).collect();
                 let watches = watches.join(", ");
-                tracing::warn!(watches, "binding is paused: watches are forbidden or stale");
+                tracing::warn!(watches, "binding is paused: watches are stale or not allowed");
                 complained = true;
             }
             (true, true) => {

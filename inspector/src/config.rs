@@ -1,6 +1,6 @@
-//! The configuration file: read strictly, checked, and turned into the engine's settings.
+//! The configuration file: parsed strictly, validated, and converted to the engine's settings.
 //!
-//! Knows the file's form; what a setting does is told in `examples/config.yaml`.
+//! Only knows the format; `examples/config.yaml` documents the settings.
 
 use fluxion_scheduler::placement::NodePolicy;
 use fluxion_scheduler::queue::{OnPartialBind, QueueConfig, QueuePolicy};
@@ -13,12 +13,12 @@ mod seconds;
 
 use seconds::{Seconds, SecondsOrNone, SecondsOrZero};
 
-/// Larger files are no configuration (bytes).
+/// Maximum size of a configuration file (bytes).
 const SIZE_MAX: u64 = 1 << 20;
-/// More queues than anybody reads.
+/// Maximum number of queues.
 const QUEUES_MAX: usize = 1000;
 
-/// Why a configuration is refused.
+/// Why a configuration is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("can't read configuration file {}: {source}", path.display())]
@@ -109,8 +109,8 @@ struct Limits {
     group_size_max: Option<u32>,
 }
 
-/// The settings: defaults, then the file, then the names from the command line where there are any. `replace` allows
-/// the name of kube-scheduler there.
+/// The settings: defaults, overridden by the file, overridden by the names from the command line, if any. `replace`
+/// allows the name of kube-scheduler in the latter.
 pub fn load(path: Option<&Path>, scheduler_names: &[String], replace: bool) -> Result<Settings, ConfigError> {
     let mut settings = match path {
         None => Settings::default(),
@@ -135,7 +135,7 @@ pub fn load(path: Option<&Path>, scheduler_names: &[String], replace: bool) -> R
     Ok(settings)
 }
 
-/// What speaks against taking the Pods that name no scheduler.
+/// Why Pods that don't set a scheduler name should not be scheduled here.
 const SHARED: &str =
     "Pods of default-scheduler are scheduled by kube-scheduler, so both schedulers would bind them";
 
@@ -143,7 +143,7 @@ fn has_default(names: &[Arc<str>]) -> bool {
     names.iter().any(|name| &**name == "default-scheduler")
 }
 
-/// Reads the text of a configuration; `file` is what errors call it.
+/// Parses the text of a configuration; `file` is its name in errors.
 pub fn parse(file: &str, text: &str) -> Result<Settings, ConfigError> {
     parse_with(file, text, false)
 }
@@ -161,14 +161,14 @@ fn parse_with(file: &str, text: &str, replace: bool) -> Result<Settings, ConfigE
     let read = read.map_err(|error| {
         let line = error.location().map(|location| location.line());
         let what = worded(&error.to_string());
-        // Where the field is the file itself, there is nothing to name.
+        // If the error concerns the whole file, there is no field to report.
         let message = if field == "." || field.is_empty() { what } else { format!("{field}: {what}") };
         ConfigError::Syntax { file: file.to_owned(), line, message }
     })?;
     settings(file, read, replace)
 }
 
-/// What the reader of YAML says in the words of a user, and without the place, which is named already.
+/// The YAML parser's error in user-friendly words, without the position, which is reported separately.
 fn worded(told: &str) -> String {
     let told = told.rsplit_once(" at line ").map_or(told, |(what, _)| what);
     match told {
@@ -311,7 +311,7 @@ fn is_label(name: &str) -> bool {
         && name.bytes().next_back().is_some_and(plain)
 }
 
-/// Names that stand in labels and specs: at least one, none empty, none twice.
+/// Validates names used in labels and specs: at least one, none empty, no duplicates.
 fn names(what: &str, list: &[String]) -> Result<Vec<Arc<str>>, String> {
     if list.is_empty() && what == "schedulerNames" {
         return Err("must contain at least one name".to_owned());

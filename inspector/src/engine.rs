@@ -1,8 +1,7 @@
-//! The loop that owns the engine's state: events in, effects out, snapshots for whoever reads.
+//! The loop that owns the engine's state: events in, effects out, snapshots for readers.
 //!
-//! It knows nothing of Kubernetes or HTTP: whoever watches sends [`Event`]s through the [`EngineHandle`], whoever
-//! acts receives batches of [`Effect`]s, and whoever shows reads [`Published`] snapshots, which never wait for
-//! the loop.
+//! It knows nothing about Kubernetes or HTTP: watches send [`Event`]s through the [`EngineHandle`], the writer
+//! receives batches of [`Effect`]s, and readers use [`Published`] snapshots, which never wait for the loop.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -30,27 +29,27 @@ pub use publish::{Published, Role};
 use inbox::Inbox;
 use publish::Publisher;
 
-/// At most one snapshot in this time, unless somebody waits for it (20 a second).
+/// Minimum time between snapshots (20 per second), unless a reader waits for one.
 const PUBLISH_EVERY: Duration = Duration::from_millis(50);
-/// An idle loop says this often that its snapshot is still what there is.
+/// How often an idle loop confirms that its snapshot is current.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// An alarm that is overdue does not turn the loop into a busy one.
+/// Minimum wait, so that an overdue alarm does not cause a busy loop.
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
-/// Batches of effects that may wait for the executor before the loop waits too.
+/// Maximum number of effect batches queued for the writer before the loop blocks.
 const EFFECT_BATCHES: usize = 256;
 
-/// What the loop is called in errors.
+/// Name of the loop in errors.
 const LOOP: &str = "the engine";
 
-/// Where the time comes from: epoch milliseconds.
+/// A source of time: epoch milliseconds.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
-/// The machine's clock.
+/// The system clock.
 pub fn system_clock() -> Clock {
     Arc::new(|| jiff::Timestamp::now().as_millisecond())
 }
 
-/// What a loop starts from.
+/// Initial values of an engine loop.
 pub struct Engine {
     pub state: State,
     pub role: Role,
@@ -59,9 +58,9 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts the loop on a thread of its own (a step computes, and may take a while) inside the current tokio
-    /// runtime. Effects are handed over in order, batch by batch; the loop ends when the handle is stopped or
-    /// their receiver is dropped.
+    /// Starts the loop on its own thread (a step computes, and may take a while) inside the current tokio runtime.
+    /// Effects are sent in order, batch by batch; the loop ends when the handle is stopped or their receiver is
+    /// dropped.
     ///
     /// # Errors
     /// The system can't start another thread.
@@ -96,7 +95,7 @@ impl Engine {
         };
         let runtime = tokio::runtime::Handle::current();
         std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
-            // The state is gone with the loop; only what was published of it is read afterwards.
+            // The state is dropped with the loop; only published snapshots are read afterwards.
             let ran = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(run.run())));
             end.send_replace(Some(ran.map_err(|panic| Failure::Panicked {
                 what: LOOP.to_owned(),
@@ -114,11 +113,11 @@ struct Loop {
     inbox: Arc<Inbox>,
     publisher: Publisher,
     effects: mpsc::Sender<Vec<Effect>>,
-    /// How often a snapshot was asked for, and up to which request it was given.
+    /// Number of snapshots requested, and the latest request that has been answered.
     asked: Arc<AtomicU64>,
     answered: watch::Sender<u64>,
     last_now: i64,
-    /// Time spent on the pass that is not complete yet.
+    /// Time spent on the current, unfinished pass.
     passing: Duration,
     pulse: Pulse,
 }
@@ -158,7 +157,7 @@ impl Loop {
         }
     }
 
-    /// One step; false when nobody takes effects any more.
+    /// One step; false if the receiver of effects is gone.
     async fn step(&mut self, now: i64, mut batch: Vec<Event>) -> bool {
         if batch.is_empty() {
             batch.push(Event::Tick);
@@ -185,7 +184,7 @@ impl Loop {
         effects.is_empty() || self.effects.send(effects).await.is_ok()
     }
 
-    /// How long a job waited that this engine starts.
+    /// Records the wait time of a job started by this engine.
     fn count_start(&self, effect: &Effect) {
         let Effect::Journal(JournalEntry::Transition { job, entry, .. }) = effect else { return };
         if entry.state != JobState::Binding {
@@ -197,14 +196,14 @@ impl Loop {
         }
     }
 
-    /// Until something comes, time is due, or a snapshot that was held back may be published.
+    /// Sleeps until there is an event, an alarm is due, or a deferred snapshot may be published.
     async fn sleep(&self, dirty: bool) {
         let publish = self.publisher.wait(if dirty { PUBLISH_EVERY } else { HEARTBEAT });
         let wake = self.state.next_wake().map_or(HEARTBEAT, |wake| {
             let wait = wake.saturating_mul(1000).saturating_sub((self.clock)());
             Duration::from_millis(u64::try_from(wait).unwrap_or(0)).max(SHORTEST_WAIT)
         });
-        // The clock that `wake` belongs to need not be tokio's: sleep no longer than a heartbeat at a time.
+        // The clock used by `wake` may differ from tokio's: never sleep for longer than a heartbeat.
         let wait = publish.min(wake).min(HEARTBEAT);
         tokio::select! {
             () = self.inbox.filled() => {}
@@ -212,7 +211,7 @@ impl Loop {
         }
     }
 
-    /// Epoch seconds that never go back, whatever the machine's clock does.
+    /// Epoch seconds that never decrease, even if the system clock does.
     fn now(&mut self) -> i64 {
         self.last_now = self.last_now.max((self.clock)().div_euclid(1000));
         self.last_now

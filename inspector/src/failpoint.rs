@@ -1,11 +1,11 @@
-//! Faults that tests plant in a running inspector: a panic or a hang where [`reached`] is called.
+//! Faults that tests inject into a running inspector: a panic or a hang where [`reached`] is called.
 //!
-//! Only debug builds know them; in a release build the call is empty and the variable is never read.
-//! `FLUXION_FAILPOINTS` holds `POINT=panic:FILE` or `POINT=hang:FILE`, several separated by commas: the fault happens
-//! at that point as soon as the file exists. Points: `engine` (in a step), `watch` (a delivered object), `lease`
-//! (before the Lease is renewed), `writer` (an effect is taken in), `keeper` (standalone mode's loop).
+//! Only available in debug builds; in a release build, the call is empty and the variable is never read.
+//! `FLUXION_FAILPOINTS` contains `POINT=panic:FILE` or `POINT=hang:FILE`, several separated by commas: the fault
+//! occurs at that point once the file exists. Points: `engine` (in a step), `watch` (a delivered object), `lease`
+//! (before the Lease is renewed), `writer` (an effect is received), `keeper` (main loop of standalone mode).
 
-/// Called where a fault can be planted.
+/// A point where a fault can be injected.
 #[cfg(debug_assertions)]
 pub(crate) fn reached(point: &str) {
     use std::path::PathBuf;

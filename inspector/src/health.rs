@@ -1,7 +1,7 @@
-//! How far what is decided and shown can be relied on: whether the whole cluster was seen, how old each watch is, and
-//! whether this inspector leads.
+//! How reliable decisions and responses are: whether all watches have synced, how old their data is, and whether this
+//! inspector is the leader.
 //!
-//! The edges report here; the HTTP API shows it, and nothing is bound while a watch is broken.
+//! Watches and the Lease task report here; the HTTP API shows it, and nothing is bound while a watch is broken.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,18 +16,18 @@ pub use leadership::{Leadership, Trouble};
 pub(crate) use watched::{IDLE, WATCH_SECONDS};
 pub use watched::{STALE_AFTER, Verb, WatchProblem, Watched};
 
-/// See the module. Without watches and leadership (standalone mode) all is well.
+/// See the module documentation. Without watches and leader election (standalone mode), it is always healthy.
 #[derive(Debug, Default)]
 pub struct Health {
     watches: Mutex<Vec<Arc<Watched>>>,
     leadership: Mutex<Option<Leadership>>,
-    /// Whether all watches had delivered once.
+    /// Whether all watches have synced once.
     synced: AtomicBool,
     changed: Arc<Notify>,
 }
 
 impl Health {
-    /// Another kind of object that is watched.
+    /// Registers another watched kind.
     pub fn watch(&self, kind: &'static str, resource: &'static str) -> Arc<Watched> {
         let watched = Arc::new(Watched::new(kind, resource, Arc::clone(&self.changed)));
         self.lock().push(Arc::clone(&watched));
@@ -43,14 +43,14 @@ impl Health {
         self.lock().clone()
     }
 
-    /// Returns when something may have changed, or after a moment: ages grow by themselves.
+    /// Returns when something may have changed, or after a moment, because ages increase by themselves.
     pub async fn changed(&self) {
         const MOMENT: Duration = Duration::from_millis(500);
-        // Running into the moment is as good.
+        // A timeout counts as a change.
         let _ = tokio::time::timeout(MOMENT, self.changed.notified()).await;
     }
 
-    /// Whether every watch has delivered what there was, and stands; once it is true it stays so.
+    /// Whether every watch has received its initial list and is established; once true, it stays true.
     pub fn synced(&self) -> bool {
         if !self.synced.load(Ordering::Acquire) {
             let all = self.lock().iter().all(|watched| watched.delivered());
@@ -59,13 +59,13 @@ impl Health {
         self.synced.load(Ordering::Acquire)
     }
 
-    /// The watches whose data is too old to decide on.
+    /// The watches whose data is too old for scheduling.
     pub fn problems(&self) -> Vec<WatchProblem> {
         let now = Instant::now();
         self.lock().iter().filter_map(|watched| watched.problem(now)).collect()
     }
 
-    /// Why it can't be said that all is seen, in one line; nothing when it is.
+    /// Why the inspector is not ready, in one line; none if it is.
     pub fn unready(&self) -> Option<String> {
         let problems = self.problems();
         if !problems.is_empty() {
@@ -84,13 +84,13 @@ impl Health {
         Some(format!("waiting for the initial lists: {}", missing.join(", ")))
     }
 
-    /// How old the data is at least: that of the oldest watch that is not as it should be.
+    /// The minimum age of the data: that of the oldest watch that is not healthy.
     fn age(&self) -> Duration {
         let now = Instant::now();
         self.lock().iter().filter_map(|watched| watched.lag(now)).max().unwrap_or_default()
     }
 
-    /// When all data was last known to be current, seen from `now` (epoch seconds); nothing while it is.
+    /// When all data was last known to be current, as of `now` (epoch seconds); none if it is current.
     pub fn last_current(&self, now: i64) -> Option<i64> {
         let age = i64::try_from(self.age().as_secs()).unwrap_or(i64::MAX);
         let oldest = (age > 0).then(|| now.saturating_sub(age));
@@ -98,18 +98,18 @@ impl Health {
         [oldest, unreachable].into_iter().flatten().min()
     }
 
-    /// What is known about the Lease; nothing where there is none.
+    /// The leader election state; none without leader election.
     pub fn leadership(&self) -> Option<Leadership> {
         self.leadership.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets what is known about the Lease.
+    /// Sets the leader election state.
     pub fn set_leadership(&self, leadership: Leadership) {
         *self.leadership.lock().unwrap_or_else(PoisonError::into_inner) = Some(leadership);
         self.changed.notify_one();
     }
 
-    /// What a reader has to know about the data beside its age.
+    /// What readers need to know about the data besides its age.
     pub fn warning(&self) -> Option<String> {
         if let Some(text) = self.leadership().and_then(|leadership| leadership.warning()) {
             return Some(text);

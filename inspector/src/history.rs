@@ -1,7 +1,7 @@
-//! The past of a cluster's jobs, kept in the state folder, so that a restart does not make it shorter.
+//! The job history of a cluster, stored in the state directory so that it survives restarts.
 //!
-//! Nothing is decided by it. Where it can't be opened or written there is no history, which is said, and everything
-//! else goes on.
+//! No decision depends on it. If it can't be opened or written, there is no history, which is reported, and everything
+//! else works as usual.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,24 +9,24 @@ use std::time::Duration;
 
 use fluxion_scheduler::event::Effect;
 use fluxion_scheduler::record::{JournalEntry, Remembered};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 use crate::journal::{Batch, Journal, JournalError};
 use crate::logs::RateLimit;
 use crate::state_dir::StateDirError;
 
-/// Batches of entries that may wait for the disk; more are lost rather than waited for.
-const WAITING_MAX: usize = 1024;
-/// Entries that one transaction takes at most.
+/// Maximum number of entries waiting for the disk; more are dropped.
+const WAITING_MAX: u32 = 100_000;
+/// Maximum number of entries in one transaction.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Why the history has gaps, if it has.
+/// Why the history is incomplete, if it is.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryHealth(Arc<Mutex<Option<String>>>);
 
 impl HistoryHealth {
-    /// What is wrong, for a person.
+    /// The problem, as text for users.
     pub fn problem(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -45,7 +45,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Waits until what was recorded is on disk; the engine's end is what ends it.
+    /// Waits until everything recorded is on disk; ends when the engine has ended.
     pub async fn finish(self) {
         for task in self.tasks {
             if let Err(error) = task.await {
@@ -55,8 +55,8 @@ impl Recorder {
     }
 }
 
-/// Opens the history of the cluster that this text names in a folder; another one's is forgotten. Returned with it: what
-/// it knows, for the engine.
+/// Opens the history of the cluster with this ID in a directory; that of any other cluster is deleted. Also returns
+/// its entries, for the engine.
 pub async fn open(
     folder: Result<PathBuf, StateDirError>,
     cluster: &str,
@@ -84,14 +84,15 @@ async fn try_open(folder: &Path, cluster: &str) -> Result<(Journal, Vec<Remember
     Ok((journal, kept.remembered))
 }
 
-/// Takes what is to be kept out of the effects, which go on to the receiver that is returned. Neither the engine nor
-/// the one who carries out its effects ever waits for the disk.
+/// Records journal effects and passes all others on to the returned receiver. Neither the engine nor the writer ever
+/// waits for the disk.
 pub fn record(
     journal: Result<Journal, String>,
     mut effects: mpsc::Receiver<Vec<Effect>>,
 ) -> (Recorder, mpsc::Receiver<Vec<Effect>>) {
     let health = HistoryHealth::default();
-    let (entries, waiting) = mpsc::channel(WAITING_MAX);
+    let (entries, waiting) = mpsc::unbounded_channel();
+    let room = Arc::new(Semaphore::new(WAITING_MAX as usize));
     let writing = match journal {
         Ok(journal) => tokio::spawn(write(journal, waiting, health.clone())),
         Err(problem) => {
@@ -100,16 +101,19 @@ pub fn record(
             tokio::spawn(async {})
         }
     };
-    // As many as fit between engine and executor: this only stands between them.
+    // The same capacity as between engine and writer: this only sits in between.
     let (forward, rest) = mpsc::channel(effects.max_capacity());
     let lost = health.clone();
     let splitting = tokio::spawn(async move {
         while let Some(batch) = effects.recv().await {
             let (kept, others) = split(batch);
-            if !kept.is_empty()
-                && let Err(mpsc::error::TrySendError::Full(_)) = entries.try_send(kept)
-            {
-                lost.set(Some("history entries were dropped: the disk is too slow".to_owned()));
+            if !kept.is_empty() {
+                let places = u32::try_from(kept.len()).unwrap_or(WAITING_MAX).min(WAITING_MAX);
+                match Arc::clone(&room).try_acquire_many_owned(places) {
+                    // Without a journal nobody receives.
+                    Ok(places) => drop(entries.send(Waiting { entries: kept, places })),
+                    Err(_) => lost.set(Some("history entries were dropped: the disk is too slow".to_owned())),
+                }
             }
             if !others.is_empty() && forward.send(others).await.is_err() {
                 return;
@@ -117,6 +121,12 @@ pub fn record(
         }
     });
     (Recorder { health, tasks: [splitting, writing] }, rest)
+}
+
+/// Entries on their way to the disk, and the places that they take of [`WAITING_MAX`] until they are there.
+struct Waiting {
+    entries: Vec<JournalEntry>,
+    places: OwnedSemaphorePermit,
 }
 
 fn split(batch: Vec<Effect>) -> (Vec<JournalEntry>, Vec<Effect>) {
@@ -135,14 +145,15 @@ fn split(batch: Vec<Effect>) -> (Vec<JournalEntry>, Vec<Effect>) {
     (kept, others)
 }
 
-async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntry>>, health: HistoryHealth) {
+async fn write(mut journal: Journal, mut waiting: mpsc::UnboundedReceiver<Waiting>, health: HistoryHealth) {
     let complaints = RateLimit::new(Duration::from_mins(1));
-    while let Some(first) = waiting.recv().await {
-        let mut batch = Batch { history: first, ..Batch::default() };
+    while let Some(Waiting { entries, mut places }) = waiting.recv().await {
+        let mut batch = Batch { history: entries, ..Batch::default() };
         while batch.history.len() < ENTRIES_MAX
             && let Ok(more) = waiting.try_recv()
         {
-            batch.history.extend(more);
+            batch.history.extend(more.entries);
+            places.merge(more.places);
         }
         match journal.write(&batch).await {
             Ok(()) => health.set(None),
@@ -154,6 +165,7 @@ async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntr
                 health.set(Some(problem));
             }
         }
+        drop(places);
     }
     if let Err(error) = journal.close().await {
         tracing::warn!(%error, "failed to close the history");
@@ -164,6 +176,7 @@ async fn write(mut journal: Journal, mut waiting: mpsc::Receiver<Vec<JournalEntr
 mod tests {
     use fluxion_scheduler::record::LiveJob;
     use fluxion_scheduler::state::{HistoryEntry, JobState};
+    use sqlx::Connection as _;
 
     use super::*;
 
@@ -240,5 +253,33 @@ mod tests {
         let (through, problem) = recorded(Ok(journal)).await;
         assert_eq!(through, [deletion()]);
         assert!(problem.unwrap().starts_with("history entries were dropped: "));
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_hangs_bounds_what_waits_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (journal, _) = open(Ok(dir.path().to_owned()), "https://one").await;
+        let url = format!("sqlite://{}", dir.path().join("state.db").display());
+        let mut other = sqlx::SqliteConnection::connect(&url).await.unwrap();
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+
+        let (sender, effects) = mpsc::channel(4);
+        let (recorder, mut rest) = record(journal, effects);
+        let health = recorder.health.clone();
+        let half = WAITING_MAX / 2;
+        for batch in 0..4 {
+            let entries =
+                (0..half).map(|number| Effect::Journal(transition(&format!("{batch}-{number}"), 0)));
+            sender.send(entries.chain([deletion()]).collect()).await.unwrap();
+            assert_eq!(rest.recv().await.unwrap(), [deletion()], "nobody waits for the disk");
+        }
+        assert_eq!(health.problem().unwrap(), "history entries were dropped: the disk is too slow");
+
+        sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
+        drop(sender);
+        recorder.finish().await;
+        let kept: u32 =
+            sqlx::query_scalar("SELECT count(*) FROM transitions").fetch_one(&mut other).await.unwrap();
+        assert_eq!(kept, 2 * half, "what fitted was written once the disk answered");
     }
 }

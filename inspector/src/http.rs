@@ -1,19 +1,26 @@
-//! The HTTP API: what is asked at which path, and the layers that every request goes through.
+//! The HTTP API: its paths, and the layers that every request passes through.
 //!
-//! Nothing in here decides anything: controllers read published snapshots through [`crate::view`] and hand
-//! wishes to the engine as events.
+//! Nothing in here makes decisions: controllers read published snapshots through [`crate::view`] and send requests to
+//! the engine as events.
+
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
-use tower_http::compression::CompressionLayer;
+use tower_http::compression::{CompressionLayer, CompressionLevel};
 
+use crate::access::Access;
+
+mod accept;
 mod answer;
 mod app;
 mod auth;
+mod authorise;
 mod cancel;
 mod collection;
+mod columns;
 mod create;
 mod discovery;
 mod documents;
@@ -25,27 +32,47 @@ mod index;
 mod jobs;
 mod listen;
 mod nodes;
+mod openapi;
 mod page;
 mod path;
+mod pretty;
 mod query;
 mod queues;
 mod refusal;
+mod rendered;
 mod requests;
 mod resource;
 mod scrape;
+mod secure;
 mod selector;
+mod standing;
 mod table;
+mod template;
+mod tickets;
 mod watch;
 
 pub use app::{App, HttpSettings};
 pub use listen::{ListenError, listen, serve};
 pub use refusal::Refusal;
+pub use secure::{listen_secure, serve_secure};
 
-/// Larger bodies are refused.
+/// Maximum size of a request body.
 const BODY_BYTES: usize = 64 * 1024;
 
-/// Everything that can be asked.
+/// All routes on the loopback address, for whoever holds the token.
 pub fn router(app: App) -> Router {
+    let authenticated = routes().layer(from_fn_with_state(app.clone(), auth::bearer));
+    whole(app, authenticated, |router| router.layer(from_fn(auth::own_host)))
+}
+
+/// Everything that can be asked over the secure port, by users of the cluster.
+pub fn secure_router(app: App, access: Arc<Access>) -> Router {
+    let authenticated = routes().layer(from_fn_with_state(access, authorise::authorised));
+    whole(app, authenticated, |router| router)
+}
+
+/// What is only for those who are known.
+fn routes() -> Router<App> {
     let api = Router::new()
         .route("/fluxionjobs", get(jobs::list_all))
         .route("/namespaces/{namespace}/fluxionjobs", get(jobs::list).post(create::post))
@@ -63,27 +90,36 @@ pub fn router(app: App) -> Router {
         .route("/fluxionaudits", get(documents::audits))
         .route("/fluxionaudits/{name}", get(documents::audit))
         .route("/", get(discovery::resources));
-    let authenticated = Router::new()
+    Router::new()
         .nest("/apis/fluxion.flux-framework.org/v1alpha1", api)
         .route("/apis/fluxion.flux-framework.org", get(discovery::group))
         .route("/apis", get(discovery::groups))
         .route("/version", get(discovery::version))
+        .route("/openapi/v3", get(openapi::root))
+        .route("/openapi/v3/apis/fluxion.flux-framework.org/v1alpha1", get(openapi::group_version))
         .route("/metrics", get(scrape::metrics))
         .fallback(guard::no_such_path)
         .method_not_allowed_fallback(guard::method_not_allowed)
-        .layer(from_fn_with_state(app.clone(), auth::bearer));
-    Router::new()
+}
+
+/// With what is for everybody, and the layers that every request goes through.
+fn whole(app: App, authenticated: Router<App>, outermost: impl FnOnce(Router<App>) -> Router<App>) -> Router {
+    let all = Router::new()
         .route("/healthz", get(health::alive))
         .route("/livez", get(health::alive))
         .route("/readyz", get(health::ready))
         .method_not_allowed_fallback(guard::method_not_allowed)
         .merge(authenticated)
         .layer(DefaultBodyLimit::max(BODY_BYTES))
-        .layer(CompressionLayer::new().gzip(true).compress_when(guard::Compressible))
-        .layer(from_fn(guard::bounded))
-        .layer(from_fn(auth::own_host))
-        .layer(from_fn_with_state(app.clone(), scrape::count))
-        .with_state(app)
+        .layer(from_fn(pretty::pretty))
+        .layer(
+            CompressionLayer::new()
+                .gzip(true)
+                .quality(CompressionLevel::Fastest)
+                .compress_when(guard::Compressible),
+        )
+        .layer(from_fn(guard::bounded));
+    outermost(all).layer(from_fn_with_state(app.clone(), scrape::count)).with_state(app)
 }
 
 #[cfg(test)]

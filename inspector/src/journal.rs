@@ -1,7 +1,7 @@
-//! The journal: a `SQLite` file that holds the objects of standalone mode and the history of its jobs.
+//! The journal: a `SQLite` file with the objects of standalone mode and the history of jobs.
 //!
-//! What belongs together is written in one transaction, so that after a kill at any moment the file is a state
-//! that was. Knows rows and text; what an object means is the business of `standalone`.
+//! Related changes are written in one transaction, so the file is consistent if the process is killed at any moment.
+//! Only knows rows and text; `standalone` interprets the objects.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use fluxion_scheduler::record::{JournalEntry, Remembered};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection};
 
-/// Marks the file as ours (`PRAGMA application_id`): "flux".
+/// Identifies our files (`PRAGMA application_id`): "flux".
 const APPLICATION_ID: i64 = 0x666c_7578;
 
 mod past;
 
-/// What the write-ahead log keeps of its size once it was folded into the file, in bytes. `SQLite` folds it in
-/// whenever it holds 1000 pages at the end of a transaction; without this the file would stay as large as it ever was.
+/// Size to which the write-ahead log is truncated after a checkpoint, in bytes. `SQLite` checkpoints when it has 1000
+/// pages at the end of a transaction; without this, the file would never shrink.
 const LOG_KEPT: u32 = 8 << 20;
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
@@ -36,18 +36,18 @@ pub enum JournalError {
     Sql { path: PathBuf, source: sqlx::Error },
 }
 
-/// A manifest that was handed in.
+/// A submitted manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
     /// Resource, namespace, name.
     pub key: (String, String, String),
-    /// When it is taken in.
+    /// When it is submitted.
     pub due: i64,
-    /// The manifest (JSON) while that has not happened.
+    /// The manifest (JSON), until then.
     pub body: Option<String>,
 }
 
-/// An object as it is kept.
+/// A stored object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRow {
     pub uid: String,
@@ -57,11 +57,11 @@ pub struct ObjectRow {
     pub body: String,
 }
 
-/// Changes that belong together.
+/// Changes that are written together.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub objects: Vec<ObjectRow>,
-    /// Uids.
+    /// UIDs.
     pub gone: Vec<String>,
     pub submissions: Vec<Submission>,
     pub history: Vec<JournalEntry>,
@@ -77,14 +77,14 @@ impl Batch {
     }
 }
 
-/// What the file held.
+/// The content of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Made up when the file was.
+    /// Generated when the file was created.
     pub cluster_id: String,
     pub objects: Vec<ObjectRow>,
     pub submissions: Vec<Submission>,
-    /// What was known of jobs.
+    /// The stored history of jobs.
     pub remembered: Vec<Remembered>,
     /// Time of the last transition (epoch seconds).
     pub latest: Option<i64>,
@@ -98,7 +98,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens `state.db` in a folder, or makes it with this cluster id.
+    /// Opens `state.db` in a directory, or creates it with this cluster ID.
     pub async fn open(dir: &Path, new_cluster_id: &str) -> Result<(Self, Kept), JournalError> {
         let path = dir.join("state.db");
         let options = SqliteConnectOptions::new()
@@ -115,7 +115,7 @@ impl Journal {
         Ok((journal, kept))
     }
 
-    /// Ours, whole, and of this version.
+    /// Checks that the file is ours, intact, and of this version.
     async fn check(&mut self) -> Result<(), JournalError> {
         let path = self.path.clone();
         let failed = |error| explain(&path, error);
@@ -181,7 +181,7 @@ impl Journal {
         Ok(Kept { cluster_id, objects, submissions, remembered, latest })
     }
 
-    /// Writes it all, or nothing.
+    /// Writes everything or nothing.
     pub async fn write(&mut self, batch: &Batch) -> Result<(), JournalError> {
         if batch.is_empty() {
             return Ok(());
@@ -189,7 +189,7 @@ impl Journal {
         transaction(&mut self.connection, batch).await.map_err(|error| explain(&self.path, error))
     }
 
-    /// Forgets what was kept of jobs, and belongs to another cluster from now on.
+    /// Deletes the history and assigns the file to another cluster.
     pub async fn begin_anew(&mut self, cluster_id: &str) -> Result<(), JournalError> {
         let connection = &mut self.connection;
         let renamed = async {
@@ -202,13 +202,13 @@ impl Journal {
         renamed.await.map(drop).map_err(|error| explain(&self.path, error))
     }
 
-    /// Makes every later write fail, as a full disk would.
+    /// Makes all subsequent writes fail, like a full disk.
     #[cfg(test)]
     pub(crate) async fn spoil(&mut self) {
         sqlx::query("PRAGMA query_only = 1").execute(&mut self.connection).await.unwrap();
     }
 
-    /// Folds the write-ahead log into the file and closes it.
+    /// Checkpoints the write-ahead log and closes the file.
     pub async fn close(self) -> Result<(), JournalError> {
         let path = self.path;
         self.connection.close().await.map_err(|error| explain(&path, error))
@@ -251,7 +251,7 @@ async fn transaction(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::
     transaction.commit().await
 }
 
-/// `SQLite`'s answer in words that say what to do.
+/// The `SQLite` error as a message that says what to do.
 fn explain(path: &Path, error: sqlx::Error) -> JournalError {
     /// `SQLITE_CORRUPT` and `SQLITE_NOTADB`.
     const DAMAGED: [&str; 2] = ["11", "26"];

@@ -1,6 +1,6 @@
-//! The edge to Kubernetes: watches in, writes out.
+//! The interface to Kubernetes: watches in, writes out.
 //!
-//! It translates and carries out; it decides nothing.
+//! It converts and executes; it makes no decisions.
 
 pub mod connect;
 pub mod lease;

@@ -1,8 +1,9 @@
-//! The inspector: the server that holds the engine, feeds it from a cluster or from files, carries out what it
-//! decides, and shows its state over HTTP.
+//! The inspector: the server that runs the engine, feeds it from a cluster or from files, carries out its decisions,
+//! and serves its state over HTTP.
 //!
-//! The engine itself (what is placed where, and why) is `fluxion-scheduler`; nothing in here decides that.
+//! The engine itself (what is placed where, and why) is `fluxion-scheduler`; nothing in here makes such decisions.
 
+pub mod access;
 pub mod cli;
 pub mod cluster;
 pub mod config;
@@ -21,5 +22,6 @@ pub mod standalone;
 pub mod state_dir;
 pub mod submit;
 pub mod supervise;
+pub mod tls;
 pub mod trial;
 pub mod view;

@@ -1,4 +1,4 @@
-//! The log on stderr, and a limit on how often one thing is said in it.
+//! The log on stderr, and rate limits for repeated messages.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
@@ -14,10 +14,10 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::LogFormat;
 
-/// What kube logs of failing watches is the whole error, at each try; the watches say it themselves.
+/// kube logs the whole error of a failing watch at each attempt; the watches log it themselves.
 const LEFT_OUT: &str = ",kube_runtime::watcher=error";
 
-/// Starts the log; `RUST_LOG` filters it, else `level` does. A second call changes nothing.
+/// Initializes logging; filtered by `RUST_LOG`, else by `level`. A second call has no effect.
 pub fn start(format: LogFormat, level: &str) {
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(format!("{level}{LEFT_OUT}")));
@@ -44,7 +44,7 @@ fn subscriber<W: Write + 'static>(
     }
 }
 
-/// The message and fields as the text log writes them, each escaped: between them may stand colours of the log's own.
+/// The message and fields as in the text log, each escaped: the log's own colors may be between them.
 fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     debug_fn(|out, field, value| {
         let text = format!("{value:?}");
@@ -54,15 +54,15 @@ fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     .delimited(" ")
 }
 
-/// Keeps each entry on one line, with what users wrote escaped: an annotation must not write entries of its own.
+/// Keeps each entry on one line, with user text escaped: an annotation must not be able to forge log entries.
 struct Lines<W> {
     to: W,
-    /// Whether escape characters are the log's own; those of others were escaped with their field.
+    /// Whether escape sequences are the log's own; those in fields were escaped before.
     colours: bool,
 }
 
 impl<W: Write> Write for Lines<W> {
-    /// Takes one whole entry, as the log hands them over.
+    /// Writes one whole entry, as passed by the logger.
     fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(entry);
         let keep: &[char] = if self.colours { &['\u{1b}'] } else { &[] };
@@ -77,7 +77,7 @@ impl<W: Write> Write for Lines<W> {
     }
 }
 
-/// Lets something be said once in a while, and counts what was left out.
+/// Allows a message once per interval, and counts suppressed ones.
 #[derive(Debug)]
 pub struct RateLimit {
     every: Duration,
@@ -85,12 +85,12 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Once in `every`.
+    /// Once per `every`.
     pub const fn new(every: Duration) -> Self {
         Self { every, last: Mutex::new((None, 0)) }
     }
 
-    /// `Some(n)`: say it now; it was left out n times since it was last said.
+    /// `Some(n)`: log it now; `n` were suppressed since it was last logged.
     pub fn now(&self) -> Option<u64> {
         let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if last.0.is_some_and(|said| said.elapsed() < self.every) {
@@ -103,23 +103,23 @@ impl RateLimit {
     }
 }
 
-/// Lets one thing that goes on failing be said when it begins, when its text changes, and once in a while.
+/// Allows the message of a continuing failure when it starts, when its text changes, and once per interval.
 #[derive(Debug)]
 pub struct Repeated {
     every: Duration,
-    /// What was said last, when, and how much was left out since.
+    /// The last message, its time, and the number suppressed since.
     last: Mutex<Option<(String, Instant, u64)>>,
 }
 
 impl Repeated {
-    /// The same text once in `every`.
+    /// The same message once per `every`.
     pub const fn new(every: Duration) -> Self {
         Self { every, last: Mutex::new(None) }
     }
 
-    /// `Some(n)`: say `text` now; something was left out n times since the last time.
+    /// `Some(n)`: log `text` now; `n` were suppressed since the last one.
     pub fn now(&self, text: &str) -> Option<u64> {
-        /// Two texts that take turns are one thing, too.
+        /// Two alternating messages are one failure, too.
         const OTHER: Duration = Duration::from_secs(10);
         let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some((said, at, left_out)) = &mut *last {
@@ -133,17 +133,17 @@ impl Repeated {
         Some(before.map_or(0, |(_, _, left_out)| left_out))
     }
 
-    /// It works again: the next failure is said at once. True when something had been said.
+    /// The failure is over: the next one is logged immediately. True if one had been logged.
     pub fn over(&self) -> bool {
         self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take().is_some()
     }
 }
 
-/// The words of the API server, where they are its own; else the error with its causes, each said once.
+/// The API server's message, if it sent one; else the error with its causes, without duplicates.
 pub fn kube_error(error: &kube::Error) -> String {
     if let kube::Error::Api(status) = error {
         let said = [&status.message, &status.reason].into_iter().find(|said| !said.is_empty());
-        return said.cloned().unwrap_or_else(|| format!("the API server answers {}", status.code));
+        return said.cloned().unwrap_or_else(|| format!("the API server returned status {}", status.code));
     }
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

@@ -1,4 +1,4 @@
-//! `fluxion-inspector`: reads the command line and hands over.
+//! `fluxion-inspector`: parses the command line and runs the command.
 
 use std::process::ExitCode;
 
@@ -19,9 +19,9 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let command = cli.command.unwrap_or_else(default_command);
-    // A try is about what it shows; the live screen must not be written over.
+    // The log must not overwrite the interactive view of `try`.
     logs::start(cli.log_format, if matches!(command, Command::Try(_)) { "error" } else { "info" });
-    // Only one of the crates that speak TLS may install the provider; a second call is answered with an error.
+    // Only one of the crates that use TLS may install the provider; a second call returns an error.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ran = runtime.block_on(async {
@@ -31,12 +31,12 @@ fn run() -> anyhow::Result<()> {
             Command::Try(options) => trial::run(options).await,
         }
     });
-    // What still computes an answer, or hangs, is not waited for.
+    // Unfinished computations are not waited for.
     runtime.shutdown_background();
     ran
 }
 
-/// The error and its causes in one line; a cause that its error names already is not said twice.
+/// The error and its causes in one line; causes already contained in the text are omitted.
 fn told(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
@@ -49,11 +49,11 @@ fn told(error: &anyhow::Error) -> String {
     text
 }
 
-/// What is meant where nothing is said: in a Pod the cluster it is in, elsewhere a look around.
+/// The default command: `cluster` in a Pod, otherwise `try`.
 fn default_command() -> Command {
     let in_a_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     let name = if in_a_pod { "cluster" } else { "try" };
-    // Both have a default for every option, which a test of the command line holds.
+    // Both have defaults for all options, which is tested.
     Cli::parse_from(["fluxion-inspector", name])
         .command
         .unwrap_or_else(|| unreachable!("a command was named"))

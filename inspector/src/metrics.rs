@@ -1,6 +1,6 @@
-//! Counters that the edge and the loop keep, as Prometheus reads them.
+//! Metrics of the server and the engine loop, for Prometheus.
 //!
-//! What can be read off a snapshot (jobs by state, nodes) is not counted here: whoever serves `/metrics` adds it.
+//! Metrics derived from a snapshot (jobs by state, nodes) are not included; the handler of `/metrics` adds them.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-/// One label: how something came out.
+/// One label: the outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Outcome {
     pub outcome: &'static str,
 }
 
-/// One label: the kind of effect or of watched object.
+/// One label: the kind of effect or watched object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Kind {
     pub kind: &'static str,
@@ -31,16 +31,16 @@ struct Queue {
     queue: String,
 }
 
-/// The two forms in which Prometheus reads metrics; both say what each metric is (HELP, TYPE).
+/// The two text formats of Prometheus; both include HELP and TYPE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
     /// `OpenMetrics` 1.0.
     OpenMetrics,
-    /// Prometheus' own, version 0.0.4.
+    /// The Prometheus text format, version 0.0.4.
     Prometheus,
 }
 
-/// What is counted. All of it is cheap to touch from any task.
+/// All metrics. Updating them is cheap from any task.
 pub struct Metrics {
     registry: Mutex<Registry>,
     step_seconds: Histogram,
@@ -48,19 +48,19 @@ pub struct Metrics {
     wait_seconds: Family<Queue, Histogram>,
     /// `done`, `gone`, `elsewhere`, `transient`, `refused`.
     pub binds: Family<Outcome, Counter>,
-    /// From the decision until the API server has answered.
+    /// From the scheduling decision to the API server's response.
     pub bind_seconds: Histogram,
-    /// Writes other than bindings that came through, by kind (`condition`, `group`, `event`, `delete`).
+    /// Successful writes other than bindings, by kind (`condition`, `group`, `event`, `delete`).
     pub writes: Family<Kind, Counter>,
-    /// Writes other than bindings that were given up, by kind.
+    /// Writes other than bindings that failed permanently, by kind.
     pub write_failures: Family<Kind, Counter>,
-    /// Kubernetes Events that were not written because too many were waiting, or too many are about one object.
+    /// Kubernetes Events dropped because too many were waiting, or too many were about one object.
     pub events_dropped: Counter,
-    /// Effects that wait for the API server.
+    /// Effects waiting to be sent to the API server.
     pub effects_waiting: Gauge,
-    /// Watches that failed and were started again, by kind of object.
+    /// Watches that failed and were restarted, by kind of object.
     pub watch_failures: Family<Kind, Counter>,
-    /// Objects that could not be understood, by kind.
+    /// Objects that could not be interpreted, by kind.
     pub invalid_objects: Family<Kind, Counter>,
     /// 1 while this inspector holds the leader-election Lease.
     pub leader: Gauge,
@@ -73,7 +73,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Everything at zero.
+    /// All metrics, at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("fluxion");
         // 100 µs to about 50 s, and 1 ms to about 65 s.
@@ -154,12 +154,12 @@ impl Metrics {
         self.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// For whoever serves `/metrics`: adds to what is shown, once.
+    /// Registers further metrics; for the handler of `/metrics`.
     pub fn register(&self, add: impl FnOnce(&mut Registry)) {
         add(&mut self.lock());
     }
 
-    /// All of it as text.
+    /// All metrics as text.
     pub fn encode(&self, format: TextFormat) -> String {
         let mut text = String::new();
         // Writing to a String does not fail.
@@ -170,7 +170,7 @@ impl Metrics {
         text
     }
 
-    /// A job of this queue was started after so many seconds.
+    /// A job of this queue was started after this many seconds.
     pub fn job_waited(&self, queue: &str, seconds: i64) {
         let queue = Queue { queue: queue.to_owned() };
         self.wait_seconds.get_or_create(&queue).observe(seconds.max(0) as f64);
@@ -181,7 +181,7 @@ impl Metrics {
         self.step_seconds.observe(took.as_secs_f64());
     }
 
-    /// Time the oldest event of a step waited in the inbox for it.
+    /// Time the oldest event of a step waited in the inbox.
     pub fn inbox_wait(&self, waited: Duration) {
         self.inbox_wait_seconds.observe(waited.as_secs_f64());
     }
@@ -231,7 +231,7 @@ mod tests {
             assert!(text.contains("fluxion_job_wait_seconds_count{queue=\"default\"} 1"), "{text}");
             assert_eq!(text.ends_with("# EOF\n"), format == TextFormat::OpenMetrics);
         }
-        // What Prometheus' own form calls a counter is the name of its sample.
+        // In the Prometheus text format, the name of a counter is that of its sample.
         let text = metrics.encode(TextFormat::Prometheus);
         assert!(text.contains("# TYPE fluxion_binds_total counter"), "{text}");
     }

@@ -1,6 +1,6 @@
-//! Resources of kinds, as they stand in paths.
+//! Plural names of kinds, as used in paths.
 
-/// The plural of a kind as it stands in paths: what Kubernetes makes of a kind where nobody says otherwise.
+/// The plural name of a kind: Kubernetes' default, unless it is an exception.
 pub(crate) fn plural(kind: &str) -> String {
     let kind = kind.to_lowercase();
     if let Some(stem) = kind.strip_suffix('y')

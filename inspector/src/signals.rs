@@ -1,8 +1,8 @@
-//! The signals that ask a server to end.
+//! Signals that stop the server.
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Waits for SIGTERM, Ctrl-C, or the end of the terminal, and says which it was.
+/// Waits for SIGTERM, Ctrl-C or SIGHUP, and returns its name.
 pub async fn asked_to_end() -> std::io::Result<&'static str> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut hang_up = signal(SignalKind::hangup())?;

@@ -1,7 +1,7 @@
 //! Standalone mode: the scheduler without a cluster.
 //!
-//! A small substitute of the API server, in this process, feeds the same engine with the same objects that a
-//! cluster would, and carries out its effects; virtual Pods run for their time.
+//! A small substitute for the API server, in this process, feeds the same engine with the same objects as a cluster,
+//! and carries out its effects; virtual Pods run for a given time.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,23 +44,23 @@ use manifest::{Document, Manifests};
 use object::Object;
 use server::Server;
 
-/// Where the API listens unless told otherwise: a free port, which `server.json` tells.
+/// Default address of the API: a free port, which is written to `server.json`.
 const LISTEN: SocketAddr = SocketAddr::new(DEFAULT_LISTEN.ip(), 0);
-/// How long the rest may take to end when the engine has failed.
+/// Maximum time for shutting down after the engine has failed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Runs in the foreground until it is told to end.
+/// Runs in the foreground until stopped.
 pub async fn run(options: StandaloneOptions) -> anyhow::Result<()> {
     let running = start(&options, None).await?;
     let asked = crate::signals::asked_to_end();
     running.until(asked).await.map(drop)
 }
 
-/// A server that runs in this process.
+/// A server running in this process.
 pub struct Running {
-    /// How it is reached.
+    /// How to connect to it.
     pub reached: ServerFile,
-    /// Its engine, to wait for what it decides.
+    /// Its engine, to wait for its decisions.
     pub engine: EngineHandle,
     state_dir: StateDir,
     stopping: CancellationToken,
@@ -68,7 +68,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits for `asked`, or for the server to fail, and takes it down in order.
+    /// Waits for `asked`, or for the server to fail, and shuts it down in order.
     pub async fn until(
         mut self,
         asked: impl Future<Output = std::io::Result<&'static str>>,
@@ -83,7 +83,7 @@ impl Running {
         self.stop().await
     }
 
-    /// Takes it down: nothing is accepted any more, what is known is on disk. The folder is still ours.
+    /// Shuts it down: no more requests are accepted, and all state is on disk. The state directory remains locked.
     pub async fn stop(self) -> anyhow::Result<StateDir> {
         self.engine.stop();
         self.stopping.cancel();
@@ -92,8 +92,8 @@ impl Running {
     }
 }
 
-/// Starts everything; it is announced in `server.json` when this returns, and the engine knows all there is. What it
-/// keeps lies in the state folder, or in a folder in there.
+/// Starts everything; when this returns, `server.json` has been written and the engine has received all objects. State
+/// is stored in the state directory, or in a subdirectory of it.
 pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow::Result<Running> {
     let common = &options.common;
     let settings = common.settings()?;
@@ -136,7 +136,7 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
     Ok(Running { reached, engine, state_dir, stopping, loops })
 }
 
-/// Waits until one of the loops ends, and takes the others down; an end that nobody asked for is an error.
+/// Waits until one of the loops ends, and shuts down the others; an unexpected end is an error.
 async fn supervise(
     engine: EngineHandle,
     mut watchdog: Watchdog,
@@ -154,14 +154,14 @@ async fn supervise(
         failure = watchdog.stuck() => Some(failure),
     };
     if matches!(kept, Some(Ok(Ok(())))) && !stopping.is_cancelled() {
-        // It only ends by itself when the engine has.
+        // It only ends by itself if the engine has ended.
         engine.ended().await;
         failure = engine.failure();
     }
-    // Without the loop nothing is true any more: whoever watches is told by the end of the connection.
+    // Without the loop, all data is outdated: watches are ended by closing their connections.
     stopping.cancel();
     if let Some(failure) = failure {
-        // What is known is written down; but what hangs is not waited for.
+        // State is written to disk, but a hanging task is not waited for.
         let rest = async { (keeping_end(kept, keeping).await, serving.await) };
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, rest).await;
         return Err(failure.into());
@@ -173,7 +173,7 @@ async fn supervise(
     keeping_end(kept, keeping).await?.context("shutting down: the state can't be saved")
 }
 
-/// How the loop has ended, which may be known already.
+/// How the loop ended, which may be known already.
 async fn keeping_end<T>(known: Option<Result<T, JoinError>>, keeping: JoinHandle<T>) -> Result<T, JoinError> {
     match known {
         Some(known) => known,
@@ -181,7 +181,7 @@ async fn keeping_end<T>(known: Option<Result<T, JoinError>>, keeping: JoinHandle
     }
 }
 
-/// What the command line named.
+/// The objects from the files on the command line.
 struct Named {
     cluster: Option<Manifests>,
     jobs: Option<Manifests>,
@@ -206,7 +206,7 @@ fn read(options: &StandaloneOptions) -> anyhow::Result<Named> {
     Ok(named)
 }
 
-/// Puts manifests in. Those of an earlier life are left alone; an empty state without a cluster gets the
+/// Submits manifests. Those submitted before a restart are skipped; an empty state without a cluster file gets the
 /// examples.
 async fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()> {
     let (cluster, jobs) = match (named.cluster, named.jobs) {
@@ -234,7 +234,7 @@ async fn load(server: &mut Server, named: Named, new: bool) -> anyhow::Result<()
         warn(&manifests);
         documents.extend(manifests.documents);
     }
-    // What others refer to comes first: a PriorityClass before its Pods, a PodGroup before its members.
+    // Referenced objects come first: a PriorityClass before its Pods, a PodGroup before its members.
     documents.sort_by_key(|document| match document.object.whole() {
         Some(Object::PriorityClass(_)) => 0,
         Some(Object::Node(_)) => 1,
@@ -263,7 +263,7 @@ fn warn(manifests: &Manifests) {
     }
 }
 
-/// Gives a name to what has only the beginning of one: the same at every start, so that it is known again.
+/// Completes a generated name: with the same result on every start, so that the object is recognized.
 fn fix_name(place: &str, object: &mut Object) {
     if object.name().is_empty() {
         let start = object.meta().generate_name.clone().unwrap_or_default();
@@ -271,13 +271,13 @@ fn fix_name(place: &str, object: &mut Object) {
     }
 }
 
-/// The machine's clock, or one that runs `speed` times as fast from now on. A state that is ahead of the machine
-/// (it ran faster before) goes on from its `latest` time.
+/// The system clock, or one that runs `speed` times as fast from now on. If the state is ahead of the system clock
+/// (because it ran faster before), it continues from `latest`.
 fn clock(speed: f64, latest: Option<i64>) -> Clock {
     let real = system_clock();
     let began = real();
     let from = latest.map_or(began, |latest| latest.saturating_mul(1000).max(began));
-    // As fast as the machine is the usual case, and must not depend on arithmetic.
+    // Real time is the usual case, and must not depend on arithmetic.
     if from == began && (speed - 1.0).abs() < f64::EPSILON {
         return real;
     }
@@ -291,7 +291,7 @@ fn clock(speed: f64, latest: Option<i64>) -> Clock {
     })
 }
 
-/// Names a state folder for ever: made of what no two share.
+/// A permanent, unique ID for a state directory.
 fn new_cluster_id() -> String {
     let now = jiff::Timestamp::now().as_nanosecond().to_string();
     names::uid(&["cluster", &now], u64::from(std::process::id()))

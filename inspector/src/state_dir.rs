@@ -1,4 +1,4 @@
-//! The folder of a running inspector: one process at a time, and the file that says how it is reached.
+//! The state directory of a running inspector: locked by one process, with the file that says how to connect.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use fluxion_api::server_file::{self, ServerFile};
 
-/// What can be wrong with the folder.
+/// Why the directory can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateDirError {
     #[error("no state directory: set --state-dir, XDG_STATE_HOME or HOME")]
@@ -26,16 +26,16 @@ pub enum StateDirError {
     Random,
 }
 
-/// The folder, locked for this process as long as this lives; `server.json` goes with it.
+/// The directory, locked by this process until this is dropped, which also removes `server.json`.
 #[derive(Debug)]
 pub struct StateDir {
     path: PathBuf,
-    /// Its lock is the claim.
+    /// The lock.
     _lock: File,
 }
 
 impl StateDir {
-    /// Makes the folder (mode 0700) where it isn't there, and claims it. Default: `$XDG_STATE_HOME/fluxion`.
+    /// Creates the directory (mode 0700) if it doesn't exist, and locks it. Default: `$XDG_STATE_HOME/fluxion`.
     pub fn claim(path: Option<&Path>) -> Result<Self, StateDirError> {
         let path = match path {
             Some(path) => path.to_path_buf(),
@@ -65,12 +65,12 @@ impl StateDir {
         }
     }
 
-    /// Absolute, without links.
+    /// Absolute, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder itself, or one in it (made with mode 0700 where it isn't there).
+    /// The directory itself, or a subdirectory (created with mode 0700 if it doesn't exist).
     pub fn folder(&self, inside: Option<&str>) -> Result<PathBuf, StateDirError> {
         let path = self.path.join(inside.unwrap_or_default());
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
@@ -78,7 +78,7 @@ impl StateDir {
         Ok(path)
     }
 
-    /// Writes `server.json` (mode 0600, never seen half-written) and returns what it says, token included.
+    /// Writes `server.json` (mode 0600, atomically) and returns its content, including the token.
     pub fn announce(&self, listen: SocketAddr, cluster_id: &str) -> Result<ServerFile, StateDirError> {
         let content = ServerFile {
             url: format!("http://{listen}"),
@@ -88,7 +88,7 @@ impl StateDir {
         };
         let (path, part) = (self.server_file(), self.path.join("server.json.part"));
         let failed = |source| StateDirError::Io { path: path.clone(), source };
-        // An old part file may have another mode: it must not keep it.
+        // A leftover temporary file may have another mode, which must not be kept.
         if let Err(source) = std::fs::remove_file(&part)
             && source.kind() != std::io::ErrorKind::NotFound
         {
@@ -108,7 +108,7 @@ impl StateDir {
 }
 
 impl Drop for StateDir {
-    /// Nobody is reached there any more. When the file can't be removed, its reader finds that out by itself.
+    /// The server is no longer reachable. If the file can't be removed, clients will notice.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(self.server_file());
     }

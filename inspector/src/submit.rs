@@ -1,35 +1,35 @@
-//! Handing manifests in: what the HTTP API asks for and standalone mode does, so that neither knows the other.
+//! Submission of manifests: called by the HTTP API and implemented by standalone mode.
 
 use futures::future::BoxFuture;
 
-/// Takes manifests in.
+/// Accepts manifests.
 pub trait Submit: Send + Sync {
-    /// Takes in every object of the text (YAML or JSON, several documents), or as many as come before one that is
-    /// refused. Objects that name no namespace are of this one. What is taken is on disk when the answer comes.
+    /// Submits every object in the text (YAML or JSON, several documents), up to the first one that is rejected.
+    /// Objects without a namespace get this one. What is accepted is on disk when this returns.
     fn submit(&self, namespace: String, manifests: String) -> BoxFuture<'_, Result<Vec<Taken>, SubmitError>>;
 }
 
-/// What became of an object that was handed in.
+/// The result for a submitted object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// It is there.
+    /// It was created.
     Created { called: String },
-    /// It comes at this time (epoch seconds).
+    /// It will be created at this time (epoch seconds).
     Later { called: String, due: i64 },
-    /// One of its name was handed in before, and is not run twice.
+    /// One of the same name was submitted before; it is not run again.
     Known { called: String },
 }
 
-/// Why not everything was taken.
+/// Why not everything was accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// It can't be understood or is not valid, and never will be as it is written.
+    /// It can't be parsed or is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// What there is already stands against it.
+    /// It conflicts with existing objects.
     #[error("{0}")]
     Conflict(String),
-    /// These were taken before one that was not.
+    /// Some were accepted before one that was not.
     #[error("{problem}")]
     Partly { taken: Vec<Taken>, problem: String },
     #[error("failed to read the request body")]

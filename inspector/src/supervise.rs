@@ -1,4 +1,4 @@
-//! What must not end before the inspector does: its tasks and the engine. Their end ends the process, with an error.
+//! Supervision of tasks and the engine: if one ends unexpectedly, the process exits with an error.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ pub use failure::Failure;
 pub use pulse::{Liveness, Pulse};
 pub use watchdog::Watchdog;
 
-/// How long tasks may take to end.
+/// Maximum time for tasks to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Tasks that run for as long as the inspector does.
+/// Tasks that run as long as the inspector.
 #[derive(Debug, Default)]
 pub struct Tasks {
     set: JoinSet<()>,
@@ -25,7 +25,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Starts one; `name` says in an error what it was for.
+    /// Starts a task; `name` identifies it in errors.
     pub fn spawn(&mut self, name: &str, task: impl Future<Output = ()> + Send + 'static) {
         let pulse = Pulse::new(name);
         let beaten = pulse.clone();
@@ -33,12 +33,12 @@ impl Tasks {
         self.pulses.insert(id, pulse);
     }
 
-    /// Their signs of life: a task that waits gives them, one that blocks does not.
+    /// Their heartbeats: sent by tasks that wait, but not by those that block.
     pub fn pulses(&self) -> impl Iterator<Item = Pulse> {
         self.pulses.values().cloned()
     }
 
-    /// Waits until one of them ends, and says how. Without any it waits for ever.
+    /// Waits until one of them ends, and returns how. Without tasks, it waits forever.
     pub async fn failed(&mut self) -> Failure {
         let Some(ended) = self.set.join_next_with_id().await else { return std::future::pending().await };
         let (id, error) = match ended {
@@ -53,16 +53,16 @@ impl Tasks {
         }
     }
 
-    /// Ends all of them, and waits until they are gone; not long for one that blocks.
+    /// Stops all of them, and waits until they have ended; not long for one that blocks.
     pub async fn shutdown(&mut self) {
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.set.shutdown()).await;
     }
 }
 
-/// The text of a panic.
+/// The message of a panic.
 pub fn message_of(panic: &(dyn Any + Send)) -> &str {
     let owned = panic.downcast_ref::<String>().map(String::as_str);
-    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! `fluxion-inspector try`: the whole thing in one command, on the examples.
+//! `fluxion-inspector try`: runs everything in one command, on the examples.
 //!
-//! On a terminal it shows the live screen until that is left; otherwise it prints what a user would ask for first.
-//! What it keeps lies in a folder of its own, so that a user's own cluster is neither shown nor touched, and goes with
-//! it, unless it was killed: then the next try goes on where it was.
+//! On a terminal, it shows the interactive view until the user quits; otherwise, it prints the most important tables.
+//! State is stored in a separate directory, so that the user's own cluster is neither shown nor changed. The directory
+//! is deleted at the end; if the process was killed, the next run continues from it.
 
 use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
@@ -20,17 +20,17 @@ use crate::engine::EngineHandle;
 use crate::signals::asked_to_end;
 use crate::standalone::{Running, start};
 
-/// How long the first decisions are waited for.
+/// Maximum time to wait for the first decisions.
 const DECIDED_WITHIN: Duration = Duration::from_secs(10);
-/// How long the server may take for an answer.
+/// Maximum time to wait for a response.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
-/// What it keeps lies here, in the state folder.
+/// Subdirectory of the state directory.
 const FOLDER: &str = "try";
 
-/// Runs until the screen is left, or until the tables are printed.
+/// Runs until the view is closed, or until the tables are printed.
 pub async fn run(options: TryOptions) -> anyhow::Result<()> {
     let running = start(&options.standalone, Some(FOLDER)).await?;
-    // What stops the server must stop the screen too, and give the terminal back: the screen does that itself.
+    // Signals that stop the server must also close the view and restore the terminal: the view does that itself.
     let shown = show(&running, options.keep).await;
     let folder = if options.keep && shown.is_ok() {
         say(&format!("\nThe server keeps running at {} (press Ctrl-C to stop it).\n", running.reached.url));
@@ -43,7 +43,7 @@ pub async fn run(options: TryOptions) -> anyhow::Result<()> {
     shown
 }
 
-/// For people only: a reader that is gone is no failure.
+/// Output for users: a closed pipe is not an error.
 fn say(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
@@ -69,18 +69,18 @@ async fn show(running: &Running, keep: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Asks as the plugin does.
+/// Sends a request like the plugin.
 async fn ask(server: &Server, line: &[&str]) -> anyhow::Result<()> {
     let line = cli::Cli::try_parse_from(["kubectl-fluxion"].iter().chain(line))?;
     match command::run_on(server, line).await {
         Ok(Exit::Done) => Ok(()),
         Ok(exit) => anyhow::bail!("the command failed with exit code {}", exit as u8),
-        // Without a word: nobody reads any more.
+        // Without a message: the pipe is closed.
         Err(failure) => failure.message.map_or(Ok(()), |message| anyhow::bail!(message)),
     }
 }
 
-/// Waits until the jobs that were there at the start are decided about, and the Pods of those that start are bound.
+/// Waits until the jobs that existed at the start have been evaluated, and the Pods of those that start are bound.
 async fn decided(engine: &EngineHandle) -> anyhow::Result<()> {
     let mut changes = engine.changed();
     let settled = async {
@@ -95,6 +95,6 @@ async fn decided(engine: &EngineHandle) -> anyhow::Result<()> {
             }
         }
     };
-    // Something that takes longer is shown as it is.
+    // If it takes longer, the current state is shown.
     tokio::time::timeout(DECIDED_WITHIN, settled).await.unwrap_or(Ok(()))
 }

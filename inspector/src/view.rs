@@ -1,10 +1,11 @@
-//! From the engine's state to the objects that users see: pure functions.
+//! Converts the engine's state to the objects that users see: pure functions.
 //!
-//! Everything that depends on who is asking is decided here, by a [`Viewer`]; who that is, and how the
-//! objects travel, is not known here.
+//! Everything that depends on the user is decided here, by a [`Viewer`]; authentication and transport are handled
+//! elsewhere.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fluxion_scheduler::model::SharedStr;
 use fluxion_scheduler::state::{JobId, State};
@@ -19,59 +20,90 @@ pub mod job;
 pub mod name;
 pub mod node;
 pub mod queue;
+pub mod redact;
 pub mod text;
 pub mod timeline;
 pub mod words;
 
-/// The name of documents of which there is one.
+/// The name of singleton documents.
 pub const LIVE: &str = "live";
 
-/// What the one who asks may see. Nodes and queues are everyone's; what runs in a namespace is not.
+/// What a user may see. Nodes and queues are visible to everyone; the content of a namespace is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Viewer(Option<BTreeSet<SharedStr>>);
+pub struct Viewer {
+    /// `None`: all.
+    namespaces: Option<BTreeSet<SharedStr>>,
+    nodes: bool,
+}
 
 impl Viewer {
     /// The administrator.
     pub fn everything() -> Self {
-        Self(None)
+        Self { namespaces: None, nodes: true }
     }
 
-    /// Who may see these namespaces and learns nothing about others.
+    /// A user who may see these namespaces and gets no information about others.
     pub fn namespaces(namespaces: impl IntoIterator<Item = SharedStr>) -> Self {
-        Self(Some(namespaces.into_iter().collect()))
+        Self { namespaces: Some(namespaces.into_iter().collect()), nodes: false }
+    }
+
+    /// Who may, or may not, see the labels of nodes.
+    #[must_use]
+    pub fn with_nodes(self, nodes: bool) -> Self {
+        Self { nodes, ..self }
+    }
+
+    /// Whether the labels of nodes may be seen.
+    pub fn sees_nodes(&self) -> bool {
+        self.nodes
     }
 
     pub fn sees(&self, namespace: &str) -> bool {
-        self.0.as_ref().is_none_or(|namespaces| namespaces.contains(namespace))
+        self.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(namespace))
     }
 
     pub fn sees_everything(&self) -> bool {
-        self.0.is_none()
+        self.namespaces.is_none()
     }
 }
 
-/// A state as one viewer sees it; what is needed for many objects is computed once.
+/// A state as visible to one viewer; data needed for many objects is computed once.
 pub struct Visible<'a> {
     pub state: &'a State,
     pub viewer: &'a Viewer,
-    /// How long the last pass over the queues took.
+    /// Duration of the last pass over the queues.
     pub pass_seconds: f64,
+    places: OnceCell<Arc<Places>>,
     positions: OnceCell<BTreeMap<JobId, u32>>,
 }
 
 impl<'a> Visible<'a> {
-    /// A published snapshot as this viewer sees it.
+    /// A published snapshot as visible to this viewer.
     pub fn of(published: &'a Published, viewer: &'a Viewer) -> Self {
         Self { pass_seconds: published.pass_seconds, ..Self::new(&published.state, viewer) }
     }
 
-    /// A state of which nobody measured anything.
-    pub fn new(state: &'a State, viewer: &'a Viewer) -> Self {
-        Self { state, viewer, pass_seconds: 0.0, positions: OnceCell::new() }
+    /// The same, where the places of that snapshot are known already.
+    pub fn with_places(published: &'a Published, viewer: &'a Viewer, places: &Arc<Places>) -> Self {
+        Self { places: OnceCell::from(Arc::clone(places)), ..Self::of(published, viewer) }
     }
 
-    /// 1-based place of a job among the pending ones of its queue that the viewer may see.
+    /// A state of which nobody measured anything.
+    pub fn new(state: &'a State, viewer: &'a Viewer) -> Self {
+        Self { state, viewer, pass_seconds: 0.0, places: OnceCell::new(), positions: OnceCell::new() }
+    }
+
+    /// 1-based position of a job among the pending jobs of its queue that are visible to the viewer.
     pub fn position(&self, job: JobId) -> Option<u32> {
+        let places = self.places.get_or_init(|| Arc::new(Places::of(self.state)));
+        let place = places.0.get(&job)?;
+        let Some(seen) = &self.viewer.namespaces else { return Some(place.of_all) };
+        if !self.viewer.sees(&self.state.job(job)?.key.namespace) {
+            return None;
+        }
+        if seen.len() == 1 {
+            return Some(place.of_namespace);
+        }
         let positions = self.positions.get_or_init(|| {
             let mut positions = BTreeMap::new();
             for queue in self.state.queues() {
@@ -82,6 +114,32 @@ impl<'a> Visible<'a> {
             positions
         });
         positions.get(&job).copied()
+    }
+}
+
+/// Where a job stands among the pending ones of its queue; 1-based.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    of_all: u32,
+    of_namespace: u32,
+}
+
+/// The places of all pending jobs of a state.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Places(BTreeMap<JobId, Place>);
+
+impl Places {
+    pub fn of(state: &State) -> Self {
+        let mut places = Vec::new();
+        for queue in state.queues() {
+            let mut namespaces: BTreeMap<&str, u32> = BTreeMap::new();
+            for (job, of_all) in state.pending(&queue.name).into_iter().zip(1..) {
+                let of_namespace = namespaces.entry(&job.key.namespace).or_default();
+                *of_namespace += 1;
+                places.push((job.id, Place { of_all, of_namespace: *of_namespace }));
+            }
+        }
+        Self(places.into_iter().collect())
     }
 }
 

@@ -1,7 +1,7 @@
-//! Cancelling: what goes, and carrying it out.
+//! Cancelling jobs: preview and execution.
 //!
-//! In a cluster the objects are deleted here, with the user's own credentials, so that the cluster's rules
-//! decide and its audit log shows who it was. A standalone inspector does it itself.
+//! In a cluster, the plugin deletes the objects with the user's own credentials, so that the cluster's RBAC rules
+//! and audit log apply. A standalone inspector deletes them itself.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::cli::Connection;
 use crate::connect::{ThroughCluster, cluster};
 use crate::failure::Failure;
 
-/// What became of one job.
+/// Outcome for one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Cancelled,
     AlreadyEnding,
     AlreadyEnded,
-    /// Nothing was done, as asked.
+    /// Nothing was changed.
     DryRun,
     NotFound(String),
     Forbidden(String),
@@ -30,7 +30,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The exit code for this job alone.
+    /// Exit code for this job.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Cancelled | Self::AlreadyEnding | Self::AlreadyEnded | Self::DryRun => Exit::Done,
@@ -41,12 +41,12 @@ impl Outcome {
         }
     }
 
-    /// One line about it, without the job's name.
+    /// One-line description, without the name of the job.
     pub fn text(&self) -> String {
         match self {
             Self::Cancelled => "cancelled".to_owned(),
-            Self::AlreadyEnding => "already ending".to_owned(),
-            Self::AlreadyEnded => "already ended".to_owned(),
+            Self::AlreadyEnding => "already terminating".to_owned(),
+            Self::AlreadyEnded => "already finished".to_owned(),
             Self::DryRun => "would be cancelled (dry run)".to_owned(),
             Self::NotFound(why) => format!("not found: {why}"),
             Self::Forbidden(why) => format!("forbidden: {why}"),
@@ -74,8 +74,8 @@ impl From<Error> for Outcome {
     }
 }
 
-/// Deletes objects of the cluster with the user's credentials. The kubeconfig is read when the first object
-/// is to be deleted.
+/// Deletes objects in the cluster with the user's credentials. The kubeconfig is read before the first
+/// deletion.
 #[derive(Clone)]
 pub struct Deleter {
     flags: Arc<Connection>,
@@ -83,7 +83,7 @@ pub struct Deleter {
 }
 
 impl Deleter {
-    /// Uses the kubeconfig that the flags name, or the usual one.
+    /// Uses the kubeconfig specified by the flags, or the default one.
     pub fn new(flags: &Connection) -> Self {
         Self { flags: Arc::new(flags.clone()), cluster: Arc::default() }
     }
@@ -127,7 +127,7 @@ impl Deleter {
             Err(_) => Err(Outcome::Failed(
                 Exit::TimedOut,
                 format!(
-                    "no response within {} s while deleting {}; it may have been deleted anyway",
+                    "timed out after {}s while deleting {}; it may have been deleted anyway",
                     limit.as_secs_f64(),
                     name(target)
                 ),
@@ -136,7 +136,7 @@ impl Deleter {
     }
 }
 
-/// A target as kubectl writes it.
+/// Name of a target in kubectl notation.
 pub fn name(target: &CancelTarget) -> String {
     let group = target.api_version.split_once('/').map_or("", |(group, _)| group);
     let kind = target.kind.to_lowercase();
@@ -147,7 +147,7 @@ pub fn name(target: &CancelTarget) -> String {
     }
 }
 
-/// What cancelling the job would do; `Err` when there is nothing to do or to be had.
+/// Gets a preview of cancelling the job; `Err` if there is nothing to do or the request is refused.
 pub async fn plan(client: &Client, job: &FluxionJob, with_others: bool) -> Result<CancelAnswer, Outcome> {
     let answer = client.cancel(job, Cancel::DryRun).await?;
     match answer.outcome {
@@ -165,7 +165,7 @@ pub async fn plan(client: &Client, job: &FluxionJob, with_others: bool) -> Resul
     }
 }
 
-/// Does what `plan` answered. `standalone`: the server does it itself.
+/// Carries out a plan. If `standalone`, the server deletes the objects itself.
 pub async fn carry_out(
     client: &Client,
     deleter: &Deleter,
@@ -211,7 +211,7 @@ pub async fn carry_out(
     if gone_now > 0 { Outcome::Cancelled } else { gone }
 }
 
-/// Whether the server cancels itself, which it does when it holds the jobs itself.
+/// Whether the server is standalone and deletes objects itself.
 pub async fn is_standalone(client: &Client, namespace: &str) -> Result<bool, Error> {
     Ok(client.list_head::<FluxionJob>(namespace).await?.role == Role::Standalone)
 }

@@ -1,4 +1,4 @@
-//! The command line: flags and their meaning, nothing about how they are carried out.
+//! The command line: commands, flags and their help.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Which server, and how long it is waited for.
+/// Connection options.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Connection {
     /// URL of the inspector.
@@ -54,6 +54,15 @@ pub struct Connection {
         help_heading = "Connection"
     )]
     pub token_file: Option<PathBuf>,
+    /// Bearer token for the API server, or for --server
+    #[arg(
+        long,
+        global = true,
+        value_name = "TOKEN",
+        conflicts_with = "token_file",
+        help_heading = "Connection"
+    )]
+    pub token: Option<String>,
     /// PEM file with the CA certificates used to verify --server
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     pub certificate_authority: Option<PathBuf>,
@@ -63,13 +72,13 @@ pub struct Connection {
     /// Name of the kubeconfig context to use; with --server, used only to delete objects
     #[arg(long, global = true, value_name = "NAME", help_heading = "Connection")]
     pub context: Option<String>,
-    /// User to impersonate (as kubectl's --as)
+    /// Username to impersonate for the request, as with kubectl --as
     #[arg(long = "as", global = true, value_name = "USER", help_heading = "Connection")]
     pub impersonate: Option<String>,
-    /// Group to impersonate; may be repeated
+    /// Group to impersonate for the request; can be repeated to specify multiple groups
     #[arg(long = "as-group", global = true, value_name = "GROUP", help_heading = "Connection")]
     pub impersonate_groups: Vec<String>,
-    /// Timeout of a single request
+    /// Time to wait before giving up on a single server request
     #[arg(
         long,
         visible_alias = "request-timeout",
@@ -90,54 +99,60 @@ pub struct Connection {
     pub no_color: bool,
 }
 
-/// Which namespaces.
+/// Namespace options.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Scope {
-    /// Namespace of the jobs
+    /// Namespace scope for this request
     #[arg(short, long, global = true, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
     pub namespace: Option<String>,
-    /// List jobs in all namespaces
+    /// Select jobs in all namespaces
     #[arg(short = 'A', long, global = true)]
     pub all_namespaces: bool,
 }
 
-/// What to do.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show a summary: server, nodes, usage, jobs, queues, problems
+    /// Show a summary of the server, nodes, resource usage, jobs, queues and problems
+    #[command(after_help = STATUS_EXAMPLES)]
     Status(Output),
-    /// List waiting jobs, with the reason and expected start
-    #[command(visible_alias = "q")]
+    /// List waiting jobs, why they are waiting and when they are expected to start
+    #[command(visible_alias = "q", after_help = QUEUE_EXAMPLES)]
     Queue(Listing),
-    /// List all jobs, including running and finished ones
-    #[command(visible_alias = "job")]
+    /// List all jobs, including running and finished jobs
+    #[command(visible_alias = "job", after_help = JOBS_EXAMPLES)]
     Jobs(Listing),
-    /// List nodes, with their capacity and allocations
-    #[command(visible_alias = "node")]
+    /// List nodes with their allocatable and allocated resources
+    #[command(visible_alias = "node", after_help = NODES_EXAMPLES)]
     Nodes(NodeListing),
-    /// Show the resource graph by level; -o json prints JGF
+    /// Show a summary of the resource graph by level, or the graph in JGF with -o json
+    #[command(after_help = GRAPH_EXAMPLES)]
     Graph(Output),
-    /// List planned starts, soonest first
+    /// List jobs with a planned start, soonest first
+    #[command(after_help = RESERVATIONS_EXAMPLES)]
     Reservations(Output),
-    /// Explain why a job is in its current state and what would change it
-    #[command(visible_alias = "why")]
+    /// Explain why a job is in its current state and what would help it start
+    #[command(visible_alias = "why", after_help = EXPLAIN_EXAMPLES)]
     Explain {
-        /// The job, as KIND/NAME, NAMESPACE/KIND/NAME or NAME
+        /// Job to explain, as KIND/NAME, NAMESPACE/KIND/NAME or NAME
         #[arg(value_name = "JOB", value_parser = job_ref)]
         job: JobRef,
         #[command(flatten)]
         output: Output,
     },
-    /// Cancel jobs, after a preview and confirmation
+    /// Cancel one or more jobs, after showing a preview and asking for confirmation
+    #[command(after_help = CANCEL_EXAMPLES)]
     Cancel(Cancel),
-    /// Open an interactive view of nodes, queue, reservations and details
+    /// Open an interactive terminal view of nodes, jobs and reservations
+    #[command(after_help = TUI_EXAMPLES)]
     Tui,
     /// Print the client and server versions
     Version(Output),
     /// Print a shell completion script for `kubectl-fluxion`
     ///
-    /// To complete `kubectl fluxion` as well, kubectl runs a program named kubectl_complete-fluxion: create
-    /// it as a symlink to this program, in the same directory. Job names are then completed too.
+    /// To complete `kubectl fluxion` and job names, kubectl runs an executable named kubectl_complete-fluxion.
+    /// Create it as a symlink to kubectl-fluxion, in the same directory.
+    #[command(after_help = COMPLETION_EXAMPLES)]
     Completion {
         /// Target shell
         shell: clap_complete::Shell,
@@ -168,27 +183,27 @@ pub enum Format {
     Name,
 }
 
-/// A list of jobs.
+/// Options for listing jobs.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Listing {
     #[command(flatten)]
     pub output: Output,
-    /// Watch for changes
+    /// After listing the objects, watch for changes
     #[arg(short, long)]
     pub watch: bool,
-    /// Label selector, as in kubectl
+    /// Selector (label query) to filter on, as in kubectl
     #[arg(short = 'l', long, default_value = "", hide_default_value = true, value_name = "SELECTOR")]
     pub selector: String,
-    /// Only jobs in these states, e.g. --state Pending,Reserved
+    /// Show only jobs in these states, e.g. --state Pending,Reserved
     #[arg(long, value_delimiter = ',', ignore_case = true, value_parser = states())]
     pub state: Vec<JobState>,
-    /// Only jobs in this queue
+    /// Show only jobs in this queue
     #[arg(long, value_name = "QUEUE")]
     pub queue: Option<String>,
-    /// Only jobs of this kind, e.g. Job
+    /// Show only jobs of this kind, e.g. Job
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
-    /// Only jobs on this node
+    /// Show only jobs on this node
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
     /// Omit column headers
@@ -196,15 +211,15 @@ pub struct Listing {
     pub no_headers: bool,
 }
 
-/// A list of nodes.
+/// Options for listing nodes.
 #[derive(Args, Clone, Debug, Default)]
 pub struct NodeListing {
     #[command(flatten)]
     pub output: Output,
-    /// Watch for changes
+    /// After listing the objects, watch for changes
     #[arg(short, long)]
     pub watch: bool,
-    /// Label selector, as in kubectl
+    /// Selector (label query) to filter on, as in kubectl
     #[arg(short = 'l', long, default_value = "", hide_default_value = true, value_name = "SELECTOR")]
     pub selector: String,
     /// Omit column headers
@@ -212,27 +227,113 @@ pub struct NodeListing {
     pub no_headers: bool,
 }
 
-/// Jobs to cancel.
+/// Options for cancelling jobs.
 #[derive(Args, Clone, Debug)]
 pub struct Cancel {
-    /// One or more jobs, as KIND/NAME, NAMESPACE/KIND/NAME or NAME
+    /// Jobs to cancel, as KIND/NAME, NAMESPACE/KIND/NAME or NAME
     #[arg(required = true, value_name = "JOB", value_parser = job_ref)]
     pub jobs: Vec<JobRef>,
     /// Skip the confirmation prompt
     #[arg(short, long)]
     pub yes: bool,
-    /// Only print what would be deleted
+    /// Only print what would be deleted, without deleting it
     #[arg(long)]
     pub dry_run: bool,
-    /// Proceed even if this also deletes Pods of other jobs
+    /// Cancel the jobs even if this also deletes Pods of other jobs
     #[arg(long)]
     pub with_others: bool,
 }
 
-/// The default timeout of a single request.
+/// Default timeout for a single server request.
 const TIMEOUT: &str = "10s";
 
-/// Takes the states a job can be in, in capitals or not.
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  # Show a summary of the scheduler
+  kubectl fluxion status
+
+  # Print the summary and all findings as JSON
+  kubectl fluxion status -o json";
+
+const QUEUE_EXAMPLES: &str = "\
+Examples:
+  # List waiting jobs in the current namespace
+  kubectl fluxion queue
+
+  # List waiting jobs in all namespaces and watch for changes
+  kubectl fluxion queue -A --watch
+
+  # List only jobs with a reservation, with additional columns
+  kubectl fluxion queue --state Reserved -o wide";
+
+const JOBS_EXAMPLES: &str = "\
+Examples:
+  # List all jobs in the current namespace
+  kubectl fluxion jobs
+
+  # List running jobs on node-1 in all namespaces
+  kubectl fluxion jobs -A --state Running --node node-1
+
+  # List jobs with the label app=lammps
+  kubectl fluxion jobs -l app=lammps";
+
+const NODES_EXAMPLES: &str = "\
+Examples:
+  # List nodes with their allocatable and allocated resources
+  kubectl fluxion nodes
+
+  # List nodes in zone a, with additional columns
+  kubectl fluxion nodes -l topology.kubernetes.io/zone=a -o wide";
+
+const GRAPH_EXAMPLES: &str = "\
+Examples:
+  # Show a summary of the resource graph by level
+  kubectl fluxion graph
+
+  # Save the resource graph in JGF, as read by resource-query
+  kubectl fluxion graph -o json > graph.json";
+
+const RESERVATIONS_EXAMPLES: &str = "\
+Examples:
+  # List planned starts in all namespaces
+  kubectl fluxion reservations -A";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  # Explain why the Job lammps is waiting
+  kubectl fluxion explain job/lammps
+
+  # Explain a job in another namespace
+  kubectl fluxion explain team-b/podgroup/train
+
+  # Print the explanation and the jobspec as YAML
+  kubectl fluxion explain job/lammps -o yaml";
+
+const CANCEL_EXAMPLES: &str = "\
+Examples:
+  # Cancel a job
+  kubectl fluxion cancel job/lammps
+
+  # Show what would be deleted, without deleting it
+  kubectl fluxion cancel job/lammps --dry-run
+
+  # Cancel two jobs without confirmation
+  kubectl fluxion cancel job/lammps podgroup/train -y";
+
+const TUI_EXAMPLES: &str = "\
+Examples:
+  # Open the interactive view for all namespaces
+  kubectl fluxion tui
+
+  # Open the interactive view for one namespace
+  kubectl fluxion tui -n team-b";
+
+const COMPLETION_EXAMPLES: &str = "\
+Examples:
+  # Load completion for bash into the current shell
+  source <(kubectl fluxion completion bash)";
+
+/// Parses job states, case-insensitively.
 fn states() -> impl TypedValueParser<Value = JobState> {
     let known = || JobState::ALL.iter();
     PossibleValuesParser::new(known().map(JobState::as_str)).map(move |word| {
@@ -256,7 +357,7 @@ fn time_limit(text: &str) -> Result<Duration, String> {
 }
 
 impl Connection {
-    /// Timeout of a single request.
+    /// Timeout for a single server request.
     pub fn limit(&self) -> Duration {
         self.timeout.or_else(|| time_limit(TIMEOUT).ok()).unwrap_or(Duration::MAX)
     }

@@ -1,4 +1,4 @@
-//! The commands, one module each, and what they share.
+//! The commands, one module each, and shared code.
 
 mod cancel;
 mod completion;
@@ -21,7 +21,7 @@ use crate::connect;
 use crate::failure::Failure;
 use crate::{output, render, tui};
 
-/// Runs the command that was asked for.
+/// Runs the command specified on the command line.
 pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     let Cli { connection, scope, command } = cli;
     // What needs no server comes first.
@@ -38,7 +38,7 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     run_on(&server, Cli { connection, scope, command }).await.map_err(|failure| server.explain(failure))
 }
 
-/// Asks a server that is known; how it is found plays no part.
+/// Runs a command on an already connected server.
 pub async fn run_on(server: &connect::Server, cli: Cli) -> Result<Exit, Failure> {
     let Cli { connection, scope, command } = cli;
     if let Some(note) = &server.note {

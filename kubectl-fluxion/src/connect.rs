@@ -1,9 +1,10 @@
-//! Finds the server: an address, a cluster of a kubeconfig, or the standalone inspector of this machine.
+//! Finds the server: a URL, a cluster in a kubeconfig, or the standalone inspector on this machine.
 //!
-//! A kubeconfig is read, and TLS set up, only where that is the way to the server.
+//! A kubeconfig is read, and TLS is set up, only if needed to connect to the server.
 
 mod files;
 mod from_file;
+mod registration;
 mod through_cluster;
 
 use std::fs;
@@ -20,20 +21,20 @@ use from_file::{AddressSource, FromFile};
 
 pub use through_cluster::{ThroughCluster, cluster};
 
-/// A server that can be asked.
+/// A server to send requests to.
 #[derive(Clone)]
 pub struct Server {
     pub client: Client,
-    /// The namespace where none is named.
+    /// The default namespace.
     pub namespace: String,
-    /// Said to the user where it may not be the server that was meant.
+    /// Printed if this might not be the server that the user intended.
     pub note: Option<String>,
-    /// Said before an error where nobody named this server: how it came to be asked.
+    /// Prefix of error messages if the user did not specify the server: why it was selected.
     pub asked_because: Option<String>,
 }
 
 impl Server {
-    /// A failure of this server, with how it came to be asked where that may be what is wrong.
+    /// Adds to a failure why this server was selected, if that may be the cause.
     pub fn explain(&self, failure: Failure) -> Failure {
         let of_the_way =
             matches!(failure.exit, Exit::Unreachable | Exit::TimedOut | Exit::Forbidden | Exit::Other);
@@ -46,14 +47,14 @@ impl Server {
     }
 }
 
-/// Finds the server that is meant: that of `--server`, else the cluster of `--context` or `--kubeconfig`, else
-/// that of the variable `FLUXION_SERVER`, else the standalone inspector's `server.json`, else the current
-/// context. Flags win over variables, and variables over files.
+/// Selects the server: `--server`, then the cluster of `--context` or `--kubeconfig`, then the environment variable
+/// `FLUXION_SERVER`, then the standalone inspector's `server.json`, then the current context. Flags take
+/// precedence over environment variables, and environment variables over files.
 pub async fn connect(flags: &Connection) -> Result<Server, Failure> {
     if let Some(url) = &flags.server {
         return direct(flags, url);
     }
-    let named = flags.kubeconfig.is_some() || flags.context.is_some();
+    let named = flags.kubeconfig.is_some() || flags.context.is_some() || flags.token.is_some();
     let url = std::env::var("FLUXION_SERVER").ok().filter(|url| !url.is_empty() && !named);
     if let Some(url) = url {
         return direct(flags, &url);
@@ -116,7 +117,7 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
             return Err(Failure::new(
                 Exit::Usage,
                 format!(
-                    "--certificate-authority {} has no effect on {url}: the URL is not https",
+                    "--certificate-authority {} requires an https URL, but the server is {url}",
                     path.display()
                 ),
             ));
@@ -132,6 +133,10 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
         }),
         None => beside(url),
     };
+    if let Some(token) = &flags.token {
+        let asked = Direct::new(url, Some(token.clone()), certificates.as_deref())?;
+        return Ok(served(Client::new(asked, flags.limit())));
+    }
     if let Some(source) = source
         && let Some(client) = FromFile::new(source)?
     {
@@ -140,13 +145,15 @@ fn direct(flags: &Connection, url: &str) -> Result<Server, Failure> {
     Ok(served(Client::new(Direct::new(url, None, certificates.as_deref())?, flags.limit())))
 }
 
-/// Said to who acts as another user towards a server that knows only the holder of its token.
+/// Warning for impersonation with a server that only knows the owner of its token.
 fn own_token_note(flags: &Connection, url: &str) -> Option<String> {
     let acts = flags.impersonate.is_some() || !flags.impersonate_groups.is_empty();
-    acts.then(|| format!("using the token of {url}: --as and --as-group only apply to deletions"))
+    acts.then(|| {
+        format!("warning: requests to {url} use its own token; --as and --as-group apply only to deletions")
+    })
 }
 
-/// The inspector of this machine, when it is the one at this address; its token is then known.
+/// The inspector on this machine, if it has this URL, so that its token can be used.
 fn beside(url: &str) -> Option<AddressSource> {
     let path = server_file()?;
     let found = read_server_file(&path).ok()??;
@@ -154,7 +161,7 @@ fn beside(url: &str) -> Option<AddressSource> {
     same.then_some(AddressSource::ServerFile { path, only: Some(found.url), token_file: None })
 }
 
-/// The inspector that `server.json` names, if there is such a file.
+/// The inspector in `server.json`, if the file exists.
 fn standalone(flags: &Connection, path: &Path) -> Result<Option<Server>, Failure> {
     let Some(found) = read_server_file(path)? else { return Ok(None) };
     let note = is_of_another_cluster(&found).then(|| {
@@ -172,8 +179,8 @@ fn standalone(flags: &Connection, path: &Path) -> Result<Option<Server>, Failure
     Ok(client.map(|client| Server { client, namespace, note, asked_because: None }))
 }
 
-/// Whether a user who has set `KUBECONFIG` may have meant another cluster than the inspector's. An inspector
-/// of a cluster is known by the address of its API server, which then stands in that file.
+/// Whether a user who has set `KUBECONFIG` may have intended a cluster other than the inspector's. The inspector of
+/// a cluster is identified by the address of its API server, which the file then contains.
 fn is_of_another_cluster(found: &ServerFile) -> bool {
     let Some(paths) = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()) else { return false };
     !std::env::split_paths(&paths)

@@ -1,20 +1,20 @@
-//! How a command fails: an exit code, and what is said about it.
+//! Command failures: an exit code and an error message.
 
 use std::io;
 
 use fluxion_api::Exit;
 use fluxion_api::client::Error;
 
-/// A command that did not do what was asked.
+/// A failed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub exit: Exit,
-    /// `None` when everything has been said already.
+    /// Error message; `None` if it has already been printed.
     pub message: Option<String>,
 }
 
 impl Failure {
-    /// A failure with its text.
+    /// Creates a failure with an error message.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: Some(message.into()) }
     }
@@ -32,6 +32,6 @@ impl From<io::Error> for Failure {
             // Whoever read us has seen enough.
             return Self { exit: Exit::Done, message: None };
         }
-        Self::new(Exit::Other, format!("can't write the output: {error}"))
+        Self::new(Exit::Other, format!("failed to write the output: {error}"))
     }
 }

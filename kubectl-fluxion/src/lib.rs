@@ -1,7 +1,7 @@
-//! `kubectl fluxion`: what the scheduler does, asked from a command line.
+//! `kubectl fluxion`: inspect and cancel jobs scheduled by Fluxion.
 //!
-//! The commands are thin: [`connect`] finds the server, [`fluxion_api::client`] asks it, [`render`] writes
-//! text, [`tui`] shows it live. Nothing in here decides anything about scheduling.
+//! The commands are thin: [`connect`] finds the server, [`fluxion_api::client`] sends requests, [`render`] formats
+//! text, and [`tui`] is the interactive view. This crate contains no scheduling logic.
 
 /// Appends to a `String`, which cannot fail.
 macro_rules! put {

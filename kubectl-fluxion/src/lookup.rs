@@ -1,4 +1,4 @@
-//! Finds the job that a user means, and says what comes close when there is none.
+//! Finds jobs by reference, and suggests similar names if there is no match.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::cli::Scope;
 use crate::connect::Server;
 use crate::failure::Failure;
 
-/// The namespaces that are meant: `None` for all.
+/// The selected namespace; `None` for all namespaces.
 pub fn namespaces(server: &Server, scope: &Scope) -> Option<String> {
     if scope.all_namespaces {
         return None;
@@ -17,7 +17,7 @@ pub fn namespaces(server: &Server, scope: &Scope) -> Option<String> {
     Some(scope.namespace.clone().unwrap_or_else(|| server.namespace.clone()))
 }
 
-/// The one job that `wanted` names, in `namespace` (`None`: in any) unless it names one itself.
+/// Finds the job `wanted`, in its own namespace if specified, otherwise in `namespace` (`None` for all).
 pub async fn find(client: &Client, namespace: Option<&str>, wanted: &JobRef) -> Result<FluxionJob, Failure> {
     let wanted = canonical(wanted);
     let namespace = wanted.namespace.as_deref().or(namespace);
@@ -32,8 +32,8 @@ pub async fn find(client: &Client, namespace: Option<&str>, wanted: &JobRef) -> 
     Ok(pick(jobs, namespace, &wanted)?)
 }
 
-/// The one job that `wanted` names: in the namespace that is meant, else, unless the user named one, in whichever has
-/// it, if only one does.
+/// Finds the job `wanted` in the selected namespace or, if the user did not specify one, in the only namespace that
+/// contains it.
 pub async fn find_anywhere(server: &Server, scope: &Scope, wanted: &JobRef) -> Result<FluxionJob, Failure> {
     let namespace = namespaces(server, scope);
     let failure = match find(&server.client, namespace.as_deref(), wanted).await {
@@ -53,7 +53,7 @@ pub async fn find_anywhere(server: &Server, scope: &Scope, wanted: &JobRef) -> R
     }
 }
 
-/// No job is meant, or not only one.
+/// No job or multiple jobs match.
 struct Missed {
     several: bool,
     failure: Failure,
@@ -65,7 +65,7 @@ impl From<Missed> for Failure {
     }
 }
 
-/// What the name could be called in the API, if it can be asked for without a list.
+/// The name of the API object, if it can be derived without listing.
 fn direct_name(wanted: &JobRef) -> Option<String> {
     match &wanted.kind {
         Some(kind) => Some(format!("{kind}.{}", wanted.name)),
@@ -73,8 +73,8 @@ fn direct_name(wanted: &JobRef) -> Option<String> {
     }
 }
 
-/// Understands the ways in which kubectl writes the same: plurals, short names, and kinds with a group that
-/// jobs leave out (`job.batch/x`, `fluxionjob.fluxion.flux-framework.org/job.x`).
+/// Normalizes kubectl's alternative notations: plurals, short names, and kinds with a group that job
+/// references omit (`job.batch/x`, `fluxionjob.fluxion.flux-framework.org/job.x`).
 fn canonical(wanted: &JobRef) -> JobRef {
     let Some(kind) = &wanted.kind else { return wanted.clone() };
     let kind = ["batch", "apps"]
@@ -94,7 +94,7 @@ fn canonical(wanted: &JobRef) -> JobRef {
     JobRef { namespace: wanted.namespace.clone(), kind: kind.map(str::to_owned), name: wanted.name.clone() }
 }
 
-/// The job among `jobs`, or the failure that helps.
+/// Selects the job from `jobs`, or returns a helpful error.
 fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Result<FluxionJob, Missed> {
     let missed =
         |several: bool, text: String| Missed { several, failure: Failure::new(Exit::NotFound, text) };
@@ -132,11 +132,11 @@ fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Resu
             let near = similar(&wanted.to_string(), jobs.iter().map(written));
             let help = if near.is_empty() {
                 let wider = if namespace.is_some() { " -A" } else { "" };
-                format!("`kubectl fluxion jobs{wider}` lists them")
+                format!("run `kubectl fluxion jobs{wider}` to list jobs")
             } else {
                 format!("did you mean {}?", near.join(", "))
             };
-            Err(missed(false, format!("no such job {wanted} in {place}; {help}")))
+            Err(missed(false, format!("no job named {wanted} in {place}; {help}")))
         }
         several => {
             let names: Vec<String> = several.iter().take(5).map(|at| written(&jobs[*at])).collect();
@@ -144,7 +144,7 @@ fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Resu
             Err(missed(
                 true,
                 format!(
-                    "{} jobs in {place} are named {wanted}: use one of {}{more}",
+                    "{} jobs in {place} are named {wanted}; specify one of {}{more}",
                     several.len(),
                     names.join(", ")
                 ),
@@ -153,7 +153,7 @@ fn pick(jobs: Vec<FluxionJob>, namespace: Option<&str>, wanted: &JobRef) -> Resu
     }
 }
 
-/// Up to three of `names` that `wanted` may have been meant to be, nearest first.
+/// Up to three of `names` that are similar to `wanted`, most similar first.
 fn similar(wanted: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let bare = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
     let target = bare(wanted);
@@ -168,8 +168,8 @@ fn similar(wanted: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Edits (insert, delete, replace, swap with the neighbour) that make one text of the other. Long texts are
-/// compared by their first 64 characters.
+/// Edit distance (insert, delete, replace, transpose) between two texts. Only the first 64 characters are
+/// compared.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().take(64).collect();
     let b: Vec<char> = b.chars().take(64).collect();
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(failure.exit, Exit::NotFound);
         assert_eq!(
             failure.message.unwrap(),
-            "2 jobs in namespace default are named lammps: use one of job/lammps, pod/lammps"
+            "2 jobs in namespace default are named lammps; specify one of job/lammps, pod/lammps"
         );
     }
 
@@ -246,7 +246,7 @@ mod tests {
     fn a_name_that_nobody_carries() {
         assert_eq!(
             picked("job/trian").unwrap_err().message.unwrap(),
-            "no such job job/trian in namespace default; did you mean job/train?"
+            "no job named job/trian in namespace default; did you mean job/train?"
         );
         assert!(picked("zzz").unwrap_err().message.unwrap().contains("kubectl fluxion jobs -A"));
     }

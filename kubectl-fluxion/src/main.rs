@@ -1,4 +1,4 @@
-//! The program: reads the command line, runs the command, ends with its exit code.
+//! Program entry point: parses the command line, runs the command and returns its exit code.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            output::complain(&format!("can't start the runtime: {error}"));
+            output::complain(&format!("failed to start the async runtime: {error}"));
             return Exit::Other.into();
         }
     };

@@ -1,6 +1,6 @@
-//! Writing: to the terminal or a pipe, with or without colours, as text, JSON or YAML.
+//! Output to a terminal or pipe, with or without color, as text, JSON or YAML.
 //!
-//! Whatever is written passes here last, so nothing unsafe in it gets by, however it came in.
+//! All output passes through this module, which sanitizes it.
 
 use std::io::{self, Write};
 
@@ -12,14 +12,14 @@ use serde::Serialize;
 use crate::cli::Format;
 use crate::failure::Failure;
 
-/// Switches colours off for the whole program; otherwise the stream decides (a terminal, and no `NO_COLOR`).
+/// Disables colors for the whole program; otherwise they are used if the stream is a terminal and `NO_COLOR` is unset.
 pub fn choose_colours(never: bool) {
     if never {
         anstream::ColorChoice::Never.write_global();
     }
 }
 
-/// Writes text that may hold colours; they are left out where the reader is no terminal.
+/// Writes text that may contain colors, which are removed if the output is not a terminal.
 pub fn write(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     out.write_all(styled(text).as_bytes())?;
@@ -42,11 +42,11 @@ fn styled(text: &str) -> String {
     out
 }
 
-/// Writes an object as JSON or YAML, ending with a newline. Unsafe characters are escaped, so that whoever parses it
-/// gets them and a terminal does not.
+/// Writes an object as JSON or YAML, ending with a newline. Unsafe characters are escaped, which protects terminals
+/// and does not change the parsed document.
 pub fn document(value: &impl Serialize, format: Format) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| {
-        Failure::new(Exit::Other, format!("can't write the response in this format: {error}"))
+        Failure::new(Exit::Other, format!("failed to convert the response to the output format: {error}"))
     };
     let json = || serde_json::to_string_pretty(value).map_err(|error| failed(&error));
     let mut text = match format {
@@ -68,7 +68,7 @@ fn has_unsafe(text: &str) -> bool {
     text.chars().any(|c| c != '\n' && fluxion_text::is_unsafe(c))
 }
 
-/// Writes one name a line.
+/// Writes one name per line.
 pub fn names<T: std::fmt::Display>(names: impl IntoIterator<Item = T>) -> Result<(), Failure> {
     let mut text = String::new();
     for name in names {
@@ -77,7 +77,7 @@ pub fn names<T: std::fmt::Display>(names: impl IntoIterator<Item = T>) -> Result
     plain(&text)
 }
 
-/// Writes text that is safe already.
+/// Writes text that has already been sanitized.
 pub fn plain(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -85,13 +85,13 @@ pub fn plain(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says on stderr what went wrong. A stderr that is gone is no reason to fail once more.
+/// Prints an error message to stderr; write errors are ignored.
 pub fn complain(message: &str) {
     let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
     drop(writeln!(anstream::stderr(), "{red}error:{red:#} {}", clean(message.trim_end())));
 }
 
-/// Says something on stderr that is no error.
+/// Prints a message to stderr.
 pub fn note(message: &str) {
     drop(writeln!(anstream::stderr(), "{}", clean(message)));
 }

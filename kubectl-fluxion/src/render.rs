@@ -1,7 +1,7 @@
-//! Text for a person: tables, the status screen, the answer of `explain`.
+//! Human-readable output: tables, the status screen and the output of `explain`.
 //!
-//! Everything here is a function of objects and of the time it is told; it neither asks nor writes.
-//! Colours are ANSI sequences in the text; who writes it takes them out where they don't belong.
+//! The functions are pure: they depend only on objects and the given time, and do no I/O.
+//! Colors are ANSI sequences in the text; the writer removes them if the output is not a terminal.
 
 mod bars;
 mod explain;
@@ -33,25 +33,25 @@ pub use style::{BAD, BOLD, DIM, GOOD, Painted, WARN};
 pub use table::{Table, cut};
 pub use time::{ago, clock, localised, parse, short, until};
 
-/// What all renderers are told.
+/// Rendering options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The time that ages are reckoned from.
+    /// Current time, used to calculate ages.
     pub now: Timestamp,
-    /// The zone of who reads.
+    /// Time zone of the user.
     pub zone: TimeZone,
     /// Table with additional columns.
     pub wide: bool,
-    /// A column for the namespace.
+    /// Show a namespace column.
     pub namespaces: bool,
-    /// Names of the columns.
+    /// Show column headers.
     pub headers: bool,
-    /// Columns of the terminal: the last column of a table is cut there. `None`: nothing is cut.
+    /// Terminal width, at which the last column of a table is truncated; `None` to not truncate.
     pub width: Option<usize>,
 }
 
 impl Options {
-    /// Tables with headers, no extra columns, nothing cut, times in UTC.
+    /// Tables with headers, without additional columns or truncation, with times in UTC.
     pub fn plain(now: Timestamp) -> Self {
         Self { now, zone: TimeZone::UTC, wide: false, namespaces: false, headers: true, width: None }
     }

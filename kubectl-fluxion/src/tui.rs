@@ -1,7 +1,7 @@
-//! The live screen: nodes with bars, the queue, planned starts, and details, as they change.
+//! The interactive view: nodes with usage bars, the queue, planned starts and details, updated live.
 //!
-//! [`App`] is what is known and chosen; [`update`] changes it by one [`Message`] and says what is to be done
-//! outside; [`view`] draws it. None of the three waits, asks or knows a terminal.
+//! [`App`] holds the state; [`update`] applies one [`Message`] and returns the effect to carry out; [`view`]
+//! draws the state. None of them does I/O.
 
 mod app;
 mod cursor;
@@ -28,19 +28,19 @@ pub use message::{Effect, Key, Message, Question, Source};
 pub use update::update;
 pub use view::view;
 
-/// Refuses where there is no terminal to draw on or to read keys from.
+/// Fails if standard input or output is not a terminal.
 pub fn require_terminal() -> Result<(), Failure> {
     if std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
         return Ok(());
     }
     Err(Failure::new(
         Exit::Usage,
-        "tui requires a terminal; in pipes and scripts, use `kubectl fluxion queue -w` or `status -o json`",
+        "tui requires a terminal; in pipes and scripts, use `kubectl fluxion queue -w` or `kubectl fluxion status -o json`",
     ))
 }
 
-/// Shows the live screen until the user leaves it. The terminal is put back as it was, also when this
-/// program panics or is told to end.
+/// Runs the interactive view until the user quits. The terminal is restored, also if the program panics or is
+/// terminated.
 pub async fn run(client: Client, settings: Settings) -> Result<Exit, Failure> {
     require_terminal()?;
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());

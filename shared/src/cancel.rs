@@ -1,11 +1,12 @@
-//! Cancelling a job: what goes, and what came of it.
+//! Cancelling a job: what is deleted, and the outcome.
 
 use serde::{Deserialize, Serialize};
 
 use crate::meta::Quantities;
 
-/// The answer to `POST …/fluxionjobs/NAME/cancel`.
+/// The response to `POST …/fluxionjobs/NAME/cancel`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CancelAnswer {
     pub api_version: String,
@@ -14,44 +15,46 @@ pub struct CancelAnswer {
     #[serde(default)]
     pub metadata: crate::meta::ObjectMeta,
     pub outcome: CancelOutcome,
-    /// For a person: what happened or what to do.
+    /// Human-readable message.
     pub message: String,
-    /// What has to be deleted for the job to end and stay ended.
+    /// Objects to delete so that the job ends and is not recreated.
     pub targets: Vec<CancelTarget>,
-    /// Pods of the targets that belong to other jobs; not empty means that it is refused unless asked for.
+    /// Pods of other jobs that belong to the targets; if not empty, the request is refused unless explicitly allowed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_deletes: Vec<String>,
-    /// What ending the job gives back.
+    /// Resources that cancelling the job frees.
     #[serde(default)]
     pub frees: Quantities,
-    /// `KIND/NAME` of jobs that would start then, in order, as far as the asker may see them.
+    /// Jobs that would start next, as `KIND/NAME` in order, limited to those the caller is allowed to see.
     #[serde(default)]
     pub starts_next: Vec<String>,
-    /// The number of the job's Pods that go.
+    /// Number of Pods of the job that are deleted.
     #[serde(default)]
     pub pods: u32,
 }
 
-/// How a cancel ended.
+/// Outcome of a cancel request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CancelOutcome {
-    /// Done: the targets are deleted.
+    /// The targets were deleted.
     Cancelled,
-    /// Only asked; nothing was changed. In cluster mode the caller deletes the targets itself.
+    /// Dry run: nothing was changed. In cluster mode, the caller deletes the targets.
     DryRun,
-    /// It is being deleted already.
+    /// The job is already being deleted.
     AlreadyEnding,
-    /// It has ended before.
+    /// The job has already finished.
     AlreadyEnded,
 }
 
 /// An object to delete, with `preconditions.uid`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CancelTarget {
     pub api_version: String,
     pub kind: String,
-    /// The plural, as it stands in the path.
+    /// Plural resource name, as in the path.
     pub resource: String,
     pub namespace: String,
     pub name: String,

@@ -1,6 +1,6 @@
-//! The client: asks the inspector, directly or through a kube-apiserver, for the objects of the API.
+//! API client for the inspector, either directly or through a kube-apiserver.
 //!
-//! It knows paths, pages, time limits and errors; not how anything is shown, and not how a server is found.
+//! It handles paths, pagination, timeouts and errors, but neither output nor server discovery.
 
 mod direct;
 mod error;
@@ -34,18 +34,18 @@ pub use transport::{Answer, Call, Method, Transport};
 
 /// Objects per page of a list.
 const PAGE: usize = 500;
-/// Objects a list may have in all: a server whose pages never end is stopped here.
+/// Maximum number of objects in a list; guards against endless pagination.
 const MAX_ITEMS: usize = 2_000_000;
-/// Bytes one answer may have; the graph of a very large cluster is the largest honest one.
+/// Maximum size of a response in bytes; the largest legitimate one is the graph of a very large cluster.
 const MAX_BODY: usize = 1 << 30;
-/// Bytes one watch event may have.
+/// Maximum size of a watch event in bytes.
 const MAX_EVENT: usize = 16 << 20;
 
 /// A kind of object that can be listed and watched.
 pub trait Resource: DeserializeOwned + Send + 'static {
-    /// As it stands in the path.
+    /// Plural resource name, as in the path.
     const PLURAL: &'static str;
-    /// Name, namespace, resourceVersion.
+    /// Metadata of the object.
     fn metadata(&self) -> &ObjectMeta;
 }
 
@@ -64,29 +64,29 @@ resource!(FluxionJob, "fluxionjobs");
 resource!(FluxionNode, "fluxionnodes");
 resource!(FluxionQueue, "fluxionqueues");
 
-/// Which objects of a kind.
+/// Selects objects of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// `None`: all namespaces, or a kind that has none.
+    /// `None` for all namespaces or for cluster-scoped kinds.
     pub namespace: Option<String>,
-    /// As kubectl's `-l`; empty for all.
+    /// Label selector, as in kubectl's `-l`; empty selects all.
     pub labels: String,
-    /// As kubectl's `--field-selector`; empty for all.
+    /// Field selector, as in kubectl's `--field-selector`; empty selects all.
     pub fields: String,
 }
 
-/// What a cancel is to do.
+/// How to cancel a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancel {
-    /// Nothing: only answer what would be deleted.
+    /// Only report what would be deleted.
     DryRun,
-    /// End the job; refused where Pods of other jobs would go with it.
+    /// Cancel the job; rejected if Pods of other jobs would also be deleted.
     Job,
-    /// End the job even then.
+    /// Cancel the job even if Pods of other jobs are also deleted.
     WithOthers,
 }
 
-/// A connection to one server. Clones share it.
+/// A client for one server. Clones share the connection.
 #[derive(Clone)]
 pub struct Client {
     transport: Arc<dyn Transport>,
@@ -94,12 +94,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client over `transport`; `limit` is how long one answer may take (a watch: until it starts).
+    /// Creates a client that uses `transport`; `limit` is the timeout of a request (for a watch, until it starts).
     pub fn new(transport: impl Transport + 'static, limit: Duration) -> Self {
         Self { transport: Arc::new(transport), limit }
     }
 
-    /// What a person calls the server that is asked now.
+    /// Human-readable name of the current server.
     pub fn server(&self) -> String {
         self.transport.server()
     }
@@ -109,7 +109,7 @@ impl Client {
         self.limit
     }
 
-    /// All objects of a kind, page by page. The metadata is that of the first page.
+    /// Lists all objects of a kind, page by page. The metadata is that of the first page.
     pub async fn list<T: Resource>(&self, selection: &Selection) -> Result<List<T>, Error> {
         let mut attempts = 0;
         loop {
@@ -147,14 +147,14 @@ impl Client {
             if next == before || list.items.len() > MAX_ITEMS {
                 return Err(Error::Foreign {
                     server: self.server(),
-                    why: format!("its list of {} does not terminate", T::PLURAL),
+                    why: format!("its list of {} never ends", T::PLURAL),
                 });
             }
         }
-        whole.ok_or_else(|| self.foreign("an empty list of pages"))
+        whole.ok_or_else(|| self.foreign("its list has no pages"))
     }
 
-    /// The metadata of a list, without its objects: which snapshot, and which role the server has.
+    /// Gets the metadata of a list without its objects: the snapshot and the role of the server.
     pub async fn list_head<T: Resource>(&self, namespace: &str) -> Result<ListMeta, Error> {
         let mut path = path::object(Some(namespace), T::PLURAL, None);
         path::push_query(&mut path, "limit", "1");
@@ -162,13 +162,13 @@ impl Client {
         Ok(list.metadata)
     }
 
-    /// One object by its `metadata.name`.
+    /// Gets one object by its `metadata.name`.
     pub async fn object<T: Resource>(&self, namespace: Option<&str>, name: &str) -> Result<T, Error> {
         self.get(path::object(namespace, T::PLURAL, Some(name))).await
     }
 
-    /// Changes after `resource_version`. Ends when the server ends it or breaks; an `ERROR` event becomes an
-    /// error.
+    /// Watches for changes after `resource_version`. Ends when the server ends the watch or the connection is lost;
+    /// an `ERROR` event becomes an error.
     pub async fn watch<T: Resource>(
         &self,
         selection: &Selection,
@@ -190,13 +190,13 @@ impl Client {
         Ok(lines.map(move |line| event(&line?, &server)))
     }
 
-    /// Why a job is where it is.
+    /// Explains why a job is in its current state.
     pub async fn explain(&self, namespace: &str, name: &str) -> Result<FluxionExplanation, Error> {
         let path = path::object(Some(namespace), FluxionJob::PLURAL, Some(name)) + "/explain";
         self.get(path).await
     }
 
-    /// Cancels a job, or asks what that would delete.
+    /// Cancels a job, or reports what that would delete.
     pub async fn cancel(&self, job: &FluxionJob, how: Cancel) -> Result<CancelAnswer, Error> {
         let ObjectMeta { namespace, name, uid, .. } = &job.metadata;
         let namespace = namespace.as_deref().unwrap_or_default();
@@ -210,7 +210,7 @@ impl Client {
         self.ask(Call { method: Method::Post, path, body: body.to_string().into_bytes() }).await
     }
 
-    /// The resource graph, with or without the JGF in it.
+    /// Gets the resource graph, with or without the JGF document.
     pub async fn graph(&self, summary_only: bool) -> Result<FluxionGraph, Error> {
         let mut path = path::object(None, "fluxiongraphs", Some("live"));
         if summary_only {
@@ -219,17 +219,17 @@ impl Client {
         self.get(path).await
     }
 
-    /// Allocations and reservations over time.
+    /// Gets allocations and reservations over time.
     pub async fn timeline(&self) -> Result<FluxionTimeline, Error> {
         self.get(path::object(None, "fluxiontimelines", Some("live"))).await
     }
 
-    /// What is off.
+    /// Gets the problems found by the audit.
     pub async fn audit(&self) -> Result<FluxionAudit, Error> {
         self.get(path::object(None, "fluxionaudits", Some("live"))).await
     }
 
-    /// The server's version, as it tells it.
+    /// Gets the server version.
     pub async fn version(&self) -> Result<serde_json::Value, Error> {
         self.get("/version".to_owned()).await
     }
@@ -248,7 +248,7 @@ impl Client {
             let body = self.read(answer, MAX_BODY).await?;
             serde_json::from_slice(&body).map_err(|error| {
                 self.foreign(&if content_type.contains("json") {
-                    format!("its response can't be parsed ({error})")
+                    format!("its response cannot be parsed ({error})")
                 } else {
                     format!("it responds with '{content_type}' instead of JSON")
                 })
@@ -257,7 +257,7 @@ impl Client {
         .await?
     }
 
-    /// Runs `work` under the time limit.
+    /// Runs `work` with the request timeout.
     async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
         tokio::time::timeout(self.limit, work)
             .await
@@ -307,7 +307,7 @@ fn event<T: Resource>(line: &[u8], server: &str) -> Result<WatchEvent<T>, Error>
     }
     let unreadable = |error: serde_json::Error| Error::Foreign {
         server: server.to_owned(),
-        why: format!("its watch can't be parsed ({error})"),
+        why: format!("its watch events cannot be parsed ({error})"),
     };
     let head: Head = serde_json::from_slice(line).map_err(unreadable)?;
     if head.type_ == "ERROR" {
@@ -318,7 +318,7 @@ fn event<T: Resource>(line: &[u8], server: &str) -> Result<WatchEvent<T>, Error>
     serde_json::from_slice(line).map_err(unreadable)
 }
 
-/// An empty list, for a kind that was not asked for.
+/// An empty list.
 impl<T> Default for List<T> {
     fn default() -> Self {
         Self {

@@ -1,26 +1,26 @@
-//! Exit codes of `kubectl fluxion`; scripts rely on them.
+//! Exit codes of `kubectl fluxion`, a stable interface for scripts.
 
-/// How a command ended.
+/// Exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// All that was asked is done.
+    /// Success.
     Done = 0,
-    /// An error that has no code of its own.
+    /// An error without a more specific code.
     Other = 1,
-    /// The command line was wrong.
+    /// Invalid command line.
     Usage = 2,
-    /// No such job, or a name that several jobs carry.
+    /// The job does not exist, or its name is ambiguous.
     NotFound = 3,
-    /// The user may not, or is not known.
+    /// Forbidden or unauthorized.
     Forbidden = 4,
-    /// The inspector can't be reached or is not ready.
+    /// The inspector is unreachable or not ready.
     Unreachable = 5,
-    /// Some of it was done, some not.
+    /// Partial success.
     Partly = 6,
-    /// Refused: a conflict, or a confirmation is missing.
+    /// Refused: a conflict, or missing confirmation.
     Refused = 7,
-    /// No answer in time.
+    /// Timed out.
     TimedOut = 8,
 }
 

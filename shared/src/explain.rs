@@ -1,4 +1,4 @@
-//! `FluxionExplanation`: why a job is where it is, taken from one snapshot.
+//! `FluxionExplanation`: why a job is in its current state, from one snapshot.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,33 +6,34 @@ use crate::job::FluxionJob;
 use crate::meta::ObjectMeta;
 use crate::reason::{Fact, NodesLeftOut};
 
-/// The answer to `GET …/fluxionjobs/NAME/explain`.
+/// The response to `GET …/fluxionjobs/NAME/explain`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionExplanation {
     pub api_version: String,
     /// `FluxionExplanation`.
     pub kind: String,
-    /// Name and namespace of the job; `resourceVersion` is the snapshot it was taken from.
+    /// Name and namespace of the job; `resourceVersion` identifies the snapshot.
     pub metadata: ObjectMeta,
     /// When the snapshot was taken (RFC 3339, UTC).
     pub observed_at: String,
     /// The job in that snapshot.
     pub job: FluxionJob,
-    /// What keeps nodes from taking a member now, most nodes first; empty when the job doesn't wait for nodes.
+    /// Why nodes cannot run a member now, by number of nodes; empty if the job is not waiting for nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodesLeftOut>,
-    /// What stands in the way now, as facts; empty when the job doesn't wait for nodes.
+    /// Why the job cannot start now, as facts; empty if the job is not waiting for nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<Fact>,
-    /// How close it is, e.g. `3 of the 4 members fit now`.
+    /// The closest match, e.g. `3 of 4 members fit now`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<String>,
-    /// Changes that would start it now, smallest first.
+    /// Changes that would let the job start now, smallest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<String>,
-    /// What it asks for as a jobspec, which `resource-query --kubernetes` matches on the graph as JGF; absent when
-    /// it is not known yet what it asks for.
+    /// The request as a jobspec, which `resource-query --kubernetes` can match against the JGF graph; absent if the
+    /// request is not known yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jobspec: Option<String>,
 }

@@ -1,12 +1,13 @@
-//! `FluxionGraph` and `FluxionTimeline`: whole-cluster documents of which there is one, called `live`.
+//! `FluxionGraph`, `FluxionTimeline` and `FluxionAudit`: cluster-wide singletons named `live`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::meta::ObjectMeta;
 use crate::meta::Quantities;
 
-/// The resource graph; `status.graph` is JGF, as flux tools read it.
+/// The resource graph; `status.graph` is in the JGF format of the Flux tools.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionGraph {
     pub api_version: String,
@@ -15,18 +16,20 @@ pub struct FluxionGraph {
     pub status: GraphStatus,
 }
 
-/// The graph in both forms.
+/// The graph in JGF and summarized.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct GraphStatus {
-    /// JSON Graph Format: `{"graph": {"nodes": […], "edges": […]}}`; absent when only the summary was asked.
+    /// JSON Graph Format: `{"graph": {"nodes": […], "edges": […]}}`; absent if only the summary was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<serde_json::Value>,
     pub summary: Vec<LevelSummary>,
 }
 
-/// All vertices of one type.
+/// Summary of all vertices of one level.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LevelSummary {
     /// `cluster`, a topology key, or `node`.
@@ -39,6 +42,7 @@ pub struct LevelSummary {
 
 /// Allocations and reservations over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionTimeline {
     pub api_version: String,
@@ -47,8 +51,9 @@ pub struct FluxionTimeline {
     pub spans: Vec<TimelineSpan>,
 }
 
-/// One job on its nodes for a time.
+/// An allocation or reservation of nodes for a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TimelineSpan {
     /// `NAMESPACE/KIND/NAME`.
@@ -61,8 +66,9 @@ pub struct TimelineSpan {
     pub nodes: Vec<String>,
 }
 
-/// The self-audit; healthy when `findings` is empty.
+/// Audit of the inspector's own state; `findings` is empty if there are no problems.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionAudit {
     pub api_version: String,
@@ -71,14 +77,15 @@ pub struct FluxionAudit {
     pub findings: Vec<Finding>,
 }
 
-/// One thing that is off.
+/// A problem found by the audit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Finding {
-    /// A stable word: `Overcommitted`, `PartlyBound`, `RejectedByKubelet`, `Invariant` …
+    /// Machine-readable class: `Overcommitted`, `PartlyBound`, `RejectedByKubelet`, `Invariant` …
     pub class: String,
     /// `node/n1`, `default/group/sim` …
     pub object: String,
-    /// What is off, and what to do.
+    /// Description of the problem, and how to fix it.
     pub text: String,
 }

@@ -1,24 +1,24 @@
-//! Instants in texts for people: one form, in which the server writes them and a client finds them again, to show them
-//! in the zone of who reads.
+//! Timestamps in human-readable text. The server writes them in one format, so that clients can find them and show
+//! them in the user's time zone.
 //!
-//! It is RFC 3339 in UTC and whole seconds, `2026-03-01T14:05:10Z`, as a word of its own.
+//! The format is RFC 3339 in UTC and whole seconds, `2026-03-01T14:05:10Z`, as a separate word.
 
 use jiff::Timestamp;
 
-/// Part of a text.
+/// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     Text(&'a str),
     Instant(Timestamp),
 }
 
-/// Epoch seconds in that form. A time beyond the calendar is its last second, one before 1970 its first.
+/// Formats seconds since the epoch. Out-of-range times are clamped: negative ones to 0, too large ones to the maximum.
 pub fn write(seconds: i64) -> String {
     let instant = Timestamp::from_second(seconds.max(0)).unwrap_or(Timestamp::MAX);
     instant.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The parts of a text, in order.
+/// Splits a text into plain text and timestamps.
 pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | ':' | '+' | '.' | '_' | '/');
     let mut pieces = Vec::new();
@@ -42,7 +42,7 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The inverse of [`write`].
+/// Parses a timestamp; the inverse of [`write`].
 fn read(word: &str) -> Option<Timestamp> {
     let instant: Timestamp = word.ends_with('Z').then(|| word.parse().ok())??;
     (write(instant.as_second()) == word).then_some(instant)

@@ -1,4 +1,4 @@
-//! `FluxionJob`: a group of Pods that is scheduled as one.
+//! `FluxionJob`: a group of Pods that is scheduled as a unit.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,9 @@ use crate::names::JobRef;
 use crate::reason::{ExitCause, Reason};
 use crate::words::JobState;
 
-/// One job. `metadata.name` is `KIND.NAME` (`job.lammps`, `group.mpi`).
+/// A job. `metadata.name` is `KIND.NAME` (`job.lammps`, `group.mpi`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionJob {
     pub api_version: String,
@@ -20,7 +21,7 @@ pub struct FluxionJob {
 }
 
 impl FluxionJob {
-    /// The job as users write it, `NAMESPACE/KIND/NAME`; what stands in `metadata.name` as `KIND.NAME`.
+    /// The job reference `NAMESPACE/KIND/NAME`, derived from `metadata.name` (`KIND.NAME`).
     pub fn reference(&self) -> JobRef {
         let whole = self.metadata.name.as_str();
         let group = &self.spec.group;
@@ -40,91 +41,95 @@ impl FluxionJob {
         JobRef { namespace: self.metadata.namespace.clone(), kind, name }
     }
 
-    /// Whether it has ended: completed, failed or cancelled.
+    /// Whether the job has finished: completed, failed or cancelled.
     pub fn has_ended(&self) -> bool {
         self.status.state.is_ended()
     }
 
-    /// Whether it waits for its start.
+    /// Whether the job is waiting to start.
     pub fn is_queued(&self) -> bool {
         self.status.state.is_queued()
     }
 }
 
-/// What the job asks for.
+/// What the job requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobSpec {
     pub queue: String,
     pub priority: i32,
-    /// Seconds from its start that it is planned to run, for reservations and backfill; nothing ends it then. `null`
-    /// when nobody knows.
+    /// Planned duration in seconds, used for reservations and backfill but not enforced; `null` if
+    /// unknown.
     pub duration_seconds: Option<i64>,
-    /// Seconds after which Kubernetes ends it (activeDeadlineSeconds of its Pods, or of its Job, which counts from the
-    /// Job's start).
+    /// Time limit in seconds, enforced by Kubernetes (activeDeadlineSeconds of its Pods, or of its Job, which counts
+    /// from the start of the Job).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_seconds: Option<i64>,
     pub group: Group,
     pub shapes: Vec<Shape>,
-    /// The topology key whose one domain all members must share.
+    /// Topology key; all members must be in a single domain of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<String>,
 }
 
-/// The object that makes the Pods one job.
+/// The object that groups the Pods into a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Group {
-    /// As users write it: `Job`, `PodGroup`, `Pod`, or `group` for one made by labels.
+    /// `Job`, `PodGroup`, `Pod`, or `group` for a group defined by labels.
     pub kind: String,
     pub name: String,
     pub api_group: String,
     pub uid: String,
-    /// How many members are wanted at once; `null` when the size is invalid or unknown.
+    /// Number of members that must run at the same time; `null` if invalid or unknown.
     pub size: Option<u32>,
 }
 
-/// Members that ask for the same.
+/// Members with the same requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Shape {
     pub count: u32,
     pub requests: Quantities,
 }
 
-/// Where the job stands.
+/// Status of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobStatus {
     pub state: JobState,
     /// RFC 3339, UTC.
     pub state_since: String,
-    /// A member was lost and its place is kept.
+    /// A member was lost and its resources are reserved for a replacement.
     pub degraded: bool,
     pub members: Members,
-    /// The sum over the members that have not ended; of an ended job, over those of its last attempt.
+    /// Sum of the requests of unfinished members; for a finished job, of the members of its last attempt.
     pub request: Quantities,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// 1-based place among the pending jobs of its queue that the asker may see.
+    /// 1-based position among the pending jobs of its queue that the caller is allowed to see.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u32>,
-    /// When the attempt that runs, or that ran last, began: a controller may make the Pods again.
+    /// Start of the current or last attempt; a controller may recreate the Pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// Of an ended job: the member that failed first.
+    /// For a failed job, the member that failed first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<ExitCause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_start: Option<String>,
-    /// The planned start rests on a time that is only assumed.
+    /// Whether the planned start depends on an assumed time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub planned_start_assumed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned_end: Option<String>,
-    /// Where it runs; of an ended job, where its last attempt did.
+    /// The nodes it runs on; for a finished job, the nodes of its last attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocation: Option<Allocation>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,23 +144,25 @@ pub struct JobStatus {
     pub history: Vec<HistoryEntry>,
 }
 
-/// Members counted by how far they are. Text shows seen/wanted before the start, bound/wanted after, and of an ended
-/// job the bound ones of its last attempt.
+/// Number of members by progress. Tables show seen/wanted before the start, bound/wanted afterwards, and for a finished
+/// job the bound members of its last attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Members {
     pub wanted: Option<u32>,
-    /// Not gated and not ended.
+    /// Not gated and not finished.
     pub seen: u32,
     pub gated: u32,
     pub bound: u32,
     pub running: u32,
-    /// In all attempts.
+    /// Finished members of all attempts.
     pub ended: u32,
 }
 
-/// Nodes and the job's Pods on each.
+/// Allocated nodes and the Pods of the job on each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Allocation {
     pub nodes: Vec<AllocatedNode>,
@@ -163,44 +170,48 @@ pub struct Allocation {
 
 /// One node of an allocation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AllocatedNode {
     pub name: String,
     pub pods: Vec<String>,
 }
 
-/// Nodes planned for the job from `start` on.
+/// Nodes reserved for the job from `start` on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reservation {
     pub start: String,
-    /// The start rests on the assumed end of a job without a time limit.
+    /// Whether the start depends on the assumed end of a job without a time limit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub start_assumed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
-    /// The end is assumed, or follows from such a start.
+    /// Whether the end is assumed, or derived from an assumed start.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub end_assumed: bool,
     pub nodes: Vec<String>,
 }
 
-/// A job this one waits for.
+/// A job that this job is waiting for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WaitsFor {
-    /// `KIND/NAME`, with the namespace in front when it is another one.
+    /// `KIND/NAME`, or `NAMESPACE/KIND/NAME` in other namespaces.
     pub job: String,
-    /// When it is planned to end; absent when nobody knows.
+    /// Planned end; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// That is assumed, since it, or who it waits for, has no time limit.
+    /// Whether `until` is assumed, because that job, or one it is waiting for, has no time limit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub assumed: bool,
 }
 
-/// One transition.
+/// A state transition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct HistoryEntry {
     pub time: String,

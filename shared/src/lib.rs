@@ -1,7 +1,7 @@
-//! What the inspector and `kubectl fluxion` agree on: the objects of
-//! `fluxion.flux-framework.org/v1alpha1`, the errors, the exit codes and the client.
+//! API shared by the inspector and `kubectl fluxion`: the types of `fluxion.flux-framework.org/v1alpha1`,
+//! errors, exit codes and the client.
 //!
-//! Nothing in here knows how a decision is made.
+//! This crate contains no scheduling logic.
 
 pub mod cancel;
 #[cfg(feature = "client")]
@@ -17,6 +17,8 @@ pub mod names;
 pub mod node;
 pub mod queue;
 pub mod reason;
+#[cfg(feature = "schema")]
+pub mod schema;
 #[cfg(feature = "client")]
 pub mod server_file;
 pub mod status;

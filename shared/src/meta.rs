@@ -1,4 +1,4 @@
-//! Metadata of objects and lists, as Kubernetes clients read it.
+//! Metadata of objects and lists, compatible with Kubernetes clients.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::Role;
 
-/// Metadata of one object (the part of Kubernetes' `ObjectMeta` that we serve).
+/// Metadata of an object (a subset of Kubernetes' `ObjectMeta`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
     pub name: String,
@@ -15,7 +16,7 @@ pub struct ObjectMeta {
     pub namespace: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// The sequence of the snapshot this object was last changed in: a decimal string.
+    /// Sequence number of the snapshot in which the object last changed, as a decimal string.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
     /// RFC 3339, UTC, whole seconds.
@@ -25,19 +26,20 @@ pub struct ObjectMeta {
     pub labels: BTreeMap<String, String>,
 }
 
-/// Metadata of a list; every list says which snapshot it was taken from.
+/// Metadata of a list, including the snapshot it was taken from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListMeta {
-    /// The sequence of the snapshot: a decimal string that only grows.
+    /// Sequence number of the snapshot, as a decimal string; it only increases.
     pub resource_version: String,
     /// When the snapshot was taken (RFC 3339, UTC).
     pub observed_at: String,
     pub role: Role,
-    /// What has to be known about the data beside its age, e.g. `not the leader: API server unreachable since …`.
+    /// Warning about the data, e.g. `not the leader: API server unreachable since …`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
-    /// Hand this back as `continue=` to get the next page; empty on the last one.
+    /// Pass this as `continue=` to get the next page; empty on the last page.
     #[serde(rename = "continue", skip_serializing_if = "String::is_empty")]
     pub continue_: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,6 +64,6 @@ pub struct WatchEvent<T> {
     pub object: T,
 }
 
-/// Resource name to amount, as Kubernetes writes it: cpu in milli where fractional (`2500m`, `4`), all else
-/// in bytes or pieces.
+/// Resource names and amounts as Kubernetes quantities: cpu in milli-units if fractional (`2500m`, `4`), others
+/// in bytes or units.
 pub type Quantities = BTreeMap<String, String>;

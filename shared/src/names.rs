@@ -1,4 +1,4 @@
-//! Names: the API group, annotations and labels, and how a job is called.
+//! Names: the API group and version, and job references.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,21 +7,21 @@ use std::str::FromStr;
 pub const GROUP: &str = "fluxion.flux-framework.org";
 /// The version of the API group.
 pub const VERSION: &str = "v1alpha1";
-/// `GROUP/VERSION`, as it stands in `apiVersion`.
+/// `GROUP/VERSION`, as in `apiVersion`.
 pub const API_VERSION: &str = "fluxion.flux-framework.org/v1alpha1";
 
-/// A job as a user names it: `KIND/NAME`, `KIND.NAME`, `NAMESPACE/KIND/NAME`, or `NAME` alone.
+/// A job reference as specified by a user: `KIND/NAME`, `KIND.NAME`, `NAMESPACE/KIND/NAME`, or `NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRef {
-    /// Only set when the text named one.
+    /// Set only if the reference includes a namespace.
     pub namespace: Option<String>,
-    /// Lower case, e.g. `job`, `podgroup`, `pod`, `group`; kinds outside core, batch and apps carry
-    /// their API group (`jobset.jobset.x-k8s.io`). `None` when only a name was given.
+    /// Lowercase, e.g. `job`, `podgroup`, `pod`, `group`; kinds outside core, batch and apps include
+    /// their API group (`jobset.jobset.x-k8s.io`). `None` if only a name was specified.
     pub kind: Option<String>,
     pub name: String,
 }
 
-/// Why a text names no job.
+/// Invalid job reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "invalid job '{0}': must be KIND/NAME as printed by `kubectl fluxion queue` (job/lammps), NAMESPACE/KIND/NAME, or NAME"

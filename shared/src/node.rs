@@ -1,4 +1,4 @@
-//! `FluxionNode`: what a node has, who holds it, and whether it takes new work.
+//! `FluxionNode`: the resources of a node, who uses them, and whether it accepts new Pods.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::meta::ObjectMeta;
 use crate::meta::Quantities;
 
-/// One node of the cluster.
+/// A node of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionNode {
     pub api_version: String,
@@ -17,31 +18,32 @@ pub struct FluxionNode {
     pub status: NodeStatus,
 }
 
-/// The books of one node.
+/// Status of a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeStatus {
-    /// Whether a Pod without tolerations may be placed here.
+    /// Whether Pods without tolerations can be scheduled to the node.
     pub eligible: bool,
-    /// Why not, e.g. `cordoned`, `not ready`, `tainted dedicated=gpu:NoSchedule`.
+    /// Why the node is not eligible, e.g. `cordoned`, `not ready`, `tainted dedicated=gpu:NoSchedule`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// Topology key to the domain this node is in.
+    /// Topology domains of the node by topology key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub levels: BTreeMap<String, String>,
     pub capacity: Quantities,
     pub allocatable: Quantities,
-    /// The sum over all Pods bound here, foreign ones included.
+    /// Sum of the requests of all Pods bound to the node, including those of other schedulers.
     pub allocated: Quantities,
-    /// The part of `allocated` that other schedulers bound or nominated.
+    /// The part of `allocated` used by Pods that other schedulers bound or nominated.
     pub foreign: Quantities,
-    /// Planned for reservations, or kept for members that were lost.
+    /// Reserved for planned starts, or for replacements of lost members.
     pub reserved: Quantities,
-    /// Allocatable less allocated, never below 0.
+    /// Allocatable minus allocated, at least 0.
     pub free: Quantities,
-    /// Allocated above allocatable; empty when healthy.
+    /// Amount by which allocated exceeds allocatable; normally empty.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub deficit: Quantities,
-    /// `KIND/NAME` with the namespace in front, of the jobs on it.
+    /// Jobs on the node, as `NAMESPACE/KIND/NAME`.
     pub jobs: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `FluxionQueue`: a named queue with its policy and what it did last.
+//! `FluxionQueue`: a queue with its policy and its last scheduling pass.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::meta::ObjectMeta;
 use crate::words::JobState;
 
-/// One queue.
+/// A queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FluxionQueue {
     pub api_version: String,
@@ -18,24 +19,26 @@ pub struct FluxionQueue {
     pub status: QueueStatus,
 }
 
-/// Its settings.
+/// Configuration of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueSpec {
     /// `fcfs`, `easy`, `conservative` or `hybrid`.
     pub policy: String,
-    /// How many pending jobs one pass looks at.
+    /// Maximum number of pending jobs considered per scheduling pass.
     pub queue_depth: u32,
-    /// How many of them may hold a reservation.
+    /// Maximum number of jobs with a reservation.
     pub reservation_depth: u32,
-    /// Seconds a job that says no duration is planned for; `null`: none.
+    /// Planned duration of jobs without one, in seconds; `null` for none.
     pub default_duration_seconds: Option<i64>,
-    /// Seconds a job without a time limit is assumed to take by those planned behind it; `null`: nothing is.
+    /// Duration assumed for jobs without a time limit when planning later jobs, in seconds; `null` for none.
     pub assumed_duration_seconds: Option<i64>,
 }
 
-/// Its state.
+/// Status of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueStatus {
     /// Number of jobs by state.
@@ -43,8 +46,9 @@ pub struct QueueStatus {
     pub last_pass: Pass,
 }
 
-/// The last completed pass over the queue.
+/// The last completed scheduling pass over the queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pass {
     #[serde(skip_serializing_if = "Option::is_none")]

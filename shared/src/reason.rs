@@ -1,7 +1,7 @@
-//! Why a job is where it is: as fields that programs read, and in words for people.
+//! Why a job is in its current state: as structured fields for programs and as text for users.
 //!
-//! A [`Reason`] has a class and [facts](Fact). Its one line and its details are written from the facts, here and nowhere
-//! else, so that a table, a condition, an Event and a client say the same.
+//! A [`Reason`] has a class and [facts](Fact). Its summary line and its details are rendered from the facts in this module
+//! only, so that tables, conditions, Events and clients show the same text.
 
 mod exit;
 mod fact;
@@ -22,30 +22,31 @@ pub use left_out::NodesLeftOut;
 pub use names::JobNames;
 pub use words::{details, line};
 
-/// Why the job is where it is.
+/// Why a job is in its current state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reason {
-    /// Programs match on this.
+    /// Machine-readable class.
     pub class: ReasonClass,
-    /// The facts in one line, with times in RFC 3339 and UTC.
+    /// One-line summary of the facts, with times in RFC 3339 (UTC).
     pub text: String,
-    /// The facts in parts, largest first.
+    /// The facts in more detail, most important first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
-    /// What `text` and `details` say, as fields.
+    /// The content of `text` and `details` in structured form.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<Fact>,
 }
 
 impl Reason {
-    /// A reason in words, with times as they are.
+    /// Creates a reason with text and details rendered from `facts`; times stay in RFC 3339.
     pub fn new(class: ReasonClass, facts: Vec<Fact>) -> Self {
         Self { class, text: line(&facts), details: details(&facts, &str::to_owned), facts }
     }
 
-    /// The facts in one line; what a server sent where it knows facts that this program does not, and the class where it
-    /// sent no text either.
+    /// One-line summary of the facts. Falls back to the server's text if it sent facts unknown to this version, and to
+    /// the class if it sent no text.
     pub fn line(&self) -> Cow<'_, str> {
         if self.is_understood() {
             return Cow::Owned(line(&self.facts));
@@ -53,8 +54,8 @@ impl Reason {
         Cow::Borrowed(if self.text.is_empty() { self.class.as_str() } else { &self.text })
     }
 
-    /// The facts in parts, with times as `time` writes RFC 3339; what the server sent where it knows facts that this
-    /// program does not.
+    /// The facts in more detail; `time` formats RFC 3339 times. Falls back to the server's details if it sent facts
+    /// unknown to this version.
     pub fn details(&self, time: &dyn Fn(&str) -> String) -> Vec<String> {
         let known = if self.is_understood() { details(&self.facts, time) } else { Vec::new() };
         if known.is_empty() { self.details.clone() } else { known }

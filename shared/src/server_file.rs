@@ -1,14 +1,14 @@
-//! `server.json`: where a standalone inspector says how it is reached.
+//! `server.json`: address and token of a standalone inspector.
 //!
-//! It lies in `$XDG_STATE_HOME/fluxion/` (default `~/.local/state/fluxion/`), mode 0600: who can read it is
-//! administrator.
+//! It is stored in `$XDG_STATE_HOME/fluxion/` (default `~/.local/state/fluxion/`) with mode 0600: anyone who can
+//! read it has administrator access.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Where an inspector of a cluster listens unless told otherwise: port 8181 of loopback.
+/// Default listen address of an inspector: port 8181 on the loopback interface.
 pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8181);
 
 /// The content of `server.json`.
@@ -18,13 +18,13 @@ pub struct ServerFile {
     /// `http://127.0.0.1:PORT`.
     pub url: String,
     pub pid: u32,
-    /// Tells one cluster's state from another's.
+    /// Identifies the cluster.
     pub cluster_id: String,
     /// Bearer token.
     pub token: String,
 }
 
-/// What the `server.json` of this folder says, if there is one that can be read.
+/// Reads `server.json` from this directory; `None` if it does not exist or is invalid.
 pub fn read(folder: &Path) -> Option<ServerFile> {
     serde_json::from_slice(&std::fs::read(folder.join("server.json")).ok()?).ok()
 }

@@ -1,8 +1,8 @@
-//! Errors as Kubernetes' `Status` object.
+//! Errors as Kubernetes `Status` objects.
 
 use serde::{Deserialize, Serialize};
 
-/// An answer that is no object: an error, mostly.
+/// A Kubernetes `Status`, returned mostly for errors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Status {
@@ -12,14 +12,14 @@ pub struct Status {
     /// `Success` or `Failure`.
     pub status: String,
     pub message: String,
-    /// Stable word to match on: `NotFound`, `Forbidden`, `Unauthorized`, `Conflict`, `Expired` …
+    /// Machine-readable reason: `NotFound`, `Forbidden`, `Unauthorized`, `Conflict`, `Expired` …
     pub reason: String,
-    /// The HTTP status.
+    /// HTTP status code.
     pub code: u16,
 }
 
 impl Status {
-    /// A failure; `code` is the HTTP status it is sent with.
+    /// Creates a failure; `code` is the HTTP status code.
     pub fn failure(code: u16, reason: &str, message: impl Into<String>) -> Self {
         Self {
             api_version: "v1".to_owned(),

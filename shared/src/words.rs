@@ -1,14 +1,13 @@
-//! The words that programs match on: where a job stands, why, and which role a server has.
+//! Enumerated values of the API: job states, reason classes and server roles.
 //!
-//! On the wire they are strings. A newer server may say one that is not known here: it is kept, shown and written
-//! again as it came.
+//! On the wire they are strings. Values of newer servers that are unknown to this version are preserved unchanged.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An enum whose variants are words on the wire, with [`Unknown`](JobState::Unknown) for all others.
+/// Defines an enum whose variants are strings on the wire, with [`Unknown`](JobState::Unknown) for all others.
 macro_rules! words {
     (
         $(#[$about:meta])*
@@ -16,17 +15,23 @@ macro_rules! words {
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $name {
-            $($(#[$doc])* $variant,)+
+            $(
+                $(#[$doc])*
+                #[cfg_attr(feature = "schema", schemars(rename = $word))]
+                $variant,
+            )+
             /// What only a newer server knows; as long as nothing was said, the empty word.
+            #[cfg_attr(feature = "schema", schemars(skip))]
             Unknown(String),
         }
 
         impl $name {
-            /// All that are known, in their order.
+            /// All known values, in declaration order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word on the wire.
+            /// The value on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $word,)+
@@ -65,7 +70,7 @@ macro_rules! words {
             }
         }
 
-        /// As their words are, so that maps stand on the wire in the order of their keys.
+        /// Ordered by wire value, so that maps are serialized in the order of their keys.
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> Ordering {
                 self.as_str().cmp(other.as_str())
@@ -93,21 +98,21 @@ macro_rules! words {
 }
 
 words! {
-    /// Where a job stands: those that hold nodes first, then those that wait, then those that have ended.
+    /// State of a job: first the states that hold nodes, then the waiting states, then the final states.
     JobState {
         Running = "Running",
-        /// Some of its members have a node.
+        /// Some members are bound to a node.
         Binding = "Binding",
-        /// Its owner is suspended: it holds nothing, and starts anew when that is resumed.
+        /// Its owner is suspended: the job holds no resources and starts again when resumed.
         Suspended = "Suspended",
-        /// All its Pods are terminating and still hold what they hold.
+        /// All Pods are terminating and still hold their resources.
         Releasing = "Releasing",
-        /// Pending, with a planned start and nodes.
+        /// Pending, with a planned start and reserved nodes.
         Reserved = "Reserved",
         Pending = "Pending",
-        /// Fewer members are there than are wanted.
+        /// Waiting for members to be created.
         Gathering = "Gathering",
-        /// Can never run on this cluster, or as it is written.
+        /// Can never run on this cluster, or is invalid.
         Unsatisfiable = "Unsatisfiable",
         Completed = "Completed",
         Failed = "Failed",
@@ -116,36 +121,36 @@ words! {
 }
 
 impl JobState {
-    /// Nothing will change any more.
+    /// Whether the job has finished.
     pub fn is_ended(&self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// It is in a queue and waits for its start; one that is suspended is not.
+    /// Whether the job is queued and waiting to start; suspended jobs are not queued.
     pub fn is_queued(&self) -> bool {
         matches!(self, Self::Gathering | Self::Pending | Self::Reserved | Self::Unsatisfiable)
     }
 
-    /// It has left the queue, and holds nodes.
+    /// Whether the job has left the queue and holds nodes.
     pub fn holds_nodes(&self) -> bool {
         matches!(self, Self::Binding | Self::Running | Self::Releasing)
     }
 }
 
 words! {
-    /// What a server is among its likes.
+    /// Role of a server among its replicas.
     Role {
-        /// It decides and binds.
+        /// Schedules and binds.
         Leader = "leader",
-        /// It sees everything and waits for the Lease.
+        /// Watches the cluster and waits to acquire the Lease.
         Follower = "follower",
-        /// There is no cluster: it holds the jobs itself.
+        /// Runs without a cluster and manages the jobs itself.
         Standalone = "standalone",
     }
 }
 
 words! {
-    /// The published classes of reasons.
+    /// Classes of reasons.
     ReasonClass {
         Gathering = "Gathering",
         GroupNotFound = "GroupNotFound",
@@ -162,42 +167,42 @@ words! {
         Held = "Held",
         BindFailed = "BindFailed",
         DeadlineBeforeStart = "DeadlineBeforeStart",
-        /// Ended: a time limit ended it.
+        /// Finished: a time limit was exceeded.
         DeadlineExceeded = "DeadlineExceeded",
-        /// Ended: a container failed.
+        /// Finished: a container failed.
         PodFailed = "PodFailed",
-        /// Ended: evicted or preempted.
+        /// Finished: evicted or preempted.
         Disrupted = "Disrupted",
-        /// Ended: its user deleted it.
+        /// Finished: deleted by its user.
         Cancelled = "Cancelled",
     }
 }
 
 words! {
-    /// Why nodes take no member of a job.
+    /// Why nodes cannot run a member of a job.
     NodeReasonClass {
         /// The node is being deleted.
         Deleting = "Deleting",
         NodeSelector = "NodeSelector",
         NodeAffinity = "NodeAffinity",
-        /// A taint is not tolerated.
+        /// The node has an untolerated taint.
         Taint = "Taint",
         NotReady = "NotReady",
         /// The node is cordoned.
         SchedulingDisabled = "SchedulingDisabled",
-        /// The API server refused bindings to the node.
+        /// The API server rejected bindings to the node.
         BindingRefused = "BindingRefused",
-        /// The node has none of the resource.
+        /// The node does not have the resource.
         Missing = "Missing",
-        /// The node has less of the resource than is requested, even when empty.
+        /// The node's capacity is less than requested.
         TooSmall = "TooSmall",
-        /// The node lets Pods have less of the resource than is requested, even when empty.
+        /// The node's allocatable amount is less than requested.
         NotAllocatable = "NotAllocatable",
-        /// Others use too much of the resource.
+        /// Too much of the resource is in use.
         Insufficient = "Insufficient",
         /// A host port is in use.
         HostPort = "HostPort",
-        /// Room is reserved for other jobs.
+        /// Resources are reserved for other jobs.
         Reserved = "Reserved",
     }
 }

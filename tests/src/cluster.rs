@@ -5,7 +5,7 @@ mod components;
 mod kubeconfig;
 mod options;
 mod pki;
-mod ports;
+pub(crate) mod ports;
 pub(crate) mod process;
 pub(crate) mod watchdog;
 
@@ -169,6 +169,19 @@ impl Cluster {
     /// The temporary folder; it goes when the cluster does.
     pub fn dir(&self) -> &Path {
         &self.path
+    }
+
+    /// What the audited user has asked so far, as audit Events (audit.k8s.io/v1); empty without `with_audit_of`.
+    pub fn audit_log(&self) -> Result<Vec<serde_json::Value>> {
+        let path = components::audit_log(&self.path);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
+        };
+        // The last line may not be finished yet.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).context("reading the audit log")).collect()
     }
 
     /// The programs it runs, kubectl among them.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::apply::{Applier, documents};
 use crate::cluster::process::Process;
 use crate::cluster::{Access, Cluster};
+use crate::helm;
 use crate::plugin::Plugin;
 use crate::programs::{self, Program};
 use crate::server::Server;
@@ -67,6 +68,16 @@ impl Inspector {
     /// Starts it and waits until it is ready. `name` tells several beside one cluster apart.
     pub async fn start(cluster: &Cluster, name: &str, settings: &Settings) -> Result<Self> {
         let access = rights(cluster).await?;
+        Self::start_as(cluster, name, settings, access).await
+    }
+
+    /// The same with the rights of somebody else.
+    pub async fn start_as(
+        cluster: &Cluster,
+        name: &str,
+        settings: &Settings,
+        access: Access,
+    ) -> Result<Self> {
         let program = tokio::task::spawn_blocking(|| programs::path(Program::Inspector)).await??;
         let dir = cluster.dir().join(name);
         std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
@@ -239,11 +250,16 @@ impl Inspector {
     }
 }
 
-/// Applies the role of the chart and takes a token of its ServiceAccount.
+/// Kinds of the chart that say what the inspector may do.
+const RIGHTS: [&str; 7] =
+    ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema", "Secret"];
+
+/// Applies the roles of the chart's plain manifests and takes a token of its ServiceAccount.
 async fn rights(cluster: &Cluster) -> Result<Access> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../charts/fluxion/rbac.yaml");
+    let path = helm::plain_manifests_file();
     let manifest = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let objects = documents(&manifest).with_context(|| format!("in {}", path.display()))?;
+    let mut objects = documents(&manifest).with_context(|| format!("in {}", path.display()))?;
+    objects.retain(|object| RIGHTS.iter().any(|kind| object["kind"] == *kind));
     let (namespace, account) = service_account(&objects).with_context(|| format!("in {}", path.display()))?;
     let applier = Applier::new(cluster.client().await?);
     applier

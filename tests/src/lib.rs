@@ -10,12 +10,15 @@
 pub mod apply;
 pub mod cases;
 pub mod cluster;
+pub mod door;
 pub mod gang_watch;
+pub mod helm;
 pub mod inspector;
 pub mod manifests;
 pub mod nodes;
 pub mod plugin;
 pub mod programs;
+pub mod registration;
 pub mod server;
 pub mod stage;
 pub mod standalone;

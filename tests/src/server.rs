@@ -8,6 +8,7 @@ use fluxion_api::client::{Client, Direct};
 use fluxion_api::server_file::ServerFile;
 use fluxion_api::{FluxionJob, FluxionNode, JobRef};
 
+use crate::door::Door;
 use crate::plugin::Plugin;
 use crate::programs::{self, Program};
 
@@ -31,6 +32,11 @@ impl Server {
     /// A client of its API.
     pub fn client(&self) -> Result<Client> {
         Ok(Client::new(Direct::new(&self.url, Some(self.token.clone()), None)?, ANSWER))
+    }
+
+    /// A door for clients that can't present its token.
+    pub async fn door(&self) -> Result<Door> {
+        Door::open(&self.url, &self.token).await
     }
 
     /// A job by its name as users write it, e.g. `job/lammps`.

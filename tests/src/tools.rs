@@ -31,10 +31,12 @@ pub enum Tool {
     ControllerManager,
     /// kube-scheduler.
     Scheduler,
+    /// helm; no part of a control plane.
+    Helm,
 }
 
 impl Tool {
-    /// All of them, in the order of their declaration.
+    /// Those of a control plane, in the order of their declaration.
     pub const ALL: [Self; 6] =
         [Self::Etcd, Self::Kwok, Self::ApiServer, Self::Kubectl, Self::ControllerManager, Self::Scheduler];
 
@@ -47,6 +49,7 @@ impl Tool {
             Self::Scheduler => "kube-scheduler",
             Self::Kwok => "kwok",
             Self::Kubectl => "kubectl",
+            Self::Helm => "helm",
         }
     }
 
@@ -55,6 +58,7 @@ impl Tool {
         match self {
             Self::Etcd => "etcd",
             Self::Kwok => "kwok",
+            Self::Helm => "helm",
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => "kubernetes",
         }
     }
@@ -64,6 +68,7 @@ impl Tool {
         match self {
             Self::Etcd => "go.etcd.io/etcd/server/v3".to_owned(),
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok".to_owned(),
+            Self::Helm => "helm.sh/helm/v4/cmd/helm".to_owned(),
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => {
                 format!("k8s.io/kubernetes/cmd/{}", self.program())
             }
@@ -97,23 +102,26 @@ impl Tools {
     ///
     /// Blocks: about 15 minutes on two cores when nothing was built before.
     pub fn ensure() -> Result<Self> {
-        let assets =
-            std::env::var_os("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty()).map(PathBuf::from);
-        let cache = cache_dir()?;
         let mut paths = Tool::ALL.map(|_| PathBuf::new());
         for tool in Tool::ALL {
-            let given = assets.as_ref().map(|dir| dir.join(tool.program())).filter(|path| path.is_file());
-            paths[tool as usize] = match given {
-                Some(path) => path,
-                None => built(&cache, tool)?,
-            };
+            paths[tool as usize] = ensure(tool)?;
         }
         Ok(Self { paths })
     }
 
-    /// Where the program is.
+    /// Where a program of the control plane is.
     pub fn path(&self, tool: Tool) -> &Path {
         &self.paths[tool as usize]
+    }
+}
+
+/// Finds a program, and builds it when it is missing. Blocks: about 3 minutes for helm on two cores.
+pub fn ensure(tool: Tool) -> Result<PathBuf> {
+    let assets = std::env::var_os("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let given = assets.map(|dir| dir.join(tool.program())).filter(|path| path.is_file());
+    match given {
+        Some(path) => Ok(path),
+        None => built(&cache_dir()?, tool),
     }
 }
 

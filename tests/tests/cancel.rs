@@ -110,7 +110,7 @@ async fn outcomes_are_told_apart() {
     stage.job_is("pod/stays", "Running").await.unwrap();
     assert_eq!(
         said(&stage.run(&["cancel", "-y", "pod/quick"]).await.unwrap()),
-        (Some(0), "pod/quick already ended".to_owned())
+        (Some(0), "pod/quick already finished".to_owned())
     );
     let unknown = stage.run(&["cancel", "-y", "pod/never-was"]).await.unwrap();
     assert_eq!(unknown.code, Some(3), "{}", unknown.stdout);

@@ -159,7 +159,7 @@ async fn nothing_is_bound_on_data_that_nobody_watches() {
     allow(&stage, false).await;
     let unready = async |inspector: &Inspector| -> Result<()> {
         let (well, text) = inspector.answers("/readyz").await?;
-        ensure!(!well && text.contains("forbidden to watch nodes"), "{well}: {text}");
+        ensure!(!well && text.contains("not allowed to watch nodes"), "{well}: {text}");
         Ok(())
     };
     // The watch that stands goes on until its end; then it is not granted again.
@@ -172,7 +172,7 @@ async fn nothing_is_bound_on_data_that_nobody_watches() {
     assert_eq!(finding.object, "watch/nodes");
     assert!(finding.text.contains("cannot watch resource \"nodes\""), "{finding:?}");
     let status = stage.plugin().unwrap().ask(&["status"]).await.unwrap();
-    assert!(status.contains("binding is paused: forbidden to watch nodes"), "{status}");
+    assert!(status.contains("binding is paused: not allowed to watch nodes"), "{status}");
 
     // One that starts so never gets as far as to decide.
     stage.inspector.launch(&stage.cluster).unwrap();
@@ -180,7 +180,7 @@ async fn nothing_is_bound_on_data_that_nobody_watches() {
     wait::until("the watch is missed from the start", PATIENCE, || unready(&stage.inspector)).await.unwrap();
     stage.stay_unbound(&format!("{GROUP}=blind")).await.unwrap();
     let log = stage.inspector.log().unwrap();
-    let said = log.lines().filter(|line| line.contains("forbidden to watch nodes")).count();
+    let said = log.lines().filter(|line| line.contains("not allowed to watch nodes")).count();
     assert_eq!(said, 2, "once in each of its lives:\n{log}");
 
     allow(&stage, true).await;

@@ -1,6 +1,6 @@
-//! What a document about part of a graph says, whatever its format: the input of attach, update and
-//! partial cancel. Readers fill it in with the defaults of their format applied; nothing here has been
-//! compared with a graph yet.
+//! Format-independent contents of documents that describe part of a graph: the input of update and partial
+//! cancel. Readers apply the defaults of their format; the contents have not been checked against a graph
+//! yet.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::graph::Status;
 /// A vertex as a graph document describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeRecord {
-    /// The document's own name of it, which edges refer to.
+    /// Id in the document, which edges refer to.
     pub key: String,
     /// Type, such as `core`.
     pub type_name: String,
@@ -20,21 +20,21 @@ pub struct NodeRecord {
     pub name: String,
     /// The number in the name; -1 for none.
     pub id: i64,
-    /// The number that tells it from every other vertex.
+    /// Unique id.
     pub uniq_id: i64,
     /// Execution rank; -1 for none.
     pub rank: i32,
-    /// How much of it there is, or is taken.
+    /// Size, or allocated amount.
     pub size: u64,
-    /// What the size counts.
+    /// Unit of the size.
     pub unit: String,
-    /// Whether it may be used.
+    /// Whether it is up.
     pub status: Status,
-    /// Whether it is taken exclusively.
+    /// Whether it is allocated exclusively.
     pub exclusive: bool,
-    /// Path per name of subsystem.
+    /// Path by subsystem name.
     pub paths: BTreeMap<String, String>,
-    /// Key and value of properties.
+    /// Keys and values of the properties.
     pub properties: BTreeMap<String, String>,
 }
 
@@ -56,24 +56,24 @@ pub struct GraphDocument {
     pub nodes: Vec<NodeRecord>,
     /// The edges, in order of the document.
     pub edges: Vec<EdgeRecord>,
-    /// Ranks that are to be skipped by an update; none when the document does not say.
+    /// Ranks to skip in an update; none if not specified.
     pub free_ranks: Option<Idset>,
-    /// Whether what is below an exclusive vertex is left out because it belongs to it.
+    /// Whether vertices below an exclusive vertex are omitted because they are implied.
     pub shorthand: bool,
 }
 
-/// What one execution rank contributes.
+/// Resources of one execution rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankRecord {
     /// The rank.
     pub rank: i32,
-    /// Name of its host.
+    /// Host name.
     pub host: String,
     /// Types and ids of its children, in order of the document.
     pub children: Vec<(String, Vec<i64>)>,
 }
 
-/// An execution document: the resources of ranks, as R has them.
+/// An execution document: the resources of ranks, as in R.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankDocument {
     /// One entry per rank of every element, in order of the document.
@@ -82,7 +82,7 @@ pub struct RankDocument {
     pub properties: Vec<(String, Vec<i32>)>,
 }
 
-/// Any document that says what a job holds.
+/// A document that describes the allocation of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Document {
     /// Vertices and edges.

@@ -1,7 +1,7 @@
-//! Error numbers of the operating system's tradition. Fluxion's answers depend on which one the last
-//! failing step left behind.
+//! POSIX error numbers. Fluxion's results depend on the error number that the last failed step left
+//! behind.
 
-/// Why a step failed.
+/// An error number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Errno {
     /// No error was recorded.
@@ -9,20 +9,20 @@ pub enum Errno {
     Unset,
     /// No such entry.
     Enoent,
-    /// Busy: it could work later.
+    /// Device or resource busy: it could succeed later.
     Ebusy,
-    /// No such device: it can't ever work.
+    /// No such device: it can never succeed.
     Enodev,
     /// Invalid argument.
     Einval,
     /// Out of range.
     Erange,
-    /// A value does not fit.
+    /// Value too large.
     Eoverflow,
 }
 
 impl Errno {
-    /// The text that the C library has for it.
+    /// The message of the C library.
     pub fn text(self) -> &'static str {
         match self {
             Self::Unset => "Success",

@@ -1,4 +1,4 @@
-//! Constraints of a jobspec (RFC 31): which nodes a job accepts.
+//! Jobspec constraints (RFC 31), which restrict the nodes of a job.
 
 use crate::formats::hostlist::Hostlist;
 use crate::formats::idset::Idset;
@@ -8,33 +8,33 @@ use crate::jobspec::yaml::Value;
 /// A condition on a vertex.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constraint {
-    /// Met by every vertex.
+    /// Satisfied by every vertex.
     Any,
-    /// All of these properties are there, or absent where negated.
+    /// All of these properties are present, or absent if negated.
     Properties(Vec<Property>),
     /// The name is one of these.
     Hostlist(Hostlist),
     /// The rank is one of these.
     Ranks(Vec<Idset>),
-    /// All are met.
+    /// All are satisfied.
     And(Vec<Constraint>),
-    /// At least one is met; without operands it is met.
+    /// At least one is satisfied; satisfied without operands.
     Or(Vec<Constraint>),
-    /// Not all are met.
+    /// Not all are satisfied.
     Not(Vec<Constraint>),
 }
 
-/// A property that must be there or absent.
+/// A property that must be present or absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
-    /// Its key; values are not looked at.
+    /// The key; values are ignored.
     pub name: String,
     /// Whether it must be absent.
     pub absent: bool,
 }
 
 impl Constraint {
-    /// Reads a constraint. The error is the reason in words.
+    /// Parses a constraint. The error is a message.
     pub fn from_yaml(value: &Value) -> Result<Self, String> {
         let Some(pairs) = value.mapping() else { return Err("constraint is not a mapping".to_owned()) };
         let [(operator, operands)] = pairs else {
@@ -61,7 +61,7 @@ impl Constraint {
         }
     }
 
-    /// Whether a vertex meets it.
+    /// Whether a vertex satisfies the constraint.
     pub fn matches(&self, graph: &Graph, vertex: VertexId) -> bool {
         match self {
             Self::Any => true,

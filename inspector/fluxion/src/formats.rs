@@ -1,7 +1,7 @@
-//! Resource graphs and allocations as text: readers (GRUG, JGF, RV1, hwloc XML) and writers
-//! (simple, JGF, `R_lite`, RV1), with the small syntaxes they share.
+//! Text formats of resource graphs and allocations: readers (GRUG, JGF, RV1, hwloc XML), writers
+//! (simple, JGF, `R_lite`, RV1), and the syntaxes they share.
 //!
-//! Texts come in as bytes and go out as strings; files are the caller's affair.
+//! Readers take bytes and writers produce strings; the caller handles files.
 
 mod error;
 pub mod grug;

@@ -1,9 +1,9 @@
-//! The resource graph: what exists and how it hangs together.
+//! The resource graph: resources and their relationships.
 //!
-//! Vertices and edges live in arenas and are named by small ids, strings are interned, paths are kept
-//! as parent and last component, so that a machine of 100,000 nodes fits in memory. The graph knows
-//! what there is (also whether it is up and which properties it carries), but not who uses it: what is
-//! booked when belongs to the matcher.
+//! Vertices and edges are stored in arenas and identified by small ids, strings are interned, and paths are
+//! stored as parent and last component, so that a machine with 100,000 nodes fits in memory. The graph
+//! contains the resources with their status and properties, but not their usage: allocations are part of
+//! the matcher.
 
 mod edit;
 mod ids;

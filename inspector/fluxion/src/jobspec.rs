@@ -1,8 +1,8 @@
-//! What a job asks for: the Flux jobspec, read and validated.
+//! Reads and validates Flux jobspecs.
 //!
-//! Fluxion accepts versions 1 to 9999 alike and takes integers the way C++ streams do (`010` is 8);
-//! what is accepted here is what it accepts, apart from documents that would make it hang. A [`Reader`] of
-//! one's own can take over the resources that it knows, and Fluxion does not.
+//! Like Fluxion, this module accepts versions 1 to 9999 and parses integers as C++ streams do (`010` is 8).
+//! It accepts the same documents as Fluxion, except those that would make it hang. A custom [`Reader`] can
+//! handle resources that Fluxion does not support.
 
 mod count;
 mod error;

@@ -1,7 +1,8 @@
-//! Fluxion in Rust: a resource graph, a planner that knows what is free when, jobspecs, and a matcher that finds and
-//! books resources. The answers are those of flux-sched; `resource-query` is its tool of that name.
+//! Fluxion in Rust: a resource graph, a planner that tracks free resources over time, jobspecs, and a matcher that finds
+//! and allocates resources. Results are compatible with flux-sched, and the crate `resource-query` provides its tool of
+//! that name.
 //!
-//! Load a graph, match a jobspec, look for what is allocated, cancel:
+//! Load a graph, match a jobspec, find allocated vertices, and cancel:
 //!
 //! ```
 //! use fluxion::formats::rv1;
@@ -36,11 +37,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! From the bottom: [`graph`] and [`formats`], which fill it and write it down; [`planner`]; [`jobspec`]; and the
-//! [`matcher`], into which another one can be plugged for requests that a canonical jobspec can't express
-//! ([`matcher::extension`]). [`quirks`] names what flux-sched does by accident: each can be repeated or not.
+//! The modules, bottom up: [`graph`], and [`formats`] to read and write it; [`planner`]; [`jobspec`]; and the
+//! [`matcher`], which can be extended with another matcher for requests that a canonical jobspec can't express
+//! ([`matcher::extension`]). [`quirks`] lists quirks of flux-sched that can be reproduced individually.
 //!
-//! There is no clock in it, and no randomness, network or file: time is an argument, in seconds.
+//! The crate uses no clock, randomness, network or files: time is an argument, in seconds.
 
 pub mod document;
 pub mod errno;

@@ -1,7 +1,7 @@
-//! Finding and booking resources for a request, by Fluxion's rules.
+//! Finds and allocates resources for a request, by Fluxion's rules.
 //!
-//! [`Engine`] holds a graph and its allocations. What it finds it tells to a [`sink::Sink`]; how that is
-//! written down is not its business, nor are job tables and command lines.
+//! [`Engine`] holds a graph and its allocations, and reports matches to a [`sink::Sink`]. Output formats, job
+//! tables and command lines are handled elsewhere.
 
 mod account;
 pub mod allocations;

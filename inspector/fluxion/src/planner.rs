@@ -1,7 +1,7 @@
-//! What of one quantity is free when.
+//! Free amounts of one quantity over time.
 //!
-//! A planner holds a total and the spans booked on it; time is seconds, spans are half-open, so one that
-//! ends at 60 and one that starts at 60 do not meet. It does not know what the quantity is.
+//! A planner has a total and the spans allocated from it. Times are in seconds; spans are half-open, so a span
+//! ending at 60 and one starting at 60 do not overlap.
 
 mod ledger;
 mod multi;
@@ -16,10 +16,10 @@ use smallvec::SmallVec;
 
 use crate::errno::Errno;
 
-/// The end of time for a planner: no span reaches beyond it.
+/// The end of the planning horizon; no span can extend beyond it.
 pub const END: i64 = i64::MAX;
 
-/// The number of a span; they count up from 1 in each planner.
+/// Id of a span; ids start at 1 in each planner.
 pub type SpanId = u32;
 
 /// A moment at which what is free changes.
@@ -36,14 +36,14 @@ struct Point {
     out: bool,
 }
 
-/// An amount booked from `start` up to `end`.
+/// An amount allocated from `start` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// First second of the span.
     pub start: i64,
     /// First second after the span.
     pub end: i64,
-    /// How much is booked.
+    /// The allocated amount.
     pub amount: u64,
 }
 
@@ -98,12 +98,12 @@ impl Deref for Points<'_> {
     }
 }
 
-/// What a reduction of a span did.
+/// Result of reducing a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduced {
-    /// The span was taken away whole.
+    /// The span was removed.
     Removed,
-    /// The span is still there.
+    /// The span still exists.
     Kept,
 }
 
@@ -115,12 +115,12 @@ fn signed(amount: u64) -> i64 {
 const NONE: Span = Span { start: 0, end: 0, amount: 0 };
 
 impl Planner {
-    /// A planner with everything free from 0 to the end of time.
+    /// Creates a planner with the total free from 0 to the end of the planning horizon.
     pub fn new(total: u64) -> Self {
         Self { total, last_id: 0, sole_id: 0, sole: NONE, ledger: None }
     }
 
-    /// How much there is in all.
+    /// The total.
     #[inline]
     pub fn total(&self) -> u64 {
         self.total
@@ -136,13 +136,13 @@ impl Planner {
         self.ledger.as_deref()
     }
 
-    /// Number of spans booked.
+    /// Number of spans.
     #[inline]
     pub fn span_count(&self) -> usize {
         self.ledger().map_or(usize::from(self.sole_id != 0), |ledger| ledger.spans.len())
     }
 
-    /// A booked span.
+    /// A span by id.
     pub fn span(&self, id: SpanId) -> Option<&Span> {
         match self.ledger() {
             Some(ledger) => ledger.position(id).map(|at| &ledger.spans[at].1),
@@ -150,14 +150,14 @@ impl Planner {
         }
     }
 
-    /// First and last second for which anything is booked; none when nothing is.
+    /// First and last second of all spans; none if there are no spans.
     pub fn hull(&self) -> Option<(i64, i64)> {
         let first = self.spans().map(|(_, span)| span.start).min()?;
         let last = self.spans().map(|(_, span)| span.end).max()?;
         Some((first, last))
     }
 
-    /// All booked spans by their id.
+    /// All spans by id.
     pub fn spans(&self) -> impl Iterator<Item = (SpanId, &Span)> {
         let kept = self.ledger().map_or(&[][..], |ledger| &ledger.spans);
         self.sole().into_iter().chain(kept.iter().map(|(id, span)| (*id, span)))
@@ -204,7 +204,7 @@ impl Planner {
         self.ledger.get_or_insert_default()
     }
 
-    /// How much is free at a time.
+    /// The amount that is free at a time.
     pub fn remaining_at(&self, time: i64) -> u64 {
         let Some(ledger) = self.ledger() else {
             let here = self.sole().filter(|(_, span)| (span.start..span.end).contains(&time));
@@ -217,9 +217,9 @@ impl Planner {
         u64::try_from(ledger.points[at - 1].remaining).unwrap_or(0)
     }
 
-    /// The least that is free at any moment of `duration` seconds from `start` on.
+    /// The minimum free amount during the `duration` seconds from `start` on.
     ///
-    /// Errors: `Einval` for a duration below 1, `Erange` when it reaches beyond the end of time.
+    /// Errors: `Einval` for a duration below 1, `Erange` if it extends beyond the planning horizon.
     #[inline]
     pub fn min_during(&self, start: i64, duration: i64) -> Result<u64, Errno> {
         if duration < 1 {
@@ -241,8 +241,8 @@ impl Planner {
         self.sole().map(|(_, span)| span).filter(|span| span.start < end && start < span.end)
     }
 
-    /// Whether an amount is free throughout: `Erange` when there never is that much or the time is out
-    /// of reach, `Ebusy` when something else is booked.
+    /// Whether an amount is free the whole time. Errors: `Erange` if it exceeds the total or the time is out
+    /// of range, `Ebusy` if too much is allocated.
     #[inline]
     pub fn available_during(&self, start: i64, duration: i64, amount: u64) -> Result<(), Errno> {
         if amount > self.total {
@@ -282,10 +282,10 @@ impl Planner {
         }
     }
 
-    /// Allocations an amount for `duration` seconds from `start` on. An amount of 0 is booked as well: it
-    /// marks the times at which things change.
+    /// Allocates an amount for `duration` seconds from `start` on. An amount of 0 also adds a span: it
+    /// marks times at which the free amount can change.
     ///
-    /// Errors: `Einval` when it is not free throughout, or the times make no sense.
+    /// Errors: `Einval` if the amount is not free the whole time, or the times are invalid.
     #[inline]
     pub fn add(&mut self, start: i64, duration: i64, amount: u64) -> Result<SpanId, Errno> {
         self.end_search();
@@ -305,7 +305,7 @@ impl Planner {
         Ok(id)
     }
 
-    /// Takes a span away. Errors: `Einval` for an unknown span.
+    /// Removes a span. Errors: `Einval` for an unknown span.
     pub fn remove(&mut self, id: SpanId) -> Result<Span, Errno> {
         let all = signed(self.total);
         let Some(ledger) = self.ledger.as_deref_mut() else {
@@ -321,8 +321,8 @@ impl Planner {
         Ok(span)
     }
 
-    /// Gives back part of a span. All of it takes the span away, even when that is 0; otherwise 0
-    /// changes nothing. Errors: `Einval` for an unknown span or more than it holds.
+    /// Reduces the amount of a span. Reducing it by its whole amount removes the span, even if that is 0;
+    /// otherwise 0 changes nothing. Errors: `Einval` for an unknown span or more than its amount.
     pub fn reduce(&mut self, id: SpanId, amount: u64) -> Result<Reduced, Errno> {
         let held = self.span(id).ok_or(Errno::Einval)?.amount;
         if amount == held {
@@ -340,8 +340,8 @@ impl Planner {
         Ok(Reduced::Kept)
     }
 
-    /// Changes how much there is in all; what is booked stays booked. With `lag` the time index is not
-    /// told and what is free stops at 0, both of which Fluxion does.
+    /// Changes the total; spans are kept. With `lag`, the time index is not updated and free amounts do not
+    /// drop below 0, as in Fluxion.
     pub fn set_total(&mut self, total: u64, lag: bool) {
         if self.sole_id != 0 {
             self.open();
@@ -362,12 +362,12 @@ impl Planner {
         }
     }
 
-    /// Whether at any time more is booked than there is.
+    /// Whether the allocated amount exceeds the total at any time.
     pub fn is_overbooked(&self) -> bool {
         self.points().iter().any(|point| point.remaining < 0)
     }
 
-    /// Whether the points say what total and spans say they should, for checkers.
+    /// Whether the points are consistent with the total and spans.
     pub fn consistent(&self) -> bool {
         self.points().iter().all(|point| {
             let over = self.spans().filter(|(_, span)| span.start <= point.time && point.time < span.end);
@@ -376,11 +376,11 @@ impl Planner {
         })
     }
 
-    /// The first time from `not_before` on at which an amount is free for `duration` seconds. Only
-    /// times at which something starts or ends are looked at.
+    /// The first time from `not_before` on at which an amount is free for `duration` seconds. Only the start
+    /// and end times of spans are considered.
     ///
-    /// Errors: `Einval` when the times make no sense, `Erange` when there never is that much, `Enoent`
-    /// when there is no such time.
+    /// Errors: `Einval` if the times are invalid, `Erange` if the amount exceeds the total, `Enoent` if there
+    /// is no such time.
     pub fn first_time(&mut self, not_before: i64, duration: i64, amount: u64) -> Result<i64, Errno> {
         self.end_search();
         if not_before < 0 || duration < 1 {
@@ -398,7 +398,7 @@ impl Planner {
         self.next_time()
     }
 
-    /// The next such time. Errors: `Enoent` when there is none, `Einval` when none was asked for.
+    /// The next such time. Errors: `Enoent` if there is none, `Einval` if no search is active.
     pub fn next_time(&mut self) -> Result<i64, Errno> {
         self.ledger.as_deref_mut().ok_or(Errno::Einval)?.next_time()
     }

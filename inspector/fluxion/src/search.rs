@@ -1,6 +1,4 @@
-//! Searching a graph for vertices by state, job, name or property.
-//!
-//! `expression` reads what is searched for.
+//! Search expressions that select vertices of a graph by state, job, name or property.
 
 mod expression;
 mod jobid;

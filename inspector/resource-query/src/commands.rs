@@ -1,4 +1,4 @@
-//! The commands: their names, their words, and what runs them.
+//! The command table: names, arguments and handlers.
 
 mod cancel;
 mod explain;
@@ -75,13 +75,13 @@ static COMMANDS: [Command; 20] = [
         "Remove a subgraph: remove PATH true, or remove RANKS false",
     ),
     command("find", "f", (2, ANY), find::run, "Search vertices: find EXPRESSION"),
-    command("cancel", "c", (2, 3), cancel::run, "Release a job: cancel JOBID [stats]"),
+    command("cancel", "c", (2, 3), cancel::run, "Cancel a job: cancel JOBID [stats]"),
     command(
         "partial-cancel",
         "pc",
         (4, 5),
         cancel::partial,
-        "Release part of a job: partial-cancel JOBID FORMAT FILE [stats]",
+        "Release part of the resources of a job: partial-cancel JOBID FORMAT FILE [stats]",
     ),
     command("set-property", "p", (3, 3), vertex::set_property, "Set a property: set-property PATH KEY=VALUE"),
     command(
@@ -99,11 +99,11 @@ static COMMANDS: [Command; 20] = [
         "Set the status of a vertex: set-status PATH up|down",
     ),
     command("get-status", "e", (2, 2), vertex::get_status, "Print the status of a vertex: get-status PATH"),
-    command("list", "l", (1, ANY), report::list, "Print all jobs"),
-    command("info", "i", (2, 2), report::info, "Print one job: info JOBID"),
+    command("list", "l", (1, ANY), report::list, "List all jobs"),
+    command("info", "i", (2, 2), report::info, "Print information about a job: info JOBID"),
     command("stat", "s", (1, 1), report::stat, "Print match time statistics"),
     command("cat", "a", (2, ANY), report::cat, "Print a file: cat FILE"),
-    command("help", "h", (1, ANY), help, "Print the commands: help [COMMAND]"),
+    command("help", "h", (1, ANY), help, "List commands: help [COMMAND]"),
     command("quit", "q", (1, ANY), |_, _| (), "End the session"),
     extension(command(
         "remove-property",
@@ -117,7 +117,7 @@ static COMMANDS: [Command; 20] = [
         "x",
         (2, 3),
         explain::run,
-        "Explain why a jobspec can't be matched now: explain JOBSPEC [text|json]",
+        "Explain why a jobspec cannot be matched now: explain JOBSPEC [text|json]",
     )),
 ];
 

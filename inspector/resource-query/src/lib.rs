@@ -1,8 +1,8 @@
-//! `resource-query`: matches jobspecs against a resource graph, as flux-sched's tool of that name does,
-//! line for line.
+//! `resource-query`: matches jobspecs against a resource graph. Its protocol and output are those of flux-sched's
+//! tool of the same name.
 //!
-//! All matching is in `fluxion`, that of gangs in `fluxion-scheduler`; this crate reads the command line, files and commands, and
-//! prints. It runs on any streams, so that tests need no process.
+//! Matching is implemented in `fluxion`, gang matching in `fluxion-scheduler`; this crate reads the command line, files
+//! and commands, and prints results. It works on arbitrary streams, so tests need no process.
 
 mod commands;
 mod input;
@@ -21,19 +21,19 @@ use options::{Options, Parsed, USAGE};
 use output::Output;
 use session::Session;
 
-/// Where a session reads and writes.
+/// Input and output streams of a session.
 pub struct Streams<'s> {
     /// Commands.
     pub stdin: &'s mut dyn BufRead,
-    /// Answers and reports.
+    /// Results and reports.
     pub stdout: &'s mut dyn Write,
-    /// Complaints.
+    /// Errors and warnings.
     pub stderr: &'s mut dyn Write,
-    /// Whether a person types the commands.
+    /// Whether the input is a terminal, so that a prompt is printed.
     pub terminal: bool,
 }
 
-/// Runs the program with the arguments after its name; answers the exit status.
+/// Runs the program with its arguments, excluding the program name, and returns the exit status.
 pub fn run(arguments: Vec<String>, streams: Streams<'_>) -> u8 {
     let Streams { stdin, stdout, stderr, terminal } = streams;
     let mut output = Output::new(stdout, stderr);

@@ -1,4 +1,4 @@
-//! The program: real arguments and streams for the library.
+//! Program entry point: passes arguments and standard streams to the library.
 
 use std::io::{IsTerminal, stderr, stdin, stdout};
 use std::process::ExitCode;

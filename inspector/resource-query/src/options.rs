@@ -1,4 +1,4 @@
-//! The command line of the program, option by option in the order given.
+//! Command-line options, processed in the given order.
 
 mod getopt;
 
@@ -8,35 +8,35 @@ use fluxion::formats::writer::Format;
 
 use self::getopt::{Found, Getopt, Known};
 
-/// The default graph file; it is looked for only when the graph is loaded.
+/// The default graph file.
 const DEFAULT_LOAD_FILE: &str = "conf/default";
 
-/// Largest number of vertices to make room for.
+/// Maximum number of preallocated vertices.
 const MAX_RESERVE: i64 = 2_000_000;
 
-/// How many vertices a graph may have unless another limit is set.
+/// Default maximum number of vertices in a graph.
 pub(crate) const DEFAULT_MAX_VERTICES: usize = 16_000_000;
 
-/// Forms of a graph file.
+/// Graph file formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadFormat {
-    /// A recipe in GraphML.
+    /// GRUG recipe in GraphML.
     Grug,
-    /// A topology of hwloc in XML.
+    /// hwloc topology in XML.
     Hwloc,
-    /// A graph in JSON, shortened or not.
+    /// JGF, with or without shorthand.
     Jgf,
-    /// Ranks and their resources in JSON.
+    /// RV1: ranks and their resources in JSON.
     Rv1,
 }
 
-/// What the command line asks for.
+/// Parsed command-line options.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Options {
     /// The graph file.
     pub(crate) load_file: PathBuf,
-    /// Its form.
+    /// Format of the graph file.
     pub(crate) load_format: LoadFormat,
     /// Kinds of hwloc objects to load, comma-separated; all without.
     pub(crate) load_allowlist: Option<String>,
@@ -44,31 +44,31 @@ pub(crate) struct Options {
     pub(crate) match_subsystems: String,
     /// Name or definition of the match policy.
     pub(crate) match_policy: String,
-    /// Form of the answers.
+    /// Output format.
     pub(crate) match_format: Format,
     /// Name of the traverser.
     pub(crate) traverser_policy: String,
     /// Pruning filters; the default without.
     pub(crate) prune_filters: Option<String>,
-    /// File for the answers; standard output without.
+    /// Output file; standard output if not set.
     pub(crate) test_output: Option<PathBuf>,
-    /// Vertices to make room for.
+    /// Number of vertices to preallocate.
     pub(crate) reserve: usize,
-    /// Print how long things take.
+    /// Print load and match times.
     pub(crate) elapse_time: bool,
-    /// Print no prompt.
+    /// Do not print a prompt.
     pub(crate) disable_prompt: bool,
-    /// Limit on vertices.
+    /// Maximum number of vertices.
     pub(crate) max_vertices: usize,
-    /// Equals stay in the order in which they are found.
+    /// Keep equally ranked candidates in discovery order.
     pub(crate) stable_ties: bool,
-    /// No accidents, and the extensions for Kubernetes.
+    /// Enable the Kubernetes extensions and disable quirks.
     pub(crate) kubernetes: bool,
-    /// How to tell why a match fails; without: not at all.
+    /// Format for explaining failed matches; none to not explain them.
     pub(crate) explain: Option<Explain>,
 }
 
-/// How the reasons of a failed match are told.
+/// Formats for explaining failed matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Explain {
     /// In lines.
@@ -88,7 +88,7 @@ impl Explain {
     }
 }
 
-/// What becomes of a command line.
+/// Result of parsing the command line.
 #[derive(Debug)]
 pub(crate) enum Parsed {
     /// Go on with these, after printing the warnings.
@@ -150,21 +150,21 @@ Loads a resource graph and runs commands such as match, find and cancel from sta
   -p, --prune-filters=FILTERS  HIGH:LOW[,HIGH:LOW...]: LOW types to aggregate at HIGH ones, or at ALL
                                (default: ALL:core,ALL:node)
   -t, --test-output=FILE       write results to FILE (default: standard output)
-  -r, --reserve-vtx-vec=N      preallocate N vertices, 0 to 2000000 (default: 0)
+  -r, --reserve-vtx-vec=N      preallocate memory for N vertices, 0 to 2000000 (default: 0)
   -g, --graph-format=FORMAT    dot or graphml; accepted for compatibility, has no effect
   -o, --graph-output=NAME      accepted for compatibility, has no effect
   -e, --elapse-time            print load and match times
-  -d, --disable-prompt         don't print a prompt
+  -d, --disable-prompt         do not print a prompt
       --max-vertices=N         reject graphs with more than N vertices (default: 16000000)
       --stable-ties            keep equally ranked candidates in discovery order instead of the order of
                                GNU's sort; faster on large graphs
       --kubernetes             support gangs (slots within one node, partial pools, a constraint per slot,
-                               several shapes, one topology level) and don't reproduce flux-sched's quirks
+                               several shapes, one topology level) and do not reproduce flux-sched's quirks
       --explain=FORM           explain failed matches on standard error, as text or json
       --version                print the version and exit
   -h, --help                   print this help and exit
 
-Enter the command help for a list of commands.
+Enter \"help\" for a list of commands.
 ";
 
 impl Options {

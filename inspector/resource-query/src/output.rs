@@ -1,4 +1,4 @@
-//! Where texts go: answers, standard output, standard error.
+//! Output streams: results, standard output and standard error.
 
 use std::fs::File;
 use std::io::{self, Write};

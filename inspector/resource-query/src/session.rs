@@ -1,4 +1,4 @@
-//! A session: the matcher, the writer, and what is remembered of jobs between commands.
+//! Session state: the engine, the writer and the jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -129,7 +129,7 @@ impl<'w> Session<'w> {
 
     /// A jobspec, with the extensions where they are on; an error is its message.
     pub(crate) fn parse(&self, bytes: &[u8]) -> Result<Jobspec, String> {
-        let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
+        let text = std::str::from_utf8(bytes).map_err(|error| format!("invalid UTF-8: {error}"))?;
         let graph = self.engine.graph();
         let known = |name: &str| graph.find_type(name).is_some();
         if self.engine.is_extended() {
@@ -137,7 +137,7 @@ impl<'w> Session<'w> {
         }
         Jobspec::parse(text, &known).map_err(|error| match Jobspec::parse_with(text, &known, &GangReader) {
             // It is the gang that Fluxion does not know.
-            Ok(Jobspec { extra: Some(_), .. }) => format!("{error}: a gang needs --kubernetes"),
+            Ok(Jobspec { extra: Some(_), .. }) => format!("{error}; gangs require --kubernetes"),
             _ => error.to_string(),
         })
     }

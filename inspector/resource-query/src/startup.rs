@@ -1,4 +1,4 @@
-//! From the command line to a session: load the graph, set up matcher and writer.
+//! Startup: loads the graph, and creates the engine and the writer.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -32,22 +32,22 @@ const SUBSYSTEMS: [(&str, &[&str]); 14] = [
     ("ALL", &["containment", "ibnet", "ibnetbw", "pfs1bw", "power"]),
 ];
 
-/// What goes wrong at the start, in the words that scripts know.
+/// Startup errors, with messages that scripts rely on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     /// The match policy is not known.
-    #[error(
-        "resource_query_t: ERROR: can't create matcher: no policy {0}: use first, low or another of --help\n"
-    )]
+    #[error("resource_query_t: ERROR: can't create matcher: unknown policy {0} (see --help)\n")]
     Policy(String),
     /// The graph can't be loaded.
     #[error("resource_query_t: ERROR: {0}\nERROR: error generating resources\n")]
     Load(String),
     /// The traverser is not known.
-    #[error("resource_query_t: ERROR: can't create traverser: {0} is neither simple nor flexible\n")]
+    #[error(
+        "resource_query_t: ERROR: can't create traverser: unknown traverser {0} (must be simple or flexible)\n"
+    )]
     Traverser(String),
     /// The combination of subsystems is not known.
-    #[error("resource_query_t: ERROR: unknown subsystems {0}: use CA, PA, C+PA or another of --help\n")]
+    #[error("resource_query_t: ERROR: unknown subsystems {0} (see --help)\n")]
     Subsystems(String),
     /// The pruning filters are malformed.
     #[error("initialize_matchers_and_traversers: ERROR: can't set pruning filters: {0}\n")]
@@ -105,7 +105,9 @@ fn load(options: &Options) -> Result<Graph, StartError> {
     graph.reserve(options.reserve);
     let file = File::open(&options.load_file).map_err(|error| {
         let name = options.load_file.display();
-        StartError::Load(format!("can't read the graph file {name}: {error}: specify one with --load-file"))
+        StartError::Load(format!(
+            "can't read the graph file {name}: {error}; use --load-file to specify a graph file"
+        ))
     });
     let loaded = match options.load_format {
         LoadFormat::Jgf => jgf::load(&mut graph, BufReader::with_capacity(1 << 16, file?)),

@@ -120,14 +120,14 @@ fn many_attributes_and_keys() {
     let entity = "<!DOCTYPE g [<!ENTITY e 'long'>]><graphml>&e;&e;</graphml>";
     for format in ["grug", "hwloc"] {
         let (status, said) = session(format, &document, "", "");
-        assert!(status == 1 && said.contains("attributes of one element"), "{said}");
+        assert!(status == 1 && said.contains("attributes on one element"), "{said}");
         let (status, said) = session(format, entity, "", "");
-        assert!(status == 1 && said.contains("entities are declared"), "{said}");
+        assert!(status == 1 && said.contains("entity declarations are not supported"), "{said}");
     }
     let nested = (0..10_000)
         .fold("<graphml>".to_owned(), |text, number| text + &format!("<a xmlns:n{number}='u{number}'>"));
     let (status, said) = session("grug", &nested, "", "");
-    assert!(status == 1 && said.contains("prefixes of namespaces"), "{said}");
+    assert!(status == 1 && said.contains("namespace prefixes"), "{said}");
     let mut document = "<graphml><!-- don't --><![CDATA['=]]>".to_owned();
     for number in 0..3_000 {
         write!(document, r#"<key id="k{number}" for="node" attr.name="type"><default>core</default></key>"#)

@@ -1,13 +1,13 @@
-//! An independent checker of the books: it adds everything up anew and names what does not agree.
+//! An independent checker of the allocations: it recomputes all totals and reports differences.
 //!
-//! It shares no sums with the inventory; it reads holders and node descriptions and compares with what is shown.
+//! It shares no totals with the inventory; it reads holders and node specs and compares them with what is shown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::inventory::{Allocation, AllocationKind, Inventory, NodeView};
 
-/// Everything that is wrong; empty when the books are right.
+/// All inconsistencies; empty if there are none.
 pub fn check(inventory: &Inventory) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut by_node: BTreeMap<Arc<str>, Vec<(Arc<str>, Allocation)>> = BTreeMap::new();
@@ -17,7 +17,7 @@ pub fn check(inventory: &Inventory) -> Vec<String> {
     let names: Vec<_> = inventory.node_names().collect();
     for pair in names.windows(2) {
         if fluxion_text::natural_order(&pair[0], &pair[1]).is_ge() {
-            wrong.push(format!("node {} comes before {}", pair[0], pair[1]));
+            wrong.push(format!("node {} is listed before {}", pair[0], pair[1]));
         }
     }
     for view in inventory.nodes() {
@@ -80,8 +80,8 @@ fn check_node(view: &NodeView, holds: &[(Arc<str>, Allocation)]) -> Vec<String> 
     wrong
 }
 
-/// Nodes on which our own decisions alone exceed what the node offers: that is never right, whatever others do.
-/// `shrunk` tells which nodes lost something since, and are excused.
+/// Nodes on which our own decisions alone exceed the node's capacity: that is always an error. `shrunk` returns the
+/// nodes whose capacity decreased since, which are exempt.
 pub fn overbooked(inventory: &Inventory, shrunk: impl Fn(&str) -> bool) -> Vec<String> {
     let mut wrong = Vec::new();
     for view in inventory.nodes().filter(|view| !shrunk(&view.spec.name)) {

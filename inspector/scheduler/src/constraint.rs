@@ -1,6 +1,6 @@
-//! Where a Pod may run, as plain types: selectors, affinity, taints and what it tolerates, host ports.
+//! Where a Pod may run, as plain types: selectors, affinity, taints and tolerations, host ports.
 //!
-//! Eligibility is decided here alone ([`eligible`]); nothing in here knows what a node has free.
+//! Eligibility is only decided here ([`eligible`]); nothing in here depends on free resources.
 
 mod eligible;
 pub mod words;
@@ -16,11 +16,11 @@ pub use eligible::{Exclusion, NodeFacts, eligible, exclusions};
 /// What a taint does to Pods that do not tolerate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TaintEffect {
-    /// Takes no new Pods.
+    /// No new Pods.
     NoSchedule,
-    /// A wish only; never keeps a Pod away.
+    /// A preference; ignored.
     PreferNoSchedule,
-    /// Takes no new Pods and evicts those it has.
+    /// No new Pods, and existing ones are evicted.
     NoExecute,
 }
 
@@ -29,9 +29,9 @@ pub enum TaintEffect {
 pub struct Taint {
     /// Its key.
     pub key: Arc<str>,
-    /// Its value, empty where it has none.
+    /// Its value, empty if it has none.
     pub value: Arc<str>,
-    /// What it does.
+    /// Its effect.
     pub effect: TaintEffect,
 }
 
@@ -46,87 +46,87 @@ impl fmt::Display for TaintEffect {
 }
 
 impl fmt::Display for Taint {
-    /// `key=value:TaintEffect`, as kubectl writes it.
+    /// `key=value:TaintEffect`, as printed by kubectl.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let equals = if self.value.is_empty() { "" } else { "=" };
         write!(f, "{}{equals}{}:{}", self.key, self.value, self.effect)
     }
 }
 
-/// How a toleration compares.
+/// The operator of a toleration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TolerationOperator {
-    /// Key and value are the same.
+    /// Key and value are equal.
     Equal,
-    /// The key is the same, whatever the value; without a key every taint.
+    /// The key is equal, with any value; without a key, any taint.
     Exists,
 }
 
-/// What a Pod tolerates.
+/// A toleration of a Pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Toleration {
-    /// The taint's key; none means every key, which only `Exists` may say.
+    /// The taint's key; none means any key, which requires `Exists`.
     pub key: Option<Arc<str>>,
-    /// How it compares.
+    /// Its operator.
     pub operator: TolerationOperator,
     /// The value for `Equal`.
     pub value: Arc<str>,
-    /// The effect; none means every effect.
+    /// The effect; none means any effect.
     pub effect: Option<TaintEffect>,
 }
 
-/// How an expression compares a label.
+/// The operator of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Operator {
     /// One of the values.
     In,
     /// None of the values; a missing label matches.
     NotIn,
-    /// The label is there.
+    /// The label exists.
     Exists,
-    /// The label is not there.
+    /// The label does not exist.
     DoesNotExist,
-    /// An integer above the one value.
+    /// An integer greater than the value.
     Gt,
-    /// An integer below the one value.
+    /// An integer less than the value.
     Lt,
 }
 
-/// One comparison of a label or field.
+/// A requirement on a label or field.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Expression {
     /// Label key or field name.
     pub key: Arc<str>,
-    /// How to compare.
+    /// The operator.
     pub operator: Operator,
-    /// With what.
+    /// The values.
     pub values: Vec<Arc<str>>,
 }
 
-/// Expressions that all have to match; one without any matches nothing.
+/// Expressions that must all match; a term without any matches nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Term {
     /// Expressions over labels.
     pub labels: Vec<Expression>,
-    /// Expressions over fields; `metadata.name` is the only one there is.
+    /// Expressions over fields; only `metadata.name` is supported.
     pub fields: Vec<Expression>,
 }
 
-/// All that decides which nodes a Pod may run on.
+/// Everything that determines which nodes a Pod may run on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeConstraint {
     /// Labels that the node must have.
     pub selector: BTreeMap<Arc<str>, Arc<str>>,
-    /// Required node affinity: one of the terms must match. `None`: no affinity; an empty list matches nothing.
+    /// Required node affinity: one of the terms must match. `None`: no affinity; an empty list matches no node.
     pub affinity: Option<Vec<Term>>,
-    /// What the Pod tolerates.
+    /// The Pod's tolerations.
     pub tolerations: Vec<Toleration>,
-    /// Nodes that refused bindings lately, by name: they are left out for a while. Nothing a user asks for, and so in
-    /// no jobspec.
+    /// Nodes that recently rejected bindings, by name: they are avoided for some time. Not specified by users, so not
+    /// part of jobspecs.
     pub avoided: BTreeSet<Arc<str>>,
 }
 
-/// The transport of a host port.
+/// The protocol of a host port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Protocol {
     /// TCP, the default.
@@ -140,16 +140,16 @@ pub enum Protocol {
 /// A port on the node's own addresses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HostPort {
-    /// The transport.
+    /// The protocol.
     pub protocol: Protocol,
-    /// The address; empty, `0.0.0.0` and `::` mean every address.
+    /// The address; empty, `0.0.0.0` and `::` mean any address.
     pub ip: Arc<str>,
     /// The port, 1 to 65535.
     pub port: u16,
 }
 
 impl HostPort {
-    /// Whether both want the same port on a common address.
+    /// Whether both use the same port on a common address.
     pub fn clashes(&self, other: &Self) -> bool {
         self.protocol == other.protocol
             && self.port == other.port

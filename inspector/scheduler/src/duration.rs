@@ -1,32 +1,32 @@
 //! Time limits as users write them: Flux Standard Duration (RFC 23: `90`, `90s`, `1.5h`, `2d`) and Go's
 //! (`1h30m`, `500ms`). The result is in whole seconds, rounded up, so that a limit is never cut short.
 
-/// Longer texts are refused: no duration that fits needs more.
+/// Maximum length of a duration in characters; no valid duration is longer.
 const LONGEST: usize = 64;
 /// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
 
-/// What is wrong with a text that should be a duration.
+/// Why a text is not a valid duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDuration {
     /// Not a sequence of numbers with units.
     #[error("invalid duration {text:?}: {problem} (use e.g. 90s, 1.5h, 1h30m or 2d)")]
     Syntax {
-        /// The whole text, cut where it is very long.
+        /// The text, truncated if very long.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// Zero, or something that means it.
+    /// Zero.
     #[error("invalid duration {0:?}: must be positive; omit it for a job without a limit")]
     Zero(String),
     /// `infinity` and the like.
     #[error("invalid duration {0:?}: must be a number; omit it for a job without a limit")]
     Infinite(String),
-    /// Less than nothing.
+    /// Negative.
     #[error("invalid duration {0:?}: must not be negative")]
     Negative(String),
-    /// More seconds than an `i64` holds.
+    /// More seconds than fit in an `i64`.
     #[error("invalid duration {0:?}: too long")]
     TooLong(String),
 }
@@ -119,7 +119,7 @@ fn times(number: &str, unit: i128) -> Result<i128, Problem> {
     total = total.checked_mul(unit).ok_or(Problem::TooLong)?;
     let mut scale: i128 = 1;
     let mut part: i128 = 0;
-    // Eighteen digits are finer than a nanosecond of a day.
+    // Eighteen digits are more precise than a nanosecond of a day.
     for digit in fraction.bytes().take(18) {
         scale *= 10;
         part = part * 10 + i128::from(digit - b'0');

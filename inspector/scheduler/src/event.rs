@@ -1,62 +1,61 @@
-//! What goes into a step of the engine and what comes out of it.
+//! Input and output of an engine step.
 
 use crate::inventory::NodeSpec;
 use crate::model::{AllocationRecord, GroupSpec, ObjectRef, OwnerSpec, PodSpec, SharedStr};
 use crate::record::{JournalEntry, Remembered};
 
-/// Something that happened outside. Events about one object are coalesced before they get here: the latest
-/// state wins; an object that was deleted and made again is two, told apart by uid.
+/// An external event. Events about the same object have been coalesced: the latest state wins; an object that was
+/// deleted and recreated counts as two, distinguished by UID.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     Node(Box<NodeSpec>),
     /// By name.
     NodeGone(SharedStr),
     Pod(Box<PodSpec>),
-    /// By uid.
+    /// By UID.
     PodGone(SharedStr),
     Group(Box<GroupSpec>),
     GroupGone(SharedStr),
     Owner(Box<OwnerSpec>),
     OwnerGone(SharedStr),
-    /// Every watch has delivered what there was: decisions may be made from now on. Said again after a loss
-    /// of leadership and its return.
+    /// Every watch has synced: decisions may be made from now on. Sent again after leadership was lost and regained.
     Synced,
-    /// Every watch has delivered what there was, but another one leads: nothing is decided until `Synced` comes.
+    /// Every watch has synced, but another inspector is the leader: nothing is decided until `Synced`.
     Paused,
-    /// What came of [`Effect::Bind`].
+    /// The outcome of [`Effect::Bind`].
     Bound {
         pod: SharedStr,
         outcome: BindOutcome,
     },
-    /// A user cancelled the job that this uid names ([`crate::state::JobKey::uid`]).
+    /// A user cancelled the job with this UID ([`crate::state::JobKey::uid`]).
     Cancelled {
         job: SharedStr,
         by: SharedStr,
     },
-    /// What a journal kept; it comes before the first `Synced` or `Paused`.
+    /// An entry from the journal; sent before the first `Synced` or `Paused`.
     Remembered(Box<Remembered>),
-    /// Time passed, or the pass has to go on.
+    /// Time has passed, or the pass has to continue.
     Tick,
 }
 
-/// Reason of the `DisruptionTarget` condition of a Pod that is let go because its gang was bound only in part.
+/// Reason of the `DisruptionTarget` condition of a Pod that is released because its gang was only partially bound.
 pub const LET_GO: &str = "FluxionGangReleased";
 
-/// How the API server answered a binding.
+/// The outcome of a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BindOutcome {
     Done,
-    /// The Pod is gone, being deleted, or another one of its name: it will never be bound.
+    /// The Pod was deleted, is being deleted, or is a different one of the same name: it will never be bound.
     Gone(SharedStr),
-    /// It is bound already, to this node.
+    /// It is already bound to this node.
     Elsewhere(SharedStr),
-    /// Try again later: the server was away, slow, or throttled us.
+    /// Retry later: the server was unreachable or slow, or throttled the request.
     Transient(SharedStr),
-    /// The server refuses for good (forbidden, invalid).
+    /// Permanently rejected by the server (forbidden, invalid).
     Refused(SharedStr),
 }
 
-/// Something that is wanted outside. `key()` is its idempotency key: carrying it out twice does no harm.
+/// An action to be carried out. `key()` is its idempotency key: repeating it is harmless.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Bind {
@@ -90,36 +89,36 @@ pub enum Effect {
         action: &'static str,
         note: String,
     },
-    /// Mark the Pod as let go ([`LET_GO`]) and evict it, so that its gang can gather again.
+    /// Mark the Pod as released ([`LET_GO`]) and evict it, so that its gang can be scheduled again.
     Evict {
         pod: ObjectRef,
         why: String,
     },
-    /// Delete the object, with its uid as precondition: what a cancelled job is made of.
+    /// Delete an object of a cancelled job, with its UID as a precondition.
     Delete {
         object: ObjectRef,
         why: String,
     },
-    /// Something to be kept, for the next engine.
+    /// An entry for the journal, for the next engine.
     Journal(JournalEntry),
 }
 
-/// How far a PodGroup is, in the words of scheduler-plugins.
+/// The state of a PodGroup, in scheduler-plugins' terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupStatus {
     /// `Pending` (members are missing), `Scheduling`, `Scheduled`, `Running`, `Finished`, `Failed`.
     pub phase: &'static str,
-    /// Members on nodes.
+    /// Number of bound members.
     pub scheduled: u32,
     pub running: u32,
     pub succeeded: u32,
     pub failed: u32,
-    /// `NAMESPACE/NAME` of what made the members.
+    /// `NAMESPACE/NAME` of the members' owner.
     pub occupied_by: Option<String>,
 }
 
 impl Effect {
-    /// Names what is wanted; the same key twice is the same wish, and the later one replaces the earlier.
+    /// Identifies the action; an effect replaces an earlier one with the same key.
     pub fn key(&self) -> String {
         match self {
             Self::Bind { pod, .. } => format!("bind/{}", pod.uid),

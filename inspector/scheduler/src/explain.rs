@@ -1,7 +1,7 @@
-//! Why a request does not start, as data, and as the facts that its users read.
+//! Why a request does not start, as data and as user-facing facts.
 //!
-//! Counts nodes by reason for each shape, says what the gang as a whole is short of, and which node is nearest.
-//! Jobs and holders appear as ids only: [`Names`] decides which of them the reader may know.
+//! Counts nodes by reason for each shape, and determines what the gang as a whole is lacking and which node comes
+//! closest. Jobs and holders are only identified by IDs: [`Names`] decides which of them the user may see.
 
 mod facts;
 mod look;
@@ -24,7 +24,7 @@ pub fn why_not(inventory: &Inventory, request: &Request, now: i64) -> WhyNot {
     }
 }
 
-/// Why the request does not start now, whether or not it ever can.
+/// Why the request does not start now, regardless of whether it ever can.
 pub fn why_not_now(inventory: &Inventory, request: &Request, now: i64) -> WhyNot {
     let plan = Plan::new(inventory, request, NodePolicy::Low);
     let end = request.end(now).unwrap_or(i64::MAX);

@@ -1,7 +1,7 @@
-//! Gangs on a graph of Fluxion: what `resource-query --kubernetes` plugs into the engine of [`fluxion`].
+//! Gangs on a Fluxion graph: the extension that `resource-query --kubernetes` plugs into the engine of [`fluxion`].
 //!
-//! [`GangReader`] reads a gang from a jobspec, [`GangMatcher`] finds its place by the same search as the scheduler, and
-//! [`Shares`] books what a cluster that was written down as a graph tells of who holds what.
+//! [`GangReader`] reads a gang from a jobspec, [`GangMatcher`] places it with the scheduler's own search, and
+//! [`Shares`] books the allocations contained in the graph of a cluster.
 
 mod constraint;
 mod index;

@@ -1,9 +1,9 @@
-//! The books: which nodes there are, what they offer, who holds what on them and until when, what is reserved.
+//! The allocations: which nodes exist, their resources, their holders and until when, and reservations.
 //!
-//! Cloning costs a few reference counts: everything lies in shared chunks that are copied when they change. What is
-//! *held now* and when it is *planned to be released* are two things: a holder past its planned end still holds, and
-//! is planned to end a second from now. A node that offers less than is held on it has a deficit; that is shown,
-//! never an error. Nothing in here decides where a gang goes, or knows what a Pod is beyond its holder's key.
+//! Cloning only costs a few reference counts: all data is in shared chunks that are copied when they change. *Held
+//! now* and *planned to be released* are separate: a holder past its planned end still holds its resources, and is
+//! planned to end one second from now. A node with less than its holders have has a deficit, which is not an error.
+//! Nothing in here places gangs, or knows about Pods beyond the key of a holder.
 
 mod book;
 mod columns;
@@ -45,10 +45,10 @@ use columns::Columns;
 use cow::CowVec;
 use reserved::Reserved;
 
-/// Nodes, holders and reservations. See the module for what it keeps apart.
+/// Nodes, holders and reservations. See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct Inventory {
-    /// Ids by node name, for nodes that exist and for names that somebody holds on.
+    /// IDs by node name, for existing nodes and for names that have holders.
     ids: imbl::OrdMap<Arc<str>, NodeId>,
     /// Existing nodes in natural order of their names.
     order: Arc<Vec<NodeId>>,
@@ -59,7 +59,7 @@ pub struct Inventory {
     columns: Columns,
     /// Node of each holder.
     holders: imbl::OrdMap<Arc<str>, NodeId>,
-    /// Assumed ends, with whose they are.
+    /// Assumed ends, with their holders.
     assumed: imbl::OrdSet<(i64, NodeId, Arc<str>)>,
     reservations: imbl::OrdMap<u32, Arc<Promise>>,
     reserved: CowVec<Option<Arc<Reserved>>>,
@@ -72,7 +72,7 @@ pub struct Inventory {
     startup_taints: Arc<[Arc<str>]>,
     freed: u64,
     graph: u64,
-    /// When what there is to see of a node last changed, and of all of them, counted by `revision`.
+    /// Revision of the last visible change of each node, and of all nodes, counted by `revision`.
     revisions: CowVec<u64>,
     all_changed: u64,
     revision: u64,
@@ -84,24 +84,23 @@ impl Inventory {
         Self::default()
     }
 
-    /// Beginnings of keys of taints that pass by themselves, besides those that are known to; for nodes that are set
-    /// from now on.
+    /// Key prefixes of further temporary taints, in addition to the known ones; for nodes set from now on.
     pub fn set_startup_taints(&mut self, keys: impl IntoIterator<Item = Arc<str>>) {
         self.startup_taints = keys.into_iter().collect();
     }
 
-    /// Grows whenever something was freed or planned otherwise, or a node changed: what did not fit may fit now.
-    /// Taking does not change it, nor does it when an end is assumed later than before.
+    /// Incremented whenever something was freed or rescheduled, or a node changed: what did not fit may fit now.
+    /// Allocating does not change it, nor does extending an assumed end.
     pub fn freed_generation(&self) -> u64 {
         self.freed
     }
 
-    /// Grows whenever a node appears, changes or goes: what could never run may be possible now.
+    /// Incremented whenever a node is added, changed or removed: unsatisfiable requests may be satisfiable now.
     pub fn graph_generation(&self) -> u64 {
         self.graph
     }
 
-    /// How many nodes exist.
+    /// Number of existing nodes.
     pub fn node_count(&self) -> usize {
         self.order.len()
     }
@@ -142,7 +141,7 @@ impl Inventory {
         &self.columns
     }
 
-    /// The book of a node name, which is started where there is none.
+    /// The entry of a node name, created if missing.
     fn open(&mut self, name: &Arc<str>) -> NodeId {
         if let Some(id) = self.id(name) {
             return id;
@@ -158,20 +157,20 @@ impl Inventory {
         id
     }
 
-    /// Something about the node changed that can be seen.
+    /// Records a visible change of the node.
     fn touch(&mut self, id: NodeId) {
         self.revision += 1;
         *self.revisions.slot(id) = self.revision;
     }
 
-    /// Whoever holds this is called otherwise than before.
+    /// Records that the name of this holder has changed.
     pub(crate) fn touch_node_of(&mut self, holder: &Arc<str>) {
         if let Some(id) = self.holders.get(holder).copied() {
             self.touch(id);
         }
     }
 
-    /// The book for change.
+    /// The entry, mutable.
     fn book_mut(&mut self, id: NodeId) -> Option<&mut NodeAllocations> {
         self.touch(id);
         if self.reserved.get(id).is_some_and(Option::is_some)
@@ -182,7 +181,7 @@ impl Inventory {
         self.books.slot(id).as_mut().map(Arc::make_mut)
     }
 
-    /// Forgets a name that neither is a node nor has holders.
+    /// Removes a name that is neither a node nor has holders.
     fn close_unless_used(&mut self, id: NodeId) {
         let Some(book) = self.book(id) else { return };
         if book.spec.is_some() || !book.holds.is_empty() {
@@ -194,7 +193,7 @@ impl Inventory {
         Arc::make_mut(&mut self.unused).push(id);
     }
 
-    /// Writes the numbers of one node and resource anew from its book.
+    /// Updates the numbers of one node and resource from its entry.
     fn refresh(&mut self, id: NodeId, kind: KindId) {
         if let Some(book) = self.book(id) {
             let numbers = book.numbers(kind);

@@ -1,4 +1,4 @@
-//! A job: a group of Pods that is scheduled as one, and where it stands.
+//! A job: a group of Pods that is scheduled as one, and its state.
 
 mod asked;
 mod binds;
@@ -36,84 +36,84 @@ pub(crate) use stage::{HISTORY_MAX, may_follow};
 pub struct Job {
     pub id: JobId,
     pub key: JobKey,
-    /// What makes its Pods one job.
+    /// The group that its Pods belong to.
     pub(crate) group: GroupKey,
-    /// The object it is named after, for Events and cancel; `None` for a group made by labels.
+    /// The object that gives it its name, for Events and cancellation; `None` for a group defined by labels.
     pub object: Option<ObjectRef>,
     pub created: i64,
     pub priority: i32,
     pub queue: SharedStr,
-    /// Seconds that it is planned to run; nothing ends it then unless `limit` does. `None`: nobody knows.
+    /// Planned duration in seconds; it is only enforced by `limit`. `None`: unknown.
     pub duration: Option<i64>,
-    /// Seconds after which Kubernetes ends it: activeDeadlineSeconds of its Pods, or of its Job, whose own counts from
-    /// the Job's start.
+    /// Seconds after which Kubernetes terminates it: activeDeadlineSeconds of its Pods, or of its Job, which is
+    /// measured from the Job's start.
     pub limit: Option<i64>,
     pub state: JobState,
     pub state_since: i64,
-    /// Fewer members are assigned than it is owed.
+    /// Fewer members are assigned than it should have.
     pub degraded: bool,
     pub members: Members,
-    /// Uids of the Pods, ended ones included while their objects are there.
+    /// UIDs of its Pods, including finished ones while their objects exist.
     pub pods: SmallSet<SharedStr>,
-    /// What those members ask for that have not ended.
+    /// Requests of the members that have not finished.
     pub holds: Arc<ResourceList>,
-    /// What is asked of the matcher; `None` while the size or a member's need is unknown.
+    /// The request to the matcher; `None` while the size or a member's requests are unknown.
     pub request: Option<Arc<Request>>,
     pub reason: Option<Reason>,
-    /// When the attempt that runs, or ran last, began.
+    /// Start of the current or last attempt.
     pub started_at: Option<i64>,
     pub ended_at: Option<i64>,
-    /// When the last member that runs is planned to end.
+    /// Planned end of the last running member.
     pub planned_end: Option<i64>,
-    /// What its members ask for; of an ended job, what those of its last attempt did.
+    /// Requests of its members; for a finished job, of its last attempt.
     pub asked: Arc<[Asked]>,
-    /// The topology key whose one domain all members must share.
+    /// The topology key of which all members must share a value.
     pub level: Option<SharedStr>,
-    /// Nodes and names of the Pods of the last attempt, once the job has ended.
+    /// Nodes and names of the Pods of the last attempt, once the job has finished.
     pub ran_on: Arc<BTreeMap<SharedStr, Vec<SharedStr>>>,
-    /// The member that failed first, once the job has ended.
+    /// The member that failed first, once the job has finished.
     pub exit: Option<ExitCause>,
-    /// Members of the attempt whose Pods are gone.
+    /// Members of the attempt whose Pods were deleted.
     pub(crate) gone: Vec<Gone>,
     pub reservation: Option<Reservation>,
-    /// Jobs it waits for.
+    /// Jobs that it is waiting for.
     pub waits_for: Vec<JobId>,
     pub warnings: Vec<String>,
-    /// What is said of labels and annotations that begin as ours do and mean nothing; part of the warnings.
+    /// Warnings about labels and annotations with one of our prefixes that are unknown; part of the warnings.
     pub(crate) unknown_marks: Vec<String>,
-    /// Those of them that an Event has named.
+    /// Those of them that were reported in an Event.
     pub(crate) told_marks: Vec<String>,
-    /// When the time limit of its Kubernetes Job, which runs while it waits, will end it.
+    /// When the time limit of its Kubernetes Job, which also runs while it is waiting, will end it.
     pub killed_at: Option<i64>,
-    /// Who asked for its end.
+    /// Who cancelled it.
     pub cancelled_by: Option<SharedStr>,
-    /// Members that it lost after its start and for which a place is kept; of those alike the oldest first.
+    /// Members lost after its start, for which resources are reserved; among equal ones, oldest first.
     pub lost: Vec<LostMember>,
-    /// Of the members that are missing, those whose places were kept too long and given up.
+    /// Number of missing members for which resources are no longer reserved, because that took too long.
     pub given_up: u32,
-    /// Counts the places that were ever kept for it.
+    /// Counts all resources ever reserved for its lost members.
     pub(crate) places: u32,
     pub(crate) losses: Losses,
     pub(crate) binds: Binds,
-    /// The generation of the graph for which it was last found satisfiable or not.
+    /// The generation of the graph for which its satisfiability was last determined.
     pub checked: Option<u64>,
     /// Oldest first; bounded.
     pub history: Arc<Vec<HistoryEntry>>,
-    /// How many transitions there were.
+    /// Total number of transitions.
     pub(crate) entries: u32,
-    /// Of that, the last move of its planned start.
+    /// The last change of its planned start in the history.
     pub(crate) moved: Option<Move>,
-    /// Those that all its members share; of one that lost its last member, what it had then.
+    /// Labels shared by all its members; if it has lost its last member, the previous ones.
     pub labels: crate::model::Marks,
 }
 
 impl Job {
-    /// The disruption that took members since it was last whole (reason of their DisruptionTarget condition).
+    /// The disruption that removed members since it was last complete (reason of their `DisruptionTarget` condition).
     pub fn disruption(&self) -> Option<&SharedStr> {
         self.losses.disrupted.as_ref().map(|(_, reason)| reason)
     }
 
-    /// A job of which nothing is known yet.
+    /// A new job without any data.
     pub(crate) fn new(id: JobId, group: GroupKey, key: JobKey) -> Self {
         Self {
             id,
@@ -166,8 +166,8 @@ impl Job {
         format!("{}/{}", self.key.namespace, self.key.object_name())
     }
 
-    /// When it is planned to end if it starts at `start`: after its duration, or when its Kubernetes Job's own limit
-    /// ends it. A limit that has run out already plans nothing: it is about to end the job.
+    /// Planned end if it starts at `start`: after its duration, or when its Kubernetes Job's limit expires. A limit
+    /// that has already expired is ignored: it is about to end the job.
     pub(crate) fn end_when_started_at(&self, start: i64) -> Option<i64> {
         let end = self.duration.map(|seconds| start.saturating_add(seconds)).filter(|end| *end < i64::MAX);
         [end, self.killed_at.filter(|at| *at > start)].into_iter().flatten().min()

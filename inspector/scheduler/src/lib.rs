@@ -1,9 +1,9 @@
-//! The state machine of a cluster: what schedules gangs of Pods, and nothing of where it runs.
+//! The state machine of a cluster: schedules gangs of Pods, independently of where it runs.
 //!
-//! [`state::State::step`] takes events and answers effects. Below it, from the bottom: [`resources`], [`constraint`] and
-//! [`request`], the [`inventory`] of nodes, the [`placement`] of a gang on them, and the [`queue`] that decides who
-//! starts when. [`explain`] says why a job waits, [`check`] looks independently at all of it, [`sim`] plays it against a
-//! virtual clock, and [`extension`] plugs gangs into the engine of [`fluxion`].
+//! [`state::State::step`] takes events and returns effects. Below it, from the bottom: [`resources`], [`constraint`]
+//! and [`request`], the [`inventory`] of nodes, the [`placement`] of a gang on them, and the [`queue`] that decides
+//! which jobs start when. [`explain`] explains why a job waits, [`check`] verifies everything independently, [`sim`]
+//! runs it with a virtual clock, and [`extension`] plugs gangs into the engine of [`fluxion`].
 //!
 //! Pure by its manifest: no clock, randomness, network or files. Time is an argument.
 

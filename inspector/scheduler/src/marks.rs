@@ -1,35 +1,35 @@
-//! The labels and annotations that make Pods a group, and how a size is read from them.
+//! The labels and annotations that define groups of Pods, and parsing of sizes.
 
 use std::ops::Bound;
 
 use crate::model::{Marks, PodSpec, SharedStr};
 
-/// On a Pod, its Job or its PodGroup: how long it may run.
+/// On a Pod, its Job or its PodGroup: its planned duration.
 pub const DURATION: &str = "fluxion.flux-framework.org/duration";
-/// On a Pod, its Job or its PodGroup: the queue it goes to.
+/// On a Pod, its Job or its PodGroup: its queue.
 pub const QUEUE: &str = "fluxion.flux-framework.org/queue";
 /// `"true"` on an owner: all its Pods are one gang.
 pub const GANG: &str = "fluxion.flux-framework.org/gang";
-/// Standalone mode: how long the Pod runs.
+/// Standalone mode: run time of the Pod.
 pub const RUN_TIME: &str = "fluxion.flux-framework.org/run-time";
-/// Standalone mode: when an object is submitted, counted from the server's first start.
+/// Standalone mode: when an object is submitted, relative to the server's first start.
 pub const SUBMIT_AT: &str = "fluxion.flux-framework.org/submit-at";
-/// On a Pod, as JSON: what was allocated to it.
+/// On a Pod, as JSON: its allocation.
 pub const ALLOCATION: &str = "fluxion.flux-framework.org/allocation";
 /// The name of the scheduling.x-k8s.io PodGroup a Pod belongs to.
 pub const SCHEDULER_PLUGINS_GROUP: [&str; 2] =
     ["scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/name"];
-/// Its size where there is no PodGroup object.
+/// Its size if there is no PodGroup object.
 pub const SCHEDULER_PLUGINS_SIZE: [&str; 2] =
     ["scheduling.x-k8s.io/min-available", "pod-group.scheduling.sigs.k8s.io/min-available"];
 
-/// A family of marks: where the group's name and its size stand.
+/// A family of keys for the name and size of a group.
 pub struct Family {
     pub names: &'static [&'static str],
     pub sizes: &'static [&'static str],
 }
 
-/// In the order in which they are looked at: those that existing manifests use, then our own.
+/// In order of precedence: those used by existing manifests, then our own.
 pub const FAMILIES: [Family; 4] = [
     Family {
         names: &[
@@ -47,13 +47,13 @@ pub const FAMILIES: [Family; 4] = [
     },
 ];
 
-/// How the labels and annotations begin that are meant for this scheduler, or for one whose manifests it understands.
+/// Key prefixes of labels and annotations for this scheduler, or for those whose manifests it supports.
 pub const PREFIXES: [&str; 4] = ["fluence.", "fluxion.flux-framework.org/", "fluxnetes.", "fluxqueue."];
 
-/// Those that are read as annotations only. The ones in [`FAMILIES`] may be labels too.
+/// Keys that are only supported as annotations. Those in [`FAMILIES`] may also be labels.
 const ANNOTATIONS: [&str; 6] = [ALLOCATION, DURATION, GANG, QUEUE, RUN_TIME, SUBMIT_AT];
 
-/// The keys in `marks` that begin as ours do and mean nothing, in order.
+/// The keys in `marks` with one of our prefixes that are unknown, in order.
 pub fn unknown(marks: &Marks, labels: bool) -> impl Iterator<Item = &SharedStr> {
     let ours = PREFIXES.iter().flat_map(|prefix| {
         marks
@@ -71,7 +71,7 @@ fn known() -> impl Iterator<Item = &'static str> {
     families.chain(&ANNOTATIONS).copied()
 }
 
-/// What may have been meant by a key that is [`unknown`].
+/// A suggestion for a key that is [`unknown`].
 pub fn advice(key: &str) -> String {
     let all = || known().filter(|known| *known != ALLOCATION);
     if all().any(|known| known == key) {
@@ -81,7 +81,7 @@ pub fn advice(key: &str) -> String {
     let nearest = all().min_by_key(|known| strsim::osa_distance(known, &typed));
     let name = typed.rsplit(['/', '.']).next().unwrap_or_default().chars().count();
     match nearest {
-        // A typing mistake, and not another word.
+        // A typo, not a different word.
         Some(known) if strsim::osa_distance(known, &typed) <= (name / 3).max(1) => {
             format!("did you mean {known}?")
         }
@@ -94,15 +94,15 @@ pub fn advice(key: &str) -> String {
     }
 }
 
-/// The first of `keys` that is a label or an annotation, with its value.
+/// The first of `keys` that exists as a label or annotation, with its value.
 pub fn find<'a>(pod: &'a PodSpec, keys: &[&'static str]) -> Option<(&'static str, &'a SharedStr)> {
     keys.iter()
         .find_map(|key| pod.labels.get(*key).or_else(|| pod.annotations.get(*key)).map(|value| (*key, value)))
 }
 
-/// Whether an owner, or a Pod, asks for its Pods to be one gang.
+/// Whether an owner or Pod requests that its Pods are one gang.
 ///
-/// The error says what is wanted.
+/// The error describes the valid values.
 pub fn wants_gang(annotations: &Marks) -> Result<bool, String> {
     match annotations.get(GANG).map(|value| &**value) {
         Some("true") => Ok(true),
@@ -113,7 +113,7 @@ pub fn wants_gang(annotations: &Marks) -> Result<bool, String> {
 
 /// A group size: a whole number from 1 to `max`, in plain decimal digits.
 ///
-/// The error says where the text stands and what is wanted.
+/// The error contains the key and the valid values.
 pub fn size(key: &str, text: &str, max: u32) -> Result<u32, String> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u32>() {
@@ -122,7 +122,7 @@ pub fn size(key: &str, text: &str, max: u32) -> Result<u32, String> {
     }
 }
 
-/// At most 64 characters of a text that somebody else wrote.
+/// At most 64 characters of untrusted text.
 pub fn shorten(text: &str) -> String {
     fluxion_text::shorten(text, 64).into_owned()
 }

@@ -1,7 +1,7 @@
-//! What the engine knows of the cluster, as plain types.
+//! The engine's model of the cluster, as plain types.
 //!
-//! The edge translates API objects into these and decides nothing; whatever has to be concluded from labels,
-//! annotations and owners is concluded in `state`. Times are epoch seconds.
+//! The API layer converts API objects to these types and decides nothing; conclusions from labels, annotations and
+//! owners are drawn in `state`. Times are epoch seconds.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::constraint::{HostPort, NodeConstraint};
 use crate::resources::{InvalidRequest, ResourceList};
 
-/// A short shared string: names, uids, label keys and values.
+/// A short shared string: names, UIDs, label keys and values.
 pub type SharedStr = Arc<str>;
 
 /// Labels or annotations; clones share them until one is changed.
@@ -21,12 +21,12 @@ pub type SharedStr = Arc<str>;
 pub struct Marks(Arc<BTreeMap<SharedStr, SharedStr>>);
 
 impl Marks {
-    /// None.
+    /// Empty.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many there are that share them, this one included.
+    /// Number of references, including this one.
     pub fn users(&self) -> usize {
         Arc::strong_count(&self.0)
     }
@@ -52,12 +52,12 @@ impl FromIterator<(SharedStr, SharedStr)> for Marks {
     }
 }
 
-/// Names one object of the cluster.
+/// Identifies an object of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectRef {
     /// Empty for cluster-scoped objects.
     pub namespace: SharedStr,
-    /// As it stands in `kind`: `Pod`, `Job`, `PodGroup`.
+    /// The value of `kind`: `Pod`, `Job`, `PodGroup`.
     pub kind: SharedStr,
     /// `v1`, `batch/v1`.
     pub api_version: SharedStr,
@@ -81,27 +81,27 @@ pub enum Phase {
     Running,
     Succeeded,
     Failed,
-    /// The node's kubelet is not heard of; the Pod still holds what it holds.
+    /// The node's kubelet is not responding; the Pod still holds its resources.
     Unknown,
 }
 
 impl Phase {
-    /// An ended Pod holds nothing any more.
+    /// Whether it is terminal: a finished Pod holds nothing.
     pub fn ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
 }
 
-/// What a Pod asks for that can't be honoured when we bind it ourselves.
+/// A constraint that we don't support when we bind a Pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unsupported {
     /// A claim that waits for its first consumer, or whose volume is not known yet.
     UnboundVolume(SharedStr),
     /// A claim that does not exist.
     MissingClaim(SharedStr),
-    /// A bound claim, and its volume that does not exist.
+    /// A bound claim whose volume does not exist.
     MissingVolume(SharedStr, SharedStr),
-    /// A claim whose volume can be reached from too many kinds of nodes to be met with what the Pod says itself.
+    /// A claim whose volume has too many node affinity terms to be combined with those of the Pod.
     WideVolume(SharedStr),
     ResourceClaim(SharedStr),
     PodAffinity,
@@ -110,18 +110,18 @@ pub enum Unsupported {
     HardSpread,
 }
 
-/// Written into the Pod in the same write as the binding, so that a restart finds it.
+/// Stored in the Pod by the same write as the binding, so that it survives a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AllocationRecord {
     /// `KIND.NAME` of the job.
     pub job: SharedStr,
-    /// When the gang started that the member belongs to; one that was made later joined it.
+    /// Start of the member's gang; a member created later has joined it.
     pub start: i64,
-    /// When it is planned to end; absent without a time limit.
+    /// Planned end; absent without a time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_end: Option<i64>,
-    /// How many members the job wanted when it was placed.
+    /// Number of members required when the job was placed.
     pub size: u32,
 }
 
@@ -141,7 +141,7 @@ pub struct PodEnd {
     pub at: Option<i64>,
     /// The first container that failed.
     pub container: Option<ContainerExit>,
-    /// `status.message`, e.g. what its node was short of.
+    /// `status.message`, e.g. which resource its node was lacking.
     pub message: Option<SharedStr>,
 }
 
@@ -164,14 +164,14 @@ pub struct PodSpec {
     pub nominated: Option<SharedStr>,
     /// `spec.schedulingGates`, by name.
     pub gates: Vec<SharedStr>,
-    /// What it holds, or why that can't be said.
+    /// Its requests, or why they can't be determined.
     pub needs: Result<Arc<ResourceList>, InvalidRequest>,
     pub constraint: Arc<NodeConstraint>,
     pub ports: Arc<[HostPort]>,
     pub unsupported: Vec<Unsupported>,
     pub priority: i32,
     pub labels: Marks,
-    /// Only those the engine may read (group, size, duration, queue, run-time, mirror).
+    /// Only those used by the engine (group, size, duration, queue, run-time, mirror).
     pub annotations: Marks,
     /// `spec.schedulingGroup.podGroupName`.
     pub scheduling_group: Option<SharedStr>,
@@ -181,19 +181,19 @@ pub struct PodSpec {
     /// When PodScheduled became True.
     pub scheduled_at: Option<i64>,
     pub record: Option<AllocationRecord>,
-    /// (reason, message) of PodScheduled=False as it stands in the API server.
+    /// Current (reason, message) of PodScheduled=False in the API server.
     pub unscheduled: Option<(SharedStr, SharedStr)>,
     /// Reason of a DisruptionTarget condition, e.g. `PreemptionByScheduler`, `DeletionByTaintManager`.
     pub disruption: Option<SharedStr>,
     /// `status.reason`, e.g. `OutOfcpu`, `Evicted`, `DeadlineExceeded`.
     pub status_reason: Option<SharedStr>,
-    /// What of it could not be understood, and what that is taken for.
+    /// Parts that could not be interpreted, and how they are treated.
     pub problems: Vec<SharedStr>,
-    /// How it ended, once it has.
+    /// How it ended, if it has finished.
     pub end: Option<Arc<PodEnd>>,
 }
 
-/// Which API a PodGroup is of.
+/// The API of a PodGroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum GroupApi {
     /// scheduling.k8s.io.
@@ -220,22 +220,22 @@ pub struct GroupSpec {
     pub labels: Marks,
     pub annotations: Marks,
     pub controller: Option<ControllerRef>,
-    /// Its condition says that it was scheduled: the gang has started before.
+    /// According to its condition, the gang was scheduled before.
     pub scheduled: bool,
-    /// `spec.scheduleTimeoutSeconds` of scheduling.x-k8s.io: how long members may hold nodes while others have none.
+    /// `spec.scheduleTimeoutSeconds` of scheduling.x-k8s.io: maximum time that a gang may be partially bound.
     pub schedule_timeout: Option<i64>,
 }
 
-/// What is special about a kind of owner.
+/// Details of an owner by kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OwnerDetail {
     Job {
         /// Default 1.
         parallelism: i64,
-        /// `None`: any one success ends it (work queue).
+        /// `None`: it completes with any success (work queue).
         completions: Option<i64>,
         succeeded: i64,
-        /// Indexes that failed for good (`status.failedIndexes`).
+        /// Number of permanently failed indexes (`status.failedIndexes`).
         failed_indexes: i64,
         active_deadline: Option<i64>,
         /// `status.startTime`.
@@ -262,7 +262,7 @@ pub enum OwnerDetail {
     Other,
 }
 
-/// An object that makes Pods, or makes what makes them.
+/// A controller of Pods, or of such a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerSpec {
     pub uid: SharedStr,

@@ -1,9 +1,9 @@
-//! Gangs onto nodes: all slots of a request at once or none (or, where fewer are enough, at least its minimum), each
+//! Places gangs on nodes: all slots of a request at once or none (or, if there is a minimum, at least that many), each
 //! within one node.
 //!
-//! Decides where a request starts now ([`place_now`]), when it can start at the earliest ([`earliest`]) and whether
-//! it could ever ([`satisfiable`]). One search serves all three; they differ in what they take for available. Knows
-//! nothing of queues, Pods or names of jobs.
+//! Decides where a request can start now ([`place_now`]), when it can start at the earliest ([`earliest`]), and
+//! whether it ever can ([`satisfiable`]). They share one search and differ in what counts as available. Knows nothing
+//! about queues, Pods or names of jobs.
 
 mod alternatives;
 mod availability;

@@ -1,12 +1,12 @@
-//! The queue pass: jobs in queue order are started, promised a start, or told why neither.
+//! The queue pass: in queue order, jobs are started, get a reservation, or get a reason for neither.
 //!
-//! The definition is the simple loop: every reservation is made anew in each pass, in queue order. What runs skips
-//! work whose outcome is known (within a pass nothing is freed, so what failed once fails again) and can be cut into
-//! slices by counted work.
+//! By definition it is a simple loop: in each pass, all reservations are recomputed in queue order. The implementation
+//! skips work with a known result (within a pass nothing is freed, so what failed once fails again) and can be split
+//! into slices by counted work.
 //!
-//! A job that says nothing of its end may run for ever, and is started only where nothing is promised to others. For
-//! those who are planned behind it, it is assumed to take as long as its queue's configuration says, so that the first
-//! that waits always has a planned start and is never overtaken without end.
+//! A job without a time limit may run forever, and only starts on resources without reservations. To plan the jobs
+//! behind it, it is assumed to run for the time configured for its queue, so that the first waiting job always has a
+//! planned start and is never overtaken indefinitely.
 
 mod config;
 mod known;

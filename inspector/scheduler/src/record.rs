@@ -1,6 +1,6 @@
-//! What is kept of jobs outside the engine, in a journal, and handed back to the next one.
+//! Job history that is stored outside the engine, in a journal, and passed to the next engine.
 //!
-//! Nothing depends on it but what users are told of the past: without it the objects tell what runs, and since when.
+//! It only affects the history shown to users: without it, the objects show what is running, and since when.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::job::{Asked, ExitCause, HistoryEntry, JobKey, JobState, Members, Reason};
 use crate::model::{Marks, ObjectRef, SharedStr};
 
-/// Something to be kept.
+/// An entry of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JournalEntry {
-    /// A transition of a job, which `uid` names. One of the same number takes its place.
+    /// A transition of the job with this `uid`. It replaces an earlier one with the same number.
     Transition {
         uid: SharedStr,
         /// `NAMESPACE/KIND.NAME`.
@@ -20,16 +20,16 @@ pub enum JournalEntry {
         number: u32,
         entry: HistoryEntry,
     },
-    /// Somebody asked for the end of a job.
+    /// A user cancelled a job.
     Cancelled { uid: SharedStr, job: String, by: SharedStr },
-    /// A job has ended: this takes the place of all that was kept of it.
+    /// A job has finished: this replaces all its other entries.
     Ended(Box<EndedJob>),
-    /// Nothing needs to be kept any more of the job that ended at this time; `None`: of what had not ended.
+    /// The entries of the job that finished at this time can be deleted; `None`: of a job that had not finished.
     Forgotten { uid: SharedStr, ended_at: Option<i64> },
 }
 
 impl JournalEntry {
-    /// Entries of one key say the same, or the later one takes the place of the earlier.
+    /// An entry replaces earlier ones with the same key.
     pub fn key(&self) -> String {
         match self {
             Self::Transition { uid, number, .. } => format!("{uid}/{number}"),
@@ -42,19 +42,19 @@ impl JournalEntry {
     }
 }
 
-/// All that is kept of a job that has ended.
+/// The stored data of a finished job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndedJob {
     pub key: JobKey,
-    /// The uid that is part of what makes its Pods one job.
+    /// The UID that is part of the key of its group.
     pub anchor: Option<SharedStr>,
     pub object: Option<ObjectRef>,
     pub created: i64,
     pub priority: i32,
     pub queue: SharedStr,
     pub duration: Option<i64>,
-    /// The time limit that was enforced.
+    /// The enforced time limit.
     #[serde(default)]
     pub limit: Option<i64>,
     pub level: Option<SharedStr>,
@@ -71,15 +71,15 @@ pub struct EndedJob {
     pub history: Vec<HistoryEntry>,
 }
 
-/// What a journal gives back of one job.
+/// The stored data of a job, as returned by a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remembered {
-    /// It had not ended.
+    /// It had not finished.
     Live(LiveJob),
     Ended(Box<EndedJob>),
 }
 
-/// What was kept of a job that had not ended.
+/// The stored data of a job that had not finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveJob {
     pub uid: SharedStr,
@@ -93,7 +93,7 @@ pub struct LiveJob {
 }
 
 impl Remembered {
-    /// Tells it apart from all others.
+    /// Identifies it.
     pub fn id(&self) -> (SharedStr, Option<i64>) {
         match self {
             Self::Live(live) => (live.uid.clone(), None),

@@ -1,39 +1,38 @@
-//! What a gang asks for, and where it lies. A request is a jobspec with slots that stay within one node, a constraint for each shape, several shapes
-//! at once and one topology level that all share.
+//! Requests of gangs, and placements. A request is a jobspec with slots within one node, a constraint for each shape,
+//! several shapes at once, and one topology level for all.
 //!
-//! Requests are ordered and compared by value, so that equal ones are recognised and answered once.
+//! Requests are ordered and compared by value, so that equal ones are only evaluated once.
 
 use std::sync::Arc;
 
 use crate::constraint::{HostPort, NodeConstraint};
 use crate::resources::{OutOfRange, ResourceList};
 
-/// Slots that are alike: each lies within one node, several may share a node.
+/// Equal slots: each is within one node, several may share a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shape {
-    /// How many slots; 0 asks for nothing.
+    /// Number of slots; 0 requests nothing.
     pub count: u32,
-    /// What each slot needs, `pods` included.
+    /// Resources of each slot, including `pods`.
     pub needs: Arc<ResourceList>,
-    /// Where each may lie.
+    /// Constraint of each slot.
     pub constraint: Arc<NodeConstraint>,
-    /// The host ports that each takes, so two of a kind never share a node.
+    /// Host ports of each slot, so two slots with the same ones never share a node.
     pub ports: Arc<[HostPort]>,
 }
 
 /// Slots that start together or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request {
-    /// The shapes; all of their slots are wanted.
+    /// The shapes; all of their slots are requested.
     pub shapes: Vec<Shape>,
-    /// So many slots, whichever, are enough for a start: the most that fit are taken, and of as many those of earlier
-    /// shapes. None: all of them.
+    /// Minimum number of slots to start: as many as fit are allocated, preferring earlier shapes. None: all of them.
     pub minimum: Option<u32>,
-    /// A node label: all slots lie on nodes that have the same value of it.
+    /// A node label: all slots are on nodes with the same value of it.
     pub level: Option<Arc<str>>,
-    /// The value of that label, where it is given: late members join the domain of the others.
+    /// The value of that label, if specified: members that join later use the domain of the others.
     pub domain: Option<Arc<str>>,
-    /// Seconds that the slots are held; none means without end.
+    /// Duration in seconds; none for no limit.
     pub duration: Option<i64>,
 }
 
@@ -44,16 +43,16 @@ pub struct Slot {
     pub shape: u32,
     /// The node.
     pub node: Arc<str>,
-    /// How many of them; at least 1.
+    /// Number of slots; at least 1.
     pub count: u32,
 }
 
-/// Where the slots of a request lie.
+/// The nodes for the slots of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// By node in order of the search, then by shape.
+    /// By node in search order, then by shape.
     pub slots: Vec<Slot>,
-    /// The domain that all share, where the request asks for a level.
+    /// The shared domain, if the request has a level.
     pub domain: Option<Arc<str>>,
 }
 
@@ -62,35 +61,35 @@ pub struct Placement {
 pub struct Planned {
     /// Epoch seconds.
     pub start: i64,
-    /// When it ends; none without a time limit.
+    /// Its end; none without a time limit.
     pub end: Option<i64>,
-    /// Where.
+    /// The placement.
     pub placement: Placement,
-    /// The start rests on an end that is only assumed.
+    /// The start depends on an assumed end.
     pub assumed: bool,
 }
 
 impl Request {
-    /// Slots in all.
+    /// Total number of slots.
     pub fn slots(&self) -> u64 {
         self.shapes.iter().map(|shape| u64::from(shape.count)).sum()
     }
 
-    /// Slots that are enough for a start.
+    /// Minimum number of slots to start.
     pub fn needed(&self) -> u64 {
         self.minimum.map_or_else(|| self.slots(), u64::from)
     }
 
-    /// What all slots need together.
+    /// Total resources of all slots.
     pub fn total(&self) -> Result<ResourceList, OutOfRange> {
         self.shapes.iter().try_fold(ResourceList::new(), |sum, shape| {
             sum.checked_add(&shape.needs.checked_mul(u64::from(shape.count))?)
         })
     }
 
-    /// When slots that start at `start` (epoch seconds) are planned to end; `None` is never.
+    /// Planned end of slots that start at `start` (epoch seconds); `None` for no end.
     pub fn end(&self, start: i64) -> Option<i64> {
-        // A sum beyond the calendar is no end at all.
+        // A sum beyond the calendar means no end.
         self.duration.and_then(|seconds| start.checked_add(seconds.max(1))).filter(|end| *end < i64::MAX)
     }
 }

@@ -1,6 +1,6 @@
-//! Lists of resources in whole numbers: cpu in milli-cores, all else in bytes or pieces, `pods` among them.
+//! Resource lists with integer amounts: cpu in milli-cores, others in bytes or units, including `pods`.
 //!
-//! What a Pod needs is decided in [`pod`]; everything that counts resources uses the list it returns.
+//! [`pod`] determines the requests of a Pod; everything that counts resources uses its result.
 
 pub mod pod;
 
@@ -14,16 +14,16 @@ pub use pod::{ContainerAsk, InvalidRequest, PodAsk, Requests, pod_requests};
 
 use fluxion_text::quantity::{self, Amount};
 
-/// Quantities by resource name; cpu in milli-cores, all else in bytes or pieces. Names that are not there are 0.
+/// Amounts by resource name; cpu in milli-cores, others in bytes or units. Missing resources are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ResourceList(BTreeMap<Arc<str>, u64>);
 
-/// A sum or difference that a `u64` cannot hold.
+/// A sum or difference that does not fit in a `u64`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("quantity of {resource} is out of range")]
 pub struct OutOfRange {
-    /// The resource whose quantity it is.
+    /// The resource.
     pub resource: Arc<str>,
 }
 
@@ -33,32 +33,32 @@ impl ResourceList {
         Self::default()
     }
 
-    /// The quantity of a resource; 0 when it is not in the list.
+    /// The amount of a resource; 0 if it is not in the list.
     pub fn get(&self, resource: &str) -> u64 {
         self.0.get(resource).copied().unwrap_or(0)
     }
 
-    /// Puts a quantity in place of the one before.
+    /// Sets the amount of a resource.
     pub fn set(&mut self, resource: impl Into<Arc<str>>, quantity: u64) {
         self.0.insert(resource.into(), quantity);
     }
 
-    /// Adds to the quantity of a resource, at most up to the largest number.
+    /// Adds to the amount of a resource, saturating.
     pub fn add(&mut self, resource: &Arc<str>, quantity: u64) {
         self.set(resource.clone(), self.get(resource).saturating_add(quantity));
     }
 
-    /// Whether the resource is named, if only with 0.
+    /// Whether the resource is in the list, even with 0.
     pub fn contains(&self, resource: &str) -> bool {
         self.0.contains_key(resource)
     }
 
-    /// Whether nothing is named.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Resources and quantities, by name.
+    /// Resources and amounts, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, u64)> {
         self.0.iter().map(|(name, quantity)| (name, *quantity))
     }
@@ -68,12 +68,12 @@ impl ResourceList {
         self.combine(other, u64::checked_add)
     }
 
-    /// What is left when `other` is taken out; an error where that is less than nothing.
+    /// The difference; an error if it would be negative.
     pub fn checked_sub(&self, other: &Self) -> Result<Self, OutOfRange> {
         self.combine(other, u64::checked_sub)
     }
 
-    /// `count` times the list.
+    /// The list multiplied by `count`.
     pub fn checked_mul(&self, count: u64) -> Result<Self, OutOfRange> {
         let times = |(name, quantity): (&Arc<str>, u64)| match quantity.checked_mul(count) {
             Some(product) => Ok((name.clone(), product)),
@@ -91,7 +91,7 @@ impl ResourceList {
         Ok(sum)
     }
 
-    /// The list of exact amounts, each rounded up; an error names the resource that is negative or too large.
+    /// Rounds up exact amounts; the error contains the resource that is negative or too large.
     pub fn from_amounts<'a>(
         amounts: impl IntoIterator<Item = (&'a Arc<str>, &'a Amount)>,
     ) -> Result<Self, OutOfRange> {
@@ -123,7 +123,7 @@ impl fmt::Display for ResourceList {
     }
 }
 
-/// An amount in the unit that its resource is counted in, rounded up; `None` when negative or too large.
+/// An amount in the unit of its resource, rounded up; `None` if negative or too large.
 pub fn whole(resource: &str, amount: Amount) -> Option<u64> {
     if resource == "cpu" { amount.milli() } else { amount.units() }
 }

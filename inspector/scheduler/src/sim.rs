@@ -1,7 +1,7 @@
-//! A simulator: a trace of jobs on a cluster with one or several queues, under a virtual clock.
+//! A simulator: runs a trace of jobs on a cluster with one or several queues, under a virtual clock.
 //!
-//! It drives the same queue pass over the same books as the scheduler does. Between two events nothing
-//! happens, so a year takes as long as its number of arrivals and ends.
+//! It uses the scheduler's own queue pass and inventory. Nothing happens between two events, so simulating a year
+//! takes as long as its arrivals and ends.
 
 mod measure;
 mod trace;
@@ -17,64 +17,64 @@ use crate::resources::ResourceList;
 pub use measure::{Report, Spread};
 pub use trace::{TraceError, read_csv, read_swf};
 
-/// A cluster of equal nodes.
+/// A cluster of identical nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// Cores of each.
+    /// Cores per node.
     pub cores: u32,
-    /// Whether jobs get whole nodes.
+    /// Whether jobs are allocated whole nodes.
     pub whole_nodes: bool,
 }
 
 /// A job of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceJob {
-    /// The number it has in the trace.
+    /// Its number in the trace.
     pub id: u64,
-    /// When it is submitted, in seconds.
+    /// Submit time, in seconds.
     pub submit: i64,
-    /// Cores that it wants.
+    /// Number of cores requested.
     pub cores: u32,
-    /// Seconds that it asks for, at least 1: it is ended then.
+    /// Time limit in seconds, at least 1: it is ended then.
     pub limit: i64,
-    /// Seconds that it would run.
+    /// Run time in seconds, without a limit.
     pub run: i64,
-    /// Larger goes first.
+    /// Higher goes first.
     pub priority: i64,
-    /// The queue that it names.
+    /// Its queue, if specified.
     pub queue: Option<Arc<str>>,
 }
 
-/// What became of a job.
+/// The result for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// When it started, in seconds.
+    /// Start time, in seconds.
     pub start: i64,
-    /// When it ended, in seconds.
+    /// End time, in seconds.
     pub end: i64,
 }
 
-/// What became of a trace.
+/// The result for a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// For each job of the trace in its order; none for one that the cluster can never run.
+    /// For each job of the trace, in order; none for one that can never run on the cluster.
     pub jobs: Vec<Option<Ran>>,
-    /// Passes over the queue.
+    /// Number of queue passes.
     pub passes: u64,
 }
 
 /// The cluster can't be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
-    /// More jobs than have numbers.
+    /// More jobs than supported.
     #[error("the trace has more than 4294967295 jobs: split it")]
     TooManyJobs,
-    /// No node, or nodes without cores.
+    /// No nodes, or nodes without cores.
     #[error("a cluster needs at least one node with one core")]
     NoCores,
-    /// Without a queue nothing can wait.
+    /// No queues.
     #[error("at least one queue is required")]
     NoQueue,
     /// A job names a queue that is not among several.
@@ -84,35 +84,35 @@ pub enum SimError {
     UnknownQueue {
         /// The number of the job in the trace.
         job: u64,
-        /// What it names.
+        /// The queue's name.
         name: Arc<str>,
     },
 }
 
-/// A queue, and who waits in it.
+/// A queue and its waiting jobs.
 struct Queue<'a> {
     config: &'a QueueConfig,
-    /// In queue order: priority, submission, place in the trace.
+    /// In queue order: priority, submission, position in the trace.
     waiting: BTreeMap<(i64, i64, u32), Arc<Request>>,
-    /// What its last pass knew.
+    /// Results of its last pass.
     memory: Arc<KnownFailures>,
 }
 
-/// A cluster in use, with its queues.
+/// A cluster in use, and its queues.
 struct Simulation<'a> {
     machine: Machine,
     trace: &'a [TraceJob],
     queues: Vec<Queue<'a>>,
     inventory: Inventory,
     ends: BTreeSet<(i64, u32)>,
-    /// How many holdings each running job has.
+    /// Number of holders of each running job.
     holdings: BTreeMap<u32, usize>,
     outcome: Outcome,
 }
 
-/// Plays a trace. The queues share the cluster and get nodes in their order; a job that names none waits in
-/// the first, and in a single queue all wait, whatever they name. `progress` is told after every moment how
-/// many jobs have ended or were refused.
+/// Simulates a trace. The queues share the cluster and are scheduled in order; a job without a queue waits in the
+/// first, and a single queue is used for all jobs. `progress` is called after every event with the number of jobs that
+/// have ended or were refused.
 pub fn simulate(
     machine: Machine,
     trace: &[TraceJob],
@@ -145,7 +145,7 @@ pub fn simulate(
     }
 }
 
-/// The position of the queue in which a job waits.
+/// The index of a job's queue.
 fn place_of(job: &TraceJob, queues: &[QueueConfig]) -> Result<usize, SimError> {
     let Some(name) = job.queue.as_ref().filter(|_| queues.len() > 1) else { return Ok(0) };
     let unknown = || SimError::UnknownQueue { job: job.id, name: name.clone() };
@@ -180,7 +180,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// What a job asks for; none when the cluster is too small for it.
+    /// The request of a job; none if the cluster is too small for it.
     fn request(&self, job: &TraceJob) -> Option<Request> {
         let Machine { nodes, cores, whole_nodes } = self.machine;
         let (count, each) = if whole_nodes { (job.cores.div_ceil(cores), cores) } else { (job.cores, 1) };
@@ -197,7 +197,7 @@ impl<'a> Simulation<'a> {
         (fits && count > 0).then(|| Request { shapes: vec![shape], duration, ..Request::default() })
     }
 
-    /// Puts a job into the queue; false when it can never run.
+    /// Adds a job to the queue; false if it can never run.
     fn arrive(&mut self, index: u32, queue: usize) -> bool {
         let job = &self.trace[index as usize];
         let Some(request) = self.request(job) else { return false };
@@ -206,7 +206,7 @@ impl<'a> Simulation<'a> {
         true
     }
 
-    /// Frees what jobs held that end at a moment; answers how many ended.
+    /// Frees the resources of jobs that end at a time; returns their number.
     fn end_jobs(&mut self, now: i64) -> usize {
         let mut ended = 0;
         while let Some(&(_, index)) = self.ends.first().filter(|(end, _)| *end <= now) {
@@ -219,7 +219,7 @@ impl<'a> Simulation<'a> {
         ended
     }
 
-    /// Passes over all queues, until none was cut short by its depth after something had started.
+    /// Runs passes over all queues, until none was ended by its depth after something had started.
     fn schedule(&mut self, now: i64) {
         loop {
             self.inventory.clear_reservations();
@@ -233,7 +233,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// One pass over a queue; answers whether it was cut short after something had started.
+    /// One pass over a queue; returns whether it was ended by its depth after something had started.
     fn pass(&mut self, at: usize, now: i64) -> bool {
         let queue = &mut self.queues[at];
         let depth = queue.config.queue_depth;

@@ -1,13 +1,13 @@
-//! A set for places where mostly there is one: a tree takes several hundred bytes for its first element.
+//! A set optimized for a single element: a tree takes several hundred bytes for its first one.
 
 use imbl::OrdSet;
 
-/// A set in order, cheap to clone.
+/// An ordered set, cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallSet<T: Ord + Clone> {
     /// The only element.
     one: Option<T>,
-    /// All of them, when there are several.
+    /// All elements, if there are several.
     several: OrdSet<T>,
 }
 
@@ -18,7 +18,7 @@ impl<T: Ord + Clone> Default for SmallSet<T> {
 }
 
 impl<T: Ord + Clone> SmallSet<T> {
-    /// Adds one; whether it is new.
+    /// Adds an element; returns whether it is new.
     pub fn insert(&mut self, element: T) -> bool {
         if self.is_empty() {
             self.one = Some(element);
@@ -31,7 +31,7 @@ impl<T: Ord + Clone> SmallSet<T> {
         self.several.insert(element).is_none()
     }
 
-    /// Takes one out; whether it was there.
+    /// Removes an element; returns whether it existed.
     pub fn remove(&mut self, element: &T) -> bool {
         if self.one.as_ref() == Some(element) {
             self.one = None;
@@ -44,12 +44,12 @@ impl<T: Ord + Clone> SmallSet<T> {
         was_there
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.one.is_none() && self.several.is_empty()
     }
 
-    /// All of them, in order.
+    /// All elements, in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.into_iter()
     }

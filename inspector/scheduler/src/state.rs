@@ -1,6 +1,6 @@
 //! The engine as a state machine: `step(now, events) -> effects`.
 //!
-//! One owner feeds it in order. A clone is a snapshot: it costs what changed, not what there is.
+//! It has one owner, who passes events in order. A clone is a snapshot: it only costs what changed.
 
 use std::sync::Arc;
 
@@ -69,33 +69,32 @@ use transitions::RefusedTransitions;
 use waiting::Waiting;
 use work::StepWork;
 
-/// What can be configured.
+/// Configuration settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// In the order in which they get nodes. The first one is the default.
+    /// In scheduling order. The first one is the default.
     pub queues: Vec<QueueConfig>,
-    /// `spec.schedulerName` of the Pods that are ours.
+    /// `spec.schedulerName` of the Pods to schedule.
     pub scheduler_names: Vec<SharedStr>,
     /// Topology keys that are always levels of the graph.
     pub topology_keys: Vec<SharedStr>,
-    /// Beginnings of keys of taints that controllers remove when a node has started up, besides those that are known
-    /// to do so.
+    /// Key prefixes of taints that controllers remove once a node has started, in addition to the known ones.
     pub startup_taints: Vec<SharedStr>,
-    /// Seconds after which a gang that is bound only in part is given up (default 300).
+    /// Seconds after which a partially bound gang is held or released (default 300).
     pub bind_deadline: i64,
-    /// Seconds that the place of a member which a started gang lost is kept (default 600); 0 keeps none.
+    /// Seconds that resources are reserved for the replacement of a lost member (default 600); 0 reserves none.
     pub lost_member_deadline: i64,
-    /// What then becomes of it; none: Pods with a controller are released, others held.
+    /// What happens to a partially bound gang; none: Pods with a controller are released, others held.
     pub on_partial_bind: Option<OnPartialBind>,
-    /// Seconds that ended jobs are kept (default 3600).
+    /// Seconds that finished jobs are kept (default 3600).
     pub keep_ended: i64,
-    /// At most this many ended jobs are kept (default 10,000).
+    /// Maximum number of finished jobs kept (default 10,000).
     pub keep_ended_max: usize,
-    /// How many jobs at once may carry PodScheduled=False/Unschedulable (what cluster autoscalers look for).
+    /// Maximum number of jobs with PodScheduled=False/Unschedulable (which triggers cluster autoscalers).
     pub unschedulable_max: usize,
-    /// The largest group that is taken (members).
+    /// Maximum size of a group (members).
     pub group_size_max: u32,
-    /// Nodes that one step may look at before it hands the loop back (default 5,000,000); the next goes on.
+    /// Maximum number of nodes visited in one step (default 5,000,000); the next step continues.
     pub visits_per_step: u64,
 }
 
@@ -131,11 +130,11 @@ pub struct State {
     bindings: Bindings,
     announced: Announced,
     pass: PassState,
-    /// Whether it decides.
+    /// Whether it makes decisions.
     ready: bool,
-    /// When it began to.
+    /// When it started to.
     synced_at: i64,
-    /// Whether everything that there is was delivered once, whoever leads.
+    /// Whether all watches have synced once, regardless of the leader.
     whole: bool,
     refused_transitions: RefusedTransitions,
     now: i64,
@@ -143,7 +142,7 @@ pub struct State {
 }
 
 impl State {
-    /// An engine that knows nothing yet.
+    /// An engine without any objects.
     pub fn new(settings: Settings) -> Self {
         let mut inventory = Inventory::new();
         inventory.set_levels(settings.topology_keys.iter().cloned());
@@ -168,20 +167,20 @@ impl State {
         }
     }
 
-    /// Takes what happened, decides, and says what is wanted.
+    /// Processes events, makes decisions, and returns effects.
     ///
-    /// `now` is in epoch seconds; a clock that was set back counts as standing still. Send another `Tick` at
-    /// [`Self::next_wake`], and at once while [`Self::unfinished`].
+    /// `now` is in epoch seconds; a clock that is set back is treated as stopped. Send another `Tick` at
+    /// [`Self::next_wake`], and immediately while [`Self::unfinished`].
     pub fn step(&mut self, now: i64, events: Vec<Event>) -> Vec<Effect> {
         self.now = self.now.max(now);
-        // What is planned behind them is planned anew.
+        // Plans behind these are recomputed.
         self.pass.wanted |= self.inventory.prolong(self.now);
         for event in events {
             self.apply(event);
         }
         if self.whole {
-            // Before that, what was delivered first would look like all of a gang, or like nobody's Pod; and a job
-            // that is taken for ended takes in nobody any more.
+            // Before that, the objects received first would look like a whole gang, or like a Pod without an owner;
+            // and a job that is considered finished accepts no members.
             self.regroup_pods();
             self.forget_refusals();
             self.run_timers();
@@ -203,7 +202,7 @@ impl State {
         self.settings.scheduler_names.contains(&pod.scheduler_name)
     }
 
-    /// Jobs of one name are told apart otherwise than before: wherever they are named, that changes.
+    /// Updates the jobs whose distinguishing names have changed, wherever they are mentioned.
     fn renamed(&mut self, jobs: impl IntoIterator<Item = JobId>) {
         for id in jobs {
             self.jobs.touch(id);

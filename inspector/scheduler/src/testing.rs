@@ -1,4 +1,4 @@
-//! Short forms for tests: nodes, holders and requests in a few words.
+//! Helpers for tests: compact notation of nodes, holders and requests.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use crate::request::{Placement, Request, Shape};
 use crate::resources::ResourceList;
 
-/// `cpu=4 gpu=2`: cpu in cores (`500m` in milli), all else whole; pods 110 unless said.
+/// `cpu=4 gpu=2`: cpu in cores (`500m` for milli-cores), others as integers; pods 110 by default.
 pub(crate) fn list(text: &str) -> ResourceList {
     let quantity = |value: &str| match value.strip_suffix('m') {
         Some(milli) => milli.parse().unwrap(),
@@ -23,7 +23,7 @@ pub(crate) fn list(text: &str) -> ResourceList {
         .collect()
 }
 
-/// A ready node; words with `:` are labels (`rack:a`), the others its resources.
+/// A ready node; words with `:` are labels (`rack:a`), others its resources.
 pub(crate) fn node(name: &str, text: &str) -> NodeSpec {
     let (labels, resources): (Vec<_>, Vec<_>) = text.split_whitespace().partition(|word| word.contains(':'));
     let mut allocatable = list(&resources.join(" "));
@@ -53,7 +53,7 @@ pub(crate) fn cluster(nodes: &[(&str, &str)]) -> Inventory {
     inventory
 }
 
-/// What one Pod needs.
+/// The requests of one Pod.
 pub(crate) fn pod(text: &str) -> Arc<ResourceList> {
     let mut needs = list(text);
     needs.set("pods", 1);
@@ -127,13 +127,13 @@ pub(crate) fn line(why: &WhyNot) -> String {
     render(why, &Nameless).0
 }
 
-/// The line, and the details.
+/// The line and the details.
 pub(crate) fn render(why: &WhyNot, names: &dyn Names) -> (String, Vec<String>) {
     let reason = fluxion_api::Reason::new(fluxion_api::ReasonClass::Busy, facts(why, names));
     (reason.text, reason.details)
 }
 
-/// The books are right.
+/// Asserts that the checker finds no problem.
 pub(crate) fn sound(inventory: &Inventory) {
     assert_eq!(check(inventory), [""; 0]);
 }

@@ -50,12 +50,10 @@ fn the_first_in_line_is_planned_behind_jobs_without_a_limit() {
     assert_eq!((reservation.end, reservation.end_assumed), (Some(last + 2 * HOUR), true));
     let told = world.told("group.wide");
     assert!(
-        told.contains(
-            "the planned start is an assumption: pod/on-n1, pod/on-n2, pod/on-n3 have no time limit"
-        ),
+        told.contains("the planned start is assumed: pod/on-n1, pod/on-n2, pod/on-n3 have no time limit"),
         "{told}"
     );
-    assert!(!told.contains("no estimate"), "{told}");
+    assert!(!told.contains("no start time estimate"), "{told}");
     assert_eq!(
         world.state.release_of(world.job("pod.on-n1")),
         Some(Release { at: last - 120 + HOUR, assumed: true })
@@ -111,7 +109,7 @@ fn without_an_assumption_there_is_no_estimate() {
     let mut world = three_full(without_assumption(), 0);
     assert_eq!(world.state_of("group.wide"), JobState::Pending);
     let told = world.told("group.wide");
-    assert_eq!(told.matches("no estimate").count(), 1, "{told}");
+    assert_eq!(told.matches("no start time estimate").count(), 1, "{told}");
     assert!(told.contains("no time limit") && told.contains("pod/on-n1"), "{told}");
     world.end_pod("on-n1", Phase::Succeeded);
     world.pod("late", "cpu=4000");
@@ -139,7 +137,7 @@ fn pods_of_others_count_the_same_and_those_that_stay_do_not() {
     let reservation = world.job("pod.mine").reservation.clone().unwrap();
     assert_eq!((reservation.start, reservation.start_assumed), (bound + HOUR, true));
     let told = world.told("pod.mine");
-    assert!(told.contains("the planned start is an assumption: running Pods have no time limit"), "{told}");
+    assert!(told.contains("the planned start is assumed: running Pods have no time limit"), "{told}");
     world.pod("more", "cpu=4000");
     assert_eq!(world.state_of("pod.more"), JobState::Unsatisfiable, "the agent never leaves");
 }
@@ -160,7 +158,7 @@ fn only_what_rests_on_it_is_marked() {
     let reservation = world.job("pod.whole").reservation.clone().unwrap();
     assert_eq!((reservation.start_assumed, reservation.end_assumed), (true, true));
     let told = world.told("pod.whole");
-    assert!(told.contains("the planned start is an assumption: pod/endless has no time limit"), "{told}");
+    assert!(told.contains("the planned start is assumed: pod/endless has no time limit"), "{told}");
 }
 
 proptest! {

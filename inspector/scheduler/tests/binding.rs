@@ -179,7 +179,7 @@ fn bare_pods_are_held_and_say_so_unless_it_is_set_otherwise() {
         let event = if released { "GangReleased" } else { "GangHeld" };
         for member in ["m-0", "m-1"] {
             let told = events(&world, member, event);
-            assert!(told.len() == 1 && told[0].contains("m-1 to n2: policy says no"), "{told:?}");
+            assert!(told.len() == 1 && told[0].contains("m-1 to node n2: policy says no"), "{told:?}");
         }
         if !released {
             let findings = world.state.audit();

@@ -524,7 +524,7 @@ fn gated_members_are_not_seen_yet_and_said() {
     });
     let told = world.told("group.g");
     assert!(
-        told.contains("waiting for members: 1 of 2 are schedulable; 1 has scheduling gate wait"),
+        told.contains("waiting for members: 1 of 2 are schedulable; 1 is blocked by scheduling gate wait"),
         "{told}"
     );
     world.change_pod("g-1", |pod| pod.gates.clear());

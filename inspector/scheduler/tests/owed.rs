@@ -441,7 +441,7 @@ fn what_ended_a_job_decides_its_state() {
     evict(&mut world, "t-1");
     assert_eq!(world.state_of("podgroup.train"), JobState::Failed);
     assert!(
-        world.told("podgroup.train").contains("Disrupted: evicted through the API"),
+        world.told("podgroup.train").contains("Disrupted: evicted through the Eviction API"),
         "{}",
         world.told("podgroup.train")
     );

@@ -134,7 +134,7 @@ fn what_ended_a_job_is_told_with_container_and_code() {
         (Box::new(exit(137, "OOMKilled")), "PodFailed: OOMKilled (Pod p, container main, exit code 137)"),
         (
             Box::new(status("DeadlineExceeded")),
-            "DeadlineExceeded: DeadlineExceeded (Pod p, activeDeadlineSeconds 60)",
+            "DeadlineExceeded: DeadlineExceeded (Pod p, activeDeadlineSeconds: 60)",
         ),
         (
             Box::new(|pod, end| {
@@ -167,7 +167,7 @@ fn the_member_that_failed_first_is_the_one_that_is_named() {
     end(&mut world, "a-0", Phase::Failed, exit(1, "Error"));
     assert_eq!(
         world.told("group.a"),
-        "PodFailed: 2 Pods failed, the first: OOMKilled (Pod a-1, container main, exit code 137) |  | "
+        "PodFailed: 2 Pods failed; first failure: OOMKilled (Pod a-1, container main, exit code 137) |  | "
     );
 }
 

@@ -108,7 +108,9 @@ fn nodes_that_are_down_are_told_apart_from_busy_ones() {
     assert_eq!(class(&world, "pod.fits"), ReasonClass::NodesDown, "{}", world.told("pod.fits"));
     let told = world.told("pod.fits");
     assert!(
-        told.contains("no estimate: it depends on unavailable nodes, whose recovery can't be predicted"),
+        told.contains(
+            "no start time estimate: it depends on unavailable nodes, and their recovery time is unknown"
+        ),
         "{told}"
     );
     assert!(!told.contains("time limit") && told.contains("1 was cordoned"), "{told}");
@@ -122,7 +124,12 @@ fn nodes_that_are_down_are_told_apart_from_busy_ones() {
     });
     world.pod("busy", "cpu=4000");
     assert_eq!(class(&world, "pod.busy"), ReasonClass::Busy, "{}", world.told("pod.busy"));
-    assert_eq!(world.told("pod.busy").matches("no estimate").count(), 1, "{}", world.told("pod.busy"));
+    assert_eq!(
+        world.told("pod.busy").matches("no start time estimate").count(),
+        1,
+        "{}",
+        world.told("pod.busy")
+    );
 }
 
 #[test]
@@ -134,7 +141,9 @@ fn what_a_node_withholds_from_pods_is_said() {
     let told = world.told("pod.p");
     assert!(told.contains("1 had at most 7.5 cpu even when empty (7.9 requested)"), "{told}");
     assert!(
-        told.contains("no estimate: the planned ends of running jobs don't free enough resources"),
+        told.contains(
+            "no start time estimate: running jobs with a planned end will not free enough resources"
+        ),
         "{told}"
     );
     assert_eq!(class(&world, "pod.p"), ReasonClass::NodesDown);

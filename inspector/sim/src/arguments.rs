@@ -12,13 +12,13 @@ pub(crate) use queue::Queue;
 /// More nodes than any machine has.
 const MAX_NODES: i64 = 1_000_000;
 
-/// Simulates a job trace on a cluster and compares queue policies.
+/// Simulate a job trace on a cluster and compare queue policies
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
-    /// Trace file: Standard Workload Format, or a CSV with columns submit, cores, run and optionally limit (default:
-    /// run; the job is ended at its limit), priority (higher runs first), id and queue, with times in seconds; -
-    /// reads standard input
+    /// Trace file in Standard Workload Format, or CSV with columns submit, cores, run and optionally limit (default:
+    /// run; a job is killed when it reaches its limit), priority (higher runs first), id and queue, with times in
+    /// seconds; use - to read standard input
     pub(crate) trace: PathBuf,
     /// Trace format [default: csv for files ending in .csv, otherwise swf]
     #[arg(long, value_enum)]
@@ -33,22 +33,22 @@ pub(crate) struct Arguments {
     /// Allocate whole nodes to jobs
     #[arg(long)]
     pub(crate) whole_nodes: bool,
-    /// Queue policy; may be repeated [default: all four]
+    /// Queue policy; can be repeated to compare policies [default: all four]
     #[arg(long = "policy", value_enum)]
     policies: Vec<Policy>,
-    /// Queue, as NAME[:POLICY][,queue-depth=N][,reservation-depth=N][,max-reservation-depth=N]; may be repeated.
-    /// Queues are scheduled in this order. A job selects its queue by the CSV column queue or by field 15 of the
-    /// Standard Workload Format; other jobs go to the first queue, and a single queue takes all jobs. Queues
+    /// Queue, as NAME[:POLICY][,queue-depth=N][,reservation-depth=N][,max-reservation-depth=N]; can be repeated.
+    /// Queues are scheduled in the order given. A job selects its queue by the CSV column queue or by field 15 of the
+    /// Standard Workload Format; other jobs use the first queue, and a single queue receives all jobs. Queues
     /// without a policy use each policy being compared [default: one queue for all jobs]
     #[arg(long = "queue", value_name = "QUEUE")]
     queues: Vec<String>,
-    /// Number of jobs considered in one pass over a queue
+    /// Maximum number of jobs considered per scheduling pass over a queue
     #[arg(long, default_value_t = QueueConfig::default().queue_depth, value_parser = depth)]
     queue_depth: usize,
-    /// Number of reservations per pass with policy hybrid
+    /// Number of reservations per scheduling pass with policy hybrid
     #[arg(long, default_value_t = QueueConfig::default().reservation_depth, value_parser = depth)]
     reservation_depth: usize,
-    /// Maximum number of reservations per pass with policies conservative and hybrid
+    /// Maximum number of reservations per scheduling pass with policies conservative and hybrid
     #[arg(long, default_value_t = QueueConfig::default().max_reservation_depth, value_parser = depth)]
     max_reservation_depth: usize,
     /// Simulate only the first N jobs of the trace
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     /// Include the start and end of every job in the JSON output; requires -o json
     #[arg(long)]
     pub(crate) schedule: bool,
-    /// Don't show progress
+    /// Do not show progress bars
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -88,7 +88,7 @@ enum Policy {
 }
 
 fn depth(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|depth| *depth > 0).ok_or_else(|| "must be a positive number".to_owned())
+    text.parse().ok().filter(|depth| *depth > 0).ok_or_else(|| "must be a positive integer".to_owned())
 }
 
 impl Arguments {
@@ -98,8 +98,8 @@ impl Arguments {
             return Err("--schedule requires -o json".to_owned());
         }
         if !self.policies.is_empty() && self.queues()?.iter().all(|queue| queue.policy.is_some()) {
-            let why = "--policy has no effect, because every --queue has its own policy";
-            return Err(format!("{why}: omit one of them"));
+            let why = "--policy has no effect because every --queue has its own policy";
+            return Err(format!("{why}; omit one of them"));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Reading the trace.
+//! Reads the trace.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,16 +22,18 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Vec<TraceJob>> {
     } else {
         File::open(path).map_err(anyhow::Error::from).and_then(|file| text(file, MOST))
     };
-    let text = text.with_context(|| format!("can't read trace {name}"))?;
+    let text = text.with_context(|| format!("failed to read trace {name}"))?;
     let format = arguments.trace_format.unwrap_or_else(|| match path.extension() {
         Some(extension) if extension.eq_ignore_ascii_case("csv") => TraceFormat::Csv,
         _ => TraceFormat::Swf,
     });
     let mut jobs = match format {
-        TraceFormat::Csv => read_csv(&text).with_context(|| format!("can't parse trace {name} as csv"))?,
+        TraceFormat::Csv => {
+            read_csv(&text).with_context(|| format!("failed to parse trace {name} as CSV"))?
+        }
         TraceFormat::Swf => {
             let (jobs, left_out) = read_swf(&text).with_context(|| {
-                format!("can't parse trace {name} as swf (use --trace-format for other formats)")
+                format!("failed to parse trace {name} as SWF (use --trace-format to specify another format)")
             })?;
             if left_out > 0 {
                 let left_out = counted(left_out, "job without", "jobs without");
@@ -53,10 +55,10 @@ fn text(from: impl Read, most: u64) -> Result<String> {
     from.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.starts_with(&[0x1f, 0x8b]) {
         bail!(
-            "the file is compressed: decompress it with gunzip, or pipe `gunzip -c FILE` to `fluxion-sim -`"
+            "the file is compressed: decompress it with gunzip, or pipe the output of `gunzip -c FILE` to `fluxion-sim -`"
         );
     }
-    ensure!(bytes.len() as u64 <= most, "the file is larger than {} MiB: simulate a part of it", most >> 20);
+    ensure!(bytes.len() as u64 <= most, "the file is larger than {} MiB: simulate part of it", most >> 20);
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }

@@ -1,5 +1,5 @@
-//! `fluxion-sim`: plays a trace of jobs on a cluster under one or several queue policies, and compares
-//! what comes out. The simulation is in `fluxion-scheduler`; this program reads files and prints.
+//! `fluxion-sim`: simulates a job trace on a cluster under one or more queue policies and compares the
+//! results. The simulation is in `fluxion-scheduler`; this program reads files and prints.
 
 mod arguments;
 mod input;
@@ -42,7 +42,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     if let Some(refused) = results.iter().map(|result| result.report.refused).max().filter(|count| *count > 0)
     {
         let refused = counted(refused, "job requests", "jobs request");
-        note(&format!("{refused} more than the whole cluster has and can never run"));
+        note(&format!("{refused} more resources than the cluster has and can never run"));
     }
     let text = match arguments.output {
         Output::Table => output::table(&results),
@@ -51,7 +51,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     match writeln!(stdout(), "{text}") {
         // Whoever closes the pipe has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("can't write the output"),
+        written => written.context("failed to write the output"),
     }
 }
 
@@ -97,7 +97,7 @@ fn play(arguments: &Arguments, machine: Machine, trace: &[TraceJob]) -> Result<V
         threads
             .into_iter()
             .map(|thread| {
-                thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a simulation stopped early")))
+                thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a simulation thread panicked")))
             })
             .collect()
     })

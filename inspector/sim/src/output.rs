@@ -29,17 +29,17 @@ pub(crate) fn table(results: &[PolicyRun]) -> String {
     type Figure = fn(&Report) -> String;
     let lines: [(&str, Figure); 12] = [
         ("jobs run", |report| report.ran.to_string()),
-        ("jobs refused", |report| report.refused.to_string()),
+        ("jobs rejected", |report| report.refused.to_string()),
         ("makespan", |report| duration(report.makespan as f64)),
         ("wait, mean", |report| duration(report.wait.mean)),
         ("wait, median", |report| duration(report.wait.median)),
-        ("wait, 95 %", |report| duration(report.wait.p95)),
+        ("wait, 95th percentile", |report| duration(report.wait.p95)),
         ("wait, max", |report| duration(report.wait.max)),
         ("slowdown, mean", |report| format!("{:.2}", report.slowdown.mean)),
         ("slowdown, median", |report| format!("{:.2}", report.slowdown.median)),
-        ("slowdown, 95 %", |report| format!("{:.2}", report.slowdown.p95)),
-        ("utilisation", |report| format!("{:.1} %", report.utilisation * 100.0)),
-        ("passes", |report| report.passes.to_string()),
+        ("slowdown, 95th percentile", |report| format!("{:.2}", report.slowdown.p95)),
+        ("utilization", |report| format!("{:.1}%", report.utilisation * 100.0)),
+        ("scheduling passes", |report| report.passes.to_string()),
     ];
     let mut table = Table::new();
     table.load_style(presets::NOTHING);

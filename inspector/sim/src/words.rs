@@ -1,8 +1,8 @@
-//! What the program says besides its result.
+//! Messages on standard error.
 
 use std::io::{Write, stderr};
 
-/// Writes a line to standard error; nobody may be reading it.
+/// Writes a line to standard error; write errors are ignored.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(stderr(), "{}", fluxion_text::clean(line));
 }

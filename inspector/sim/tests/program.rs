@@ -93,21 +93,21 @@ fn queues_have_policies_and_depths_of_their_own() {
 #[test]
 fn mistakes_are_named() {
     for (arguments, status, message) in [
-        (&["nowhere.swf", "--nodes", "1"][..], 1, "can't read trace nowhere.swf"),
+        (&["nowhere.swf", "--nodes", "1"][..], 1, "failed to read trace nowhere.swf"),
         (
             &["Cargo.toml", "--nodes", "1"],
             1,
-            "as swf (use --trace-format for other formats): line 1: field 1",
+            "as SWF (use --trace-format to specify another format): line 1: field 1",
         ),
         (&["examples/traces/mixed.csv", "--nodes", "0"], 2, "0 is not in 1..=1000000"),
         (&["examples/traces/mixed.csv"], 2, "--nodes"),
         (
             &["examples/traces/mixed.csv", "--nodes", "1", "--queue-depth", "0"],
             2,
-            "must be a positive number",
+            "must be a positive integer",
         ),
         (&["examples/traces/mixed.csv", "--nodes", "-1"], 2, "-1 is not in 1..=1000000"),
-        (&["examples/traces/mixed.csv", "--nodes", "1", "--jobs", "0"], 2, "must be a positive number"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--jobs", "0"], 2, "must be a positive integer"),
         (&["examples/traces/mixed.csv", "--nodes", "1", "--schedule"], 1, "requires -o json"),
         (
             &["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a:easy", "--policy", "fcfs"],
@@ -133,5 +133,5 @@ fn jobs_larger_than_the_cluster_are_told_of() {
     let output = sim(&["examples/traces/mixed.csv", "--nodes", "63", "--policy", "easy"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
-    assert_eq!(text.trim(), "20 jobs request more than the whole cluster has and can never run");
+    assert_eq!(text.trim(), "20 jobs request more resources than the cluster has and can never run");
 }

@@ -1,4 +1,4 @@
-//! A duration as it stands in the configuration: `90s`, `1.5h`, `1h30m`, or a number of seconds.
+//! A duration in the configuration file: `90s`, `1.5h`, `1h30m`, or a number of seconds.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for SecondsOrNone {
 }
 
 struct Read {
-    /// Whether `none` is an answer.
+    /// Whether `none` is accepted.
     none: bool,
 }
 
@@ -68,7 +68,7 @@ impl Visitor<'_> for Read {
     }
 }
 
-/// Whole seconds, 0 included.
+/// Whole seconds, including 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SecondsOrZero(pub(super) i64);
 

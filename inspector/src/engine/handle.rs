@@ -1,4 +1,4 @@
-//! What others hold of the loop.
+//! A handle to the engine loop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use super::inbox::Inbox;
 use super::publish::{Published, Publisher, Role, SharedRole};
 use crate::supervise::{Failure, Pulse};
 
-/// How the loop has ended.
+/// How the loop ended.
 pub(super) type End = Result<(), Failure>;
 
 /// The loop has ended: the inspector is shutting down.
@@ -20,7 +20,7 @@ pub(super) type End = Result<(), Failure>;
 #[error("the engine has stopped: the inspector is shutting down")]
 pub struct Stopped;
 
-/// A loop that panics lets go of what it held this much earlier, at the most, than its end is known.
+/// Maximum time between a panic of the loop dropping its values and its end being known.
 const UNWINDING: Duration = Duration::from_secs(1);
 
 /// Sends events to the loop and reads its snapshots; cheap to clone.
@@ -49,8 +49,8 @@ impl EngineHandle {
         Self { inbox, current, changes, role, asked, answers, pulse, end }
     }
 
-    /// Hands an event over; never waits. A later event about the same object replaces one that the loop has
-    /// not taken yet.
+    /// Sends an event; never blocks. It replaces an earlier event about the same object that the loop has not received
+    /// yet.
     pub fn send(&self, event: Event) {
         self.inbox.push(event);
     }
@@ -60,7 +60,7 @@ impl EngineHandle {
         self.current.load_full()
     }
 
-    /// A snapshot that knows everything that was sent before this call; the loop publishes it at once.
+    /// A snapshot that includes everything sent before this call; the loop publishes it immediately.
     pub async fn fresh(&self) -> Result<Arc<Published>, Stopped> {
         let request = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
         self.inbox.wake();
@@ -69,34 +69,34 @@ impl EngineHandle {
         Ok(self.snapshot())
     }
 
-    /// Wakes up with the sequence of each new snapshot (of several in a row, with the latest). Its sender is
-    /// gone when the loop has ended.
+    /// Notifies of the sequence of each new snapshot (if there were several, the latest). Its sender is dropped when
+    /// the loop has ended.
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.changes.clone()
     }
 
-    /// Events that wait for the loop.
+    /// Number of events waiting to be processed by the loop.
     pub fn waiting(&self) -> usize {
         self.inbox.len()
     }
 
-    /// What the next snapshots say of us.
+    /// Sets our role in subsequent snapshots.
     pub fn set_role(&self, role: Role) {
         self.role.set(role);
         self.inbox.wake();
     }
 
-    /// Ends the loop after the events that were sent before; a last snapshot is published.
+    /// Ends the loop after the events sent before; a last snapshot is published.
     pub fn stop(&self) {
         self.inbox.stop();
     }
 
-    /// Beaten by the loop each time round, at least every second unless a step takes longer.
+    /// The loop's heartbeat: at least one per second, unless a step takes longer.
     pub fn pulse(&self) -> &Pulse {
         &self.pulse
     }
 
-    /// Waits until the loop has ended otherwise than by [`Self::stop`].
+    /// Waits until the loop has ended for any reason other than [`Self::stop`].
     pub async fn failed(&self) -> Failure {
         let mut end = self.end.clone();
         match end.wait_for(Option::is_some).await.map(|end| end.clone()) {
@@ -106,8 +106,8 @@ impl EngineHandle {
         }
     }
 
-    /// What was behind another part's failure: one that has merely ended did so because the loop did, where that has
-    /// failed or is about to.
+    /// The root cause of another component's failure: if it merely ended because the loop has failed or is about to,
+    /// the loop's failure.
     pub async fn cause_of(&self, failure: Failure) -> Failure {
         if !matches!(failure, Failure::Ended(_)) {
             return failure;
@@ -115,13 +115,13 @@ impl EngineHandle {
         tokio::time::timeout(UNWINDING, self.failed()).await.unwrap_or(failure)
     }
 
-    /// Waits until the loop has ended, however.
+    /// Waits until the loop has ended for any reason.
     pub async fn ended(&self) {
-        // Its sender is dropped after it has said so.
+        // Its sender is dropped after reporting the end.
         let _ = self.end.clone().wait_for(Option::is_some).await;
     }
 
-    /// Why the loop has ended, if it has and was not told to.
+    /// Why the loop has ended, if it ended without being stopped.
     pub fn failure(&self) -> Option<Failure> {
         match &*self.end.borrow() {
             Some(Err(failure)) => Some(failure.clone()),

@@ -1,6 +1,6 @@
-//! Events on their way to the loop, coalesced per object: the latest state wins.
+//! Events waiting for the loop, coalesced per object: the latest state wins.
 //!
-//! So their number is bounded by the number of objects, and a watch that delivers never waits.
+//! So their number is bounded by the number of objects, and a watch never blocks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,14 +12,14 @@ use tokio::sync::Notify;
 
 use super::sharing::Sharing;
 
-/// What an event is about.
+/// The object of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum About {
     Node(SharedStr),
     Pod(SharedStr),
     Group(SharedStr),
     Owner(SharedStr),
-    /// The end of an object with this uid; its last state, which may say why, stays before it.
+    /// Deletion of the object with this UID; its last state, which may contain the reason, is kept before it.
     Gone(SharedStr),
     Bound(SharedStr),
     Cancelled(SharedStr),
@@ -56,7 +56,7 @@ struct Content {
     stopped: bool,
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Default)]
 pub(super) struct Inbox {
     sharing: Mutex<Sharing>,
@@ -66,12 +66,12 @@ pub(super) struct Inbox {
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, Content> {
-        // Nothing in here panics half-way through a change, so a poisoned lock still guards a whole value.
+        // Nothing in here panics during a change, so a poisoned lock still guards a consistent value.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an event in. A later state of an object stands where the earlier one stood, so that what was said
-    /// after it (`Synced`) still comes after it; leadership alone moves to the end.
+    /// Adds an event. A later state of an object takes the position of the earlier one, so that events after it
+    /// (`Synced`) still come after it; only leadership events move to the end.
     pub(super) fn push(&self, mut event: Event) {
         self.sharing.lock().unwrap_or_else(PoisonError::into_inner).share(&mut event);
         let mut guard = self.lock();
@@ -94,7 +94,7 @@ impl Inbox {
         self.filled.notify_one();
     }
 
-    /// Everything there is, in order, and how long the oldest of it has waited.
+    /// Removes and returns all events, in order, and how long the oldest has waited.
     pub(super) fn take(&self) -> (Vec<Event>, Duration) {
         let mut content = self.lock();
         content.places.clear();
@@ -102,12 +102,12 @@ impl Inbox {
         (std::mem::take(&mut content.events).into_values().collect(), waited)
     }
 
-    /// Wakes the loop though there is no event.
+    /// Wakes the loop without an event.
     pub(super) fn wake(&self) {
         self.filled.notify_one();
     }
 
-    /// Returns at once when something came since the last time it returned.
+    /// Returns immediately if there was a wake-up since it last returned.
     pub(super) async fn filled(&self) {
         self.filled.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Snapshots: what readers see, and the sequence that names it.
+//! Snapshots: the state that readers see, identified by a sequence number.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -9,12 +9,12 @@ use fluxion_scheduler::state::State;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// What this inspector is among its likes.
+/// The role of this inspector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It decides and binds.
+    /// It schedules and binds.
     Leader,
-    /// It sees everything and waits for the Lease.
+    /// It receives all events and waits for the Lease.
     Follower,
     /// There is no cluster.
     Standalone,
@@ -48,12 +48,12 @@ impl SharedRole {
 #[derive(Clone, Debug)]
 pub struct Published {
     pub state: State,
-    /// Names the snapshot. It only grows, over restarts too: it starts at epoch milliseconds times 2^20.
+    /// Identifies the snapshot. It only increases, even across restarts: it starts at epoch milliseconds times 2^20.
     pub sequence: u64,
-    /// When this was last known to be what there is; epoch seconds.
+    /// When this was last known to be current; epoch seconds.
     pub observed_at: i64,
     pub role: Role,
-    /// How long the last complete pass over the queues took, with all that was done in the same steps.
+    /// Duration of the last complete pass over the queues, including everything done in the same steps.
     pub pass_seconds: f64,
 }
 
@@ -93,7 +93,7 @@ impl Publisher {
         self.role.clone()
     }
 
-    /// Whether the last snapshot says something else of our role than is true now.
+    /// Whether our role has changed since the last snapshot.
     pub(super) fn role_changed(&self) -> bool {
         self.role.get() != self.current.load().role
     }
@@ -108,12 +108,12 @@ impl Publisher {
         every.saturating_sub(self.last.elapsed())
     }
 
-    /// What the next snapshots say of the last pass.
+    /// Sets the duration of the last pass in subsequent snapshots.
     pub(super) fn pass_took(&mut self, took: Duration) {
         self.pass_seconds = took.as_secs_f64();
     }
 
-    /// Makes `state` what readers see. Unchanged, it keeps its sequence and only its age is new.
+    /// Publishes `state` to readers. If unchanged, it keeps its sequence and only its age is updated.
     pub(super) fn publish(&mut self, state: &State, now: i64, changed: bool) {
         let role = self.role.get();
         let changed = changed || self.role_changed();

@@ -1,5 +1,5 @@
-//! What many objects say alike is kept once: labels, requests and constraints of Pods made from one template, and words
-//! such as namespaces and nodes. As they arrive, each Pod brings some kilobytes of its own.
+//! Stores identical values of many objects once: labels, requests and constraints of Pods with the same template, and
+//! strings such as namespaces and node names. As delivered, each Pod has its own copies (several kilobytes).
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -10,12 +10,12 @@ use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::{ControllerRef, Marks, PodSpec, SharedStr};
 use fluxion_scheduler::resources::ResourceList;
 
-/// With fewer entries, those that nobody uses any more are not looked for.
+/// Below this number of entries, unused ones are not removed.
 const FEW: usize = 1024;
 
 /// A value in shared memory.
 trait Shared: Clone + Eq + Hash {
-    /// How many refer to it.
+    /// Its number of references.
     fn users(&self) -> usize;
 }
 
@@ -31,11 +31,11 @@ impl Shared for Marks {
     }
 }
 
-/// The values of one kind that were met.
+/// The known values of one type.
 #[derive(Debug)]
 struct Known<T> {
     values: HashSet<T>,
-    /// So many entries make it look for those that only it refers to.
+    /// Number of entries at which unused ones are removed.
     full: usize,
 }
 
@@ -46,7 +46,7 @@ impl<T> Default for Known<T> {
 }
 
 impl<T: Shared> Known<T> {
-    /// Replaces the value by the equal one that is known; whether there was one.
+    /// Replaces the value by the known equal one; returns whether there was one.
     fn share(&mut self, value: &mut T) -> bool {
         let Some(known) = self.values.get(value) else { return false };
         value.clone_from(known);
@@ -68,7 +68,7 @@ impl<T: Shared> Known<T> {
     }
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct Sharing {
     words: Known<SharedStr>,
@@ -79,7 +79,7 @@ pub(super) struct Sharing {
 }
 
 impl Sharing {
-    /// Lets an event refer to what is known of its parts already. It says the same afterwards.
+    /// Replaces the values of an event by known equal ones. Its content does not change.
     pub(super) fn share(&mut self, event: &mut Event) {
         match event {
             Event::Pod(pod) => self.pod(pod),
@@ -120,7 +120,7 @@ impl Sharing {
         if self.marks.share(marks) {
             return;
         }
-        // One value may be the Pod's own, such as its index; the rest is its template's.
+        // A value may be unique to the Pod, such as its index; the rest is from its template.
         *marks = std::mem::take(marks)
             .iter()
             .map(|(key, value)| {

@@ -1,34 +1,34 @@
-//! What is known about the Lease.
+//! The state of the leader election.
 
 use crate::view::text;
 
-/// Whether we lead, and why not.
+/// Whether we are the leader, and if not, why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leadership {
     pub leads: bool,
-    /// Who held the Lease when it was last seen, if that was another.
+    /// The last known holder of the Lease, if it is another inspector.
     pub holder: Option<String>,
-    /// Why it can't be had or renewed.
+    /// Why it can't be acquired or renewed.
     pub trouble: Option<Trouble>,
 }
 
-/// Why the API server can't be asked about the Lease.
+/// Why the API server can't be queried for the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// Epoch seconds.
     pub since: i64,
-    /// It does not answer at all, as opposed to a refusal.
+    /// It does not respond at all, as opposed to denying access.
     pub unreachable: bool,
     pub why: String,
 }
 
 impl Leadership {
-    /// Since when the API server does not answer, if it does not.
+    /// Since when the API server has been unreachable, if it is.
     pub fn unreachable_since(&self) -> Option<i64> {
         self.trouble.as_ref().filter(|trouble| trouble.unreachable).map(|trouble| trouble.since)
     }
 
-    /// What a reader has to know.
+    /// The warning for readers.
     pub(super) fn warning(&self) -> Option<String> {
         if self.leads {
             return None;

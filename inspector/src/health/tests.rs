@@ -32,7 +32,7 @@ fn a_refused_watch_is_a_problem_at_once_and_names_the_verb() {
     }
     assert_eq!((health.synced(), health.warning()), (true, None));
     nodes.failed(Verb::Watch, true, "nodes is forbidden: no".to_owned());
-    let text = "forbidden to watch nodes: nodes is forbidden: no";
+    let text = "not allowed to watch nodes: nodes is forbidden: no";
     assert_eq!(health.problems(), [WatchProblem { resource: "nodes", text: text.to_owned() }]);
     assert_eq!(health.warning().unwrap(), format!("binding is paused: {text}"));
     assert!(health.synced(), "what was seen can still be read");

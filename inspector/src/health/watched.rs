@@ -1,30 +1,30 @@
-//! One kind of object that is watched: when it was last heard of, and what is wrong.
+//! The watch of one kind: when it last received anything, and what is wrong with it.
 //!
-//! An idle watch is told from a broken one by bookmarks, which an API server sends at least before it ends a watch, and
-//! by that end: it is asked for after [`WATCH_SECONDS`]. So whatever stands says something in that time.
+//! Idle and broken watches are distinguished by bookmarks, which an API server sends at least before it ends a watch,
+//! and by that end, which is requested after [`WATCH_SECONDS`]. So a working watch receives something in that time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// What is wrong with one watch.
+/// A problem of one watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchProblem {
-    /// Plural name of what is watched, as roles name it.
+    /// Plural name of the resource, as in RBAC rules.
     pub resource: &'static str,
     pub text: String,
 }
 
-/// Length of a watch: the API server ends it then, and it is begun anew.
+/// Duration of a watch: after it, the API server ends it and it is restarted.
 pub(crate) const WATCH_SECONDS: u32 = 30;
-/// A watch that has been silent for longer is not merely idle: its end, some seconds late, would have come.
+/// A watch that has received nothing for longer is not merely idle (this allows for a delayed end).
 pub(crate) const IDLE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
-/// Nothing is decided on data that may be older than this: two lengths of a watch, so that one lost connection and the
-/// next try, with its pause, fit in.
+/// Nothing is scheduled based on data that may be older than this: two watch durations, which allows for one lost
+/// connection and a retry with its backoff.
 pub const STALE_AFTER: Duration = Duration::from_secs(2 * WATCH_SECONDS as u64);
 
-/// What was asked of the API server.
+/// The request sent to the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     List,
@@ -32,7 +32,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// As roles write it.
+    /// As in RBAC rules.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::List => "list",
@@ -44,7 +44,7 @@ impl Verb {
 #[derive(Debug)]
 struct Failure {
     verb: Verb,
-    /// The API server answered, and will go on to refuse.
+    /// The API server denied access, and will continue to do so.
     refused: bool,
     why: String,
 }
@@ -53,16 +53,16 @@ struct Failure {
 struct Content {
     /// The kind is not installed.
     absent: bool,
-    /// Everything there was has gone to the engine.
+    /// The complete list has been sent to the engine.
     listed: bool,
-    /// A watch was granted after that.
+    /// A watch was established after that.
     stood: bool,
-    /// When the data was last known to be current; before that, when it was first asked for.
+    /// When the data was last known to be current; before that, when it was first requested.
     confirmed: Instant,
     failure: Option<Failure>,
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct Watched {
     kind: &'static str,
@@ -82,30 +82,30 @@ impl Watched {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it is called in metrics.
+    /// Its name in metrics.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// What roles call it.
+    /// Its name in RBAC rules.
     pub fn resource(&self) -> &'static str {
         self.resource
     }
 
-    /// A page of a list came, an event, a bookmark, or the end of a watch at its time.
+    /// Records a page of a list, an event, a bookmark, or the regular end of a watch.
     pub fn heard(&self) {
         let mut content = self.lock();
         content.absent = false;
         content.confirmed = Instant::now();
     }
 
-    /// The last object of a list has gone to the engine.
+    /// Records that the last object of a list was sent to the engine.
     pub fn listed(&self) {
         self.lock().listed = true;
         self.changed.notify_one();
     }
 
-    /// The API server granted a watch. That alone says nothing about the data: it may break off at once.
+    /// Records that the API server accepted a watch. That alone does not confirm the data: it may fail immediately.
     pub fn stands(&self) {
         let mut content = self.lock();
         content.stood |= content.listed;
@@ -114,7 +114,7 @@ impl Watched {
         self.changed.notify_one();
     }
 
-    /// A request was not answered as it should be.
+    /// Records a failed request.
     pub fn failed(&self, verb: Verb, refused: bool, why: String) {
         let mut content = self.lock();
         content.absent = false;
@@ -123,7 +123,7 @@ impl Watched {
         self.changed.notify_one();
     }
 
-    /// The kind is not installed.
+    /// Records that the kind is not installed.
     pub fn absent(&self) {
         let mut content = self.lock();
         let now = Instant::now();
@@ -132,31 +132,31 @@ impl Watched {
         self.changed.notify_one();
     }
 
-    /// Everything there was has been delivered, and is being watched.
+    /// Whether the initial list is complete and a watch is established.
     pub(super) fn delivered(&self) -> bool {
         let content = self.lock();
         content.absent || (content.listed && content.stood)
     }
 
-    /// How long ago the data was last known to be current; nothing for a kind that is not installed.
+    /// How long ago the data was last known to be current; none for a kind that is not installed.
     pub fn age(&self, now: Instant) -> Option<Duration> {
         let content = self.lock();
         (!content.absent).then(|| now.saturating_duration_since(content.confirmed))
     }
 
-    /// By how much the data may be behind: an idle watch that stands is not.
+    /// How old the data may be; none if the watch is established and merely idle.
     pub(super) fn lag(&self, now: Instant) -> Option<Duration> {
         let age = self.age(now)?;
         (self.lock().failure.is_some() || age > IDLE).then_some(age)
     }
 
-    /// Why nothing may be decided on this data.
+    /// Why this data must not be used for scheduling.
     pub(super) fn problem(&self, now: Instant) -> Option<WatchProblem> {
         let age = self.age(now)?;
         let content = self.lock();
         let text = match &content.failure {
             Some(Failure { verb, refused: true, why }) => {
-                format!("forbidden to {} {}: {why}", verb.as_str(), self.resource)
+                format!("not allowed to {} {}: {why}", verb.as_str(), self.resource)
             }
             _ if age <= STALE_AFTER => return None,
             Some(Failure { verb, why, .. }) => {

@@ -1,24 +1,25 @@
-//! Answers: JSON that says which snapshot it was taken from.
+//! Responses: JSON with the snapshot that it was taken from.
 
 use std::sync::Arc;
 
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fluxion_api::ListMeta;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::refusal::Refusal;
 use crate::engine::{Published, Role};
 use crate::view::{text, words};
 
-/// Which snapshot an answer was taken from, and whose.
+/// The snapshot that a response was taken from, and the server's role.
 #[derive(Clone, Debug)]
 pub(super) struct Moment {
     pub version: u64,
-    /// When the snapshot was last known to be what there is; epoch seconds.
+    /// When the snapshot was last known to be current; epoch seconds.
     pub observed_at: i64,
     pub role: Role,
-    /// What has to be known about the data beside its age.
+    /// A warning about the data besides its age.
     pub warning: Option<Arc<str>>,
 }
 
@@ -38,7 +39,7 @@ impl Moment {
         }
     }
 
-    /// Says the same in headers, for answers without list metadata.
+    /// Sets the same information as headers, for responses without list metadata.
     fn mark(&self, response: &mut Response) {
         let mut set = |name: &'static str, value: &str| {
             if let Ok(value) = HeaderValue::from_str(value) {
@@ -54,7 +55,7 @@ impl Moment {
     }
 }
 
-/// As a quoted string of HTTP (RFC 9110, 5.6.4): kubectl prints what stands in such a header.
+/// A quoted string in HTTP (RFC 9110, 5.6.4): kubectl prints the text of such a header.
 fn quoted(text: &str) -> String {
     let plain = text.chars().map(|c| if matches!(c, ' '..='~') { c } else { '?' });
     let escaped: String =
@@ -67,23 +68,68 @@ pub(super) fn json<T: Serialize>(object: &T, moment: &Moment) -> Response {
     typed(object, moment, "application/json")
 }
 
-/// The same under another content type.
+/// The same with another content type.
 pub(super) fn typed<T: Serialize>(object: &T, moment: &Moment, content_type: &'static str) -> Response {
     match serde_json::to_vec(object) {
         Ok(body) => text(body, moment, content_type),
         Err(error) => {
-            // Our own types: only a bug gets here.
+            // Our own types: only fails because of a bug.
             tracing::error!(%error, "failed to serialize a response");
             Refusal::Internal.into_response()
         }
     }
 }
 
-/// What is in its form already.
+/// A response that is already serialized.
 pub(super) fn text(body: impl IntoResponse, moment: &Moment, content_type: &'static str) -> Response {
     let mut response = body.into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     moment.mark(&mut response);
+    response
+}
+
+/// Names what an answer says: equal texts have equal tags, over restarts too.
+#[derive(Clone, Debug)]
+pub(super) struct Tag(String);
+
+impl Tag {
+    pub(super) fn of(text: &[u8]) -> Self {
+        Self(Uuid::new_v5(&Uuid::NAMESPACE_OID, text).simple().to_string().to_uppercase())
+    }
+
+    /// 32 digits.
+    pub(super) fn hash(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a client has it already (`If-None-Match`; RFC 9110, section 13.1.2).
+    fn is_known(&self, headers: &HeaderMap) -> bool {
+        let texts = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        texts
+            .flat_map(|text| text.split(','))
+            .map(str::trim)
+            .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"') == self.0)
+    }
+}
+
+/// An answer with an `ETag`, or 304 without a body where the client has it already.
+pub(super) fn tagged(
+    headers: &HeaderMap,
+    tag: &Tag,
+    body: impl IntoResponse,
+    content_type: &'static str,
+) -> Response {
+    let mut response = if tag.is_known(headers) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        let mut response = body.into_response();
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        response
+    };
+    if let Ok(value) = HeaderValue::from_str(&format!("\"{}\"", tag.0)) {
+        response.headers_mut().insert(header::ETAG, value);
+    }
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
     response
 }
 

@@ -1,4 +1,4 @@
-//! What all controllers share.
+//! State shared by all controllers.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,29 +19,29 @@ use crate::metrics::Metrics;
 use crate::submit::Submit;
 use crate::supervise::Liveness;
 
-/// So many watches may be open at once.
+/// Maximum number of concurrent watches.
 pub(super) const WATCHES: usize = 512;
 
-/// What nobody asks for in this time, or twice as long, is not kept for the next one.
+/// Caches that have not been used for one to two times this long are dropped.
 const UNUSED: Duration = Duration::from_mins(1);
 
-/// How the API behaves.
+/// Settings of the HTTP API.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
-    /// The bearer token that makes its holder administrator.
+    /// The bearer token, which grants administrator access.
     pub token: String,
-    /// Whether a cancel is carried out here (standalone mode) or by the one who asks, with own credentials.
+    /// Whether the server itself deletes the objects of cancelled jobs (standalone mode), not the client.
     pub cancels: bool,
-    /// What `/livez` looks at.
+    /// State reported by `/livez`.
     pub liveness: Liveness,
 }
 
-/// What all controllers share.
+/// State shared by all controllers.
 #[derive(Clone)]
 pub struct App {
     pub(super) engine: EngineHandle,
     pub(super) settings: Arc<HttpSettings>,
-    /// Takes manifests in; only standalone mode does.
+    /// Accepts manifests; only in standalone mode.
     pub(super) submit: Option<Arc<dyn Submit>>,
     pub(super) health: Arc<Health>,
     pub(super) history: HistoryHealth,
@@ -50,14 +50,14 @@ pub struct App {
     pub(super) index: Arc<Index>,
     pub(super) pages: Arc<Pages>,
     pub(super) watches: Arc<Semaphore>,
-    /// Two cancels of one job come one after the other, so that the second sees what the first did.
+    /// Serializes cancel requests, so that a second one for the same job sees the effects of the first.
     pub(super) cancelling: Arc<Mutex<()>>,
-    /// Ends watches when the server goes down.
+    /// Ends watches when the server shuts down.
     pub(super) stopping: CancellationToken,
 }
 
 impl App {
-    /// An API over this engine; `stopping` ends its watches.
+    /// An API for this engine; `stopping` ends its watches.
     pub fn new(
         engine: EngineHandle,
         settings: HttpSettings,
@@ -80,14 +80,14 @@ impl App {
         }
     }
 
-    /// Lets manifests be handed in.
+    /// Enables submitting manifests.
     #[must_use]
     pub fn with_submit(mut self, submit: Arc<dyn Submit>) -> Self {
         self.submit = Some(submit);
         self
     }
 
-    /// Shows how far the data can be relied on.
+    /// Includes the health of the data in responses.
     #[must_use]
     pub fn with_health(mut self, health: Arc<Health>) -> Self {
         self.requests.show(&self.metrics, &health);
@@ -95,24 +95,24 @@ impl App {
         self
     }
 
-    /// Shows whether histories are kept.
+    /// Reports whether history is recorded.
     #[must_use]
     pub fn with_history(mut self, history: HistoryHealth) -> Self {
         self.history = history;
         self
     }
 
-    /// The latest snapshot, once the whole cluster was seen; whoever leads, and however old it is.
+    /// The latest snapshot, once all watches have synced; regardless of the leader and its age.
     pub(super) fn ready(&self) -> Result<Arc<Published>, Refusal> {
         let published = self.engine.snapshot();
         if published.state.whole() {
             Ok(published)
         } else {
-            Err(Refusal::Unavailable("the cluster has not been fully read yet"))
+            Err(Refusal::Unavailable("the initial lists are not complete yet"))
         }
     }
 
-    /// What an answer taken from this snapshot says of it.
+    /// Metadata of a response taken from this snapshot.
     pub(super) fn moment(&self, published: &Published) -> Moment {
         let mut moment = Moment::of(published);
         let now = jiff::Timestamp::now().as_second();
@@ -122,11 +122,11 @@ impl App {
         moment
     }
 
-    /// Lets go, now and then, of what is kept for those who ask while nobody does.
+    /// Periodically drops caches that are not in use.
     pub(super) async fn tidy(&self) -> Infallible {
         loop {
             tokio::time::sleep(UNUSED).await;
-            // An idle watch asks for nothing, and goes on from where it is.
+            // An idle watch makes no requests, and continues from its position.
             if self.watches.available_permits() == WATCHES {
                 self.index.forget_unused().await;
             }

@@ -1,5 +1,5 @@
-//! Who is asking: a layer in front of all controllers, so that another way of authentication replaces this
-//! file and nothing else. Controllers only see the [`Asker`] it leaves in the request.
+//! Authentication: a layer in front of all controllers, so that another method only needs to replace this file.
+//! Controllers only see the [`Asker`] that it adds to the request.
 
 use std::sync::Arc;
 
@@ -11,17 +11,20 @@ use subtle::ConstantTimeEq;
 
 use super::app::App;
 use super::refusal::Refusal;
+use super::standing::Standing;
 use crate::view::Viewer;
 
-/// Who is asking, and what may be shown.
+/// The authenticated user, and what may be shown to it.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
-    /// For the log and for "cancelled by".
+    /// For logs and "cancelled by".
     pub name: Arc<str>,
     pub viewer: Viewer,
+    /// Looked at again while an answer lasts; absent where nothing can change.
+    pub standing: Option<Arc<Standing>>,
 }
 
-/// Lets the holder of the token through as administrator.
+/// Authenticates the bearer of the token as administrator.
 pub(super) async fn bearer(
     State(app): State<App>,
     mut request: Request,
@@ -30,7 +33,8 @@ pub(super) async fn bearer(
     if !holds_token(request.headers(), &app.settings.token) {
         return Err(Refusal::Unauthorized);
     }
-    request.extensions_mut().insert(Asker { name: Arc::from("administrator"), viewer: Viewer::everything() });
+    let asker = Asker { name: Arc::from("administrator"), viewer: Viewer::everything(), standing: None };
+    request.extensions_mut().insert(asker);
     Ok(next.run(request).await)
 }
 
@@ -44,7 +48,7 @@ fn holds_token(headers: &HeaderMap, token: &str) -> bool {
         && bool::from(given.trim().as_bytes().ct_eq(token.as_bytes()))
 }
 
-/// Refuses requests that a web page sent by a name of its own that resolves to this machine (DNS rebinding).
+/// Rejects requests from web pages whose host name resolves to this machine (DNS rebinding).
 pub(super) async fn own_host(request: Request, next: Next) -> Result<Response, Refusal> {
     let named = request
         .headers()

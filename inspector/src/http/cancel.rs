@@ -1,5 +1,4 @@
-//! `fluxionjobs/cancel`: what a cancel would delete, and, where that is this server's business, the cancel
-//! itself.
+//! `fluxionjobs/cancel`: what a cancellation would delete, and, in standalone mode, the cancellation itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use fluxion_scheduler::event::Event;
 use fluxion_scheduler::state::{CancelPlan, Job, JobId, JobState};
 use serde_json::{Map, Value};
 
+use super::accept::Accept;
 use super::answer;
 use super::app::App;
 use super::auth::Asker;
@@ -25,17 +25,19 @@ use super::resource::jobs::Jobs;
 use crate::engine::Published;
 use crate::view::{Visible, cancel};
 
-/// How long it is waited for the engine to have taken a cancel before that is answered.
+/// Maximum time to wait for the engine to process a cancellation before responding.
 const SEEN_WITHIN: Duration = Duration::from_secs(5);
 
-/// Cancels, or says what that would do (`dryRun=All`).
+/// Cancels a job, or reports what that would delete (`dryRun=All`).
 pub(super) async fn post(
     State(app): State<App>,
     Extension(asker): Extension<Asker>,
     Names((namespace, name)): Names<(String, String)>,
     query: Query,
+    accept: Accept,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
+    accept.json()?;
     let wanted = CancelRequest::read(&body.map_err(|_| Refusal::TooLarge)?)?;
     let also_delete = wanted.also_delete || query.flag("alsoDelete")?;
     app.ready()?;
@@ -45,7 +47,7 @@ pub(super) async fn post(
     if query.dry_run()? {
         let published = fresh(&app).await?;
         let moment = app.moment(&published);
-        // Who would start next takes a pass.
+        // Determining which jobs would start next requires a pass.
         return answer::computed(move || {
             let Some(job) = published.state.job_named(&namespace, &name) else {
                 return Refusal::NotFound(Jobs::PLURAL, name).into_response();
@@ -86,12 +88,12 @@ pub(super) async fn post(
     Ok(answer::json(&answer, &app.moment(&published)))
 }
 
-/// What the body asks for. Any JSON object will do, and none.
+/// The request body. It may be any JSON object, or empty.
 #[derive(Debug, Default, PartialEq)]
 struct CancelRequest {
-    /// To go on though Pods of other jobs go as well.
+    /// Proceed even if Pods of other jobs are deleted as well.
     also_delete: bool,
-    /// Cancels only the job of this uid (`preconditions.uid`, as in Kubernetes' `DeleteOptions`).
+    /// Cancels the job only if it has this UID (`preconditions.uid`, as in Kubernetes' `DeleteOptions`).
     uid: Option<String>,
 }
 
@@ -124,7 +126,7 @@ impl CancelRequest {
         Ok(Self { also_delete, uid })
     }
 
-    /// Refuses where the job of that name is another one by now.
+    /// Rejects the request if the job of that name is a different one now.
     fn is_meant(&self, job: &Job, name: &str) -> Result<(), Refusal> {
         match &self.uid {
             Some(uid) if **uid != *job.key.uid => Err(Refusal::Conflict(format!(
@@ -136,12 +138,12 @@ impl CancelRequest {
     }
 }
 
-/// A snapshot that knows all that was sent before.
+/// A snapshot that includes everything sent before.
 async fn fresh(app: &App) -> Result<Arc<Published>, Refusal> {
     app.engine.fresh().await.map_err(|_| Refusal::Unavailable("the inspector is shutting down"))
 }
 
-/// How a cancel that changes nothing ends.
+/// The outcome of a cancellation that changes nothing.
 fn outcome(job: &Job, plan: &CancelPlan) -> CancelOutcome {
     if job.state.ended() {
         CancelOutcome::AlreadyEnded
@@ -152,7 +154,7 @@ fn outcome(job: &Job, plan: &CancelPlan) -> CancelOutcome {
     }
 }
 
-/// Waits until the engine shows that the job is to end, so that whoever asks next sees it too.
+/// Waits until the engine shows that the job is being cancelled, so that subsequent requests see it too.
 async fn until_seen(app: &App, id: JobId) -> Result<(), Refusal> {
     let mut changes = app.engine.changed();
     let seen = async {
@@ -167,7 +169,7 @@ async fn until_seen(app: &App, id: JobId) -> Result<(), Refusal> {
             }
         }
     };
-    // It was taken and will be carried out; the answer need not wait for ever.
+    // It was accepted and will be carried out; don't wait forever to respond.
     tokio::time::timeout(SEEN_WITHIN, seen).await.unwrap_or(Ok(()))
 }
 

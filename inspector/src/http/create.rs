@@ -1,6 +1,6 @@
-//! `POST …/fluxionjobs` in standalone mode: takes in the manifests of what is to run.
+//! `POST …/fluxionjobs` in standalone mode: submits manifests.
 //!
-//! In a cluster jobs come from Pods that others create; there this is not allowed, and says so.
+//! In a cluster, jobs are defined by existing Pods; there, the request is rejected with a message.
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -19,8 +19,7 @@ use super::refusal::Refusal;
 use crate::submit::{SubmitError, Taken};
 use crate::view::text::time;
 
-/// Takes in every object of the body (YAML or JSON, several documents), or as many as come before one that is
-/// refused.
+/// Submits every object in the body (YAML or JSON, several documents), up to the first one that is rejected.
 pub(super) async fn post(
     State(app): State<App>,
     Extension(asker): Extension<Asker>,
@@ -37,7 +36,7 @@ pub(super) async fn post(
     let text = String::from_utf8(body.into())
         .map_err(|_| Refusal::BadRequest("request body is not valid UTF-8".to_owned()))?;
     let message = said(&submit.submit(namespace.clone(), text).await.map_err(refusal)?);
-    // Who asks next sees what was made.
+    // So that the next request sees the new objects.
     app.engine.fresh().await.map_err(|_| Refusal::Unavailable("the inspector is shutting down"))?;
     tracing::info!(by = %asker.name, namespace, "{message}");
     let status = Status {
@@ -51,7 +50,7 @@ pub(super) async fn post(
     Ok((StatusCode::CREATED, Json(status)).into_response())
 }
 
-/// What became of each object.
+/// The result for each object.
 fn said(taken: &[Taken]) -> String {
     let one = |taken: &Taken| match taken {
         Taken::Created { called } => format!("{called} created"),

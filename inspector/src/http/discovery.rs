@@ -1,33 +1,35 @@
-//! What there is: discovery in the old and in the aggregated form, and the server's version.
+//! Discovery, unaggregated and aggregated, and the server's version.
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use fluxion_api::{API_VERSION, GROUP, VERSION};
 use serde_json::{Value, json};
 
+use super::accept::Accept;
+use super::answer::{self, Tag};
 use super::app::App;
 
-/// Aggregated discovery, as kube-apiserver asks for it and compares it: parameters included.
+/// Media type of aggregated discovery as requested and compared by kube-apiserver, including parameters.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// One resource of the API.
-struct Described {
-    plural: &'static str,
+pub(super) struct Described {
+    pub plural: &'static str,
     singular: &'static str,
-    kind: &'static str,
+    pub kind: &'static str,
     short: &'static [&'static str],
-    namespaced: bool,
+    pub namespaced: bool,
     verbs: &'static [&'static str],
-    /// Whether manifests can be handed in where the server takes any.
+    /// Whether manifests can be submitted, if the server accepts any.
     created: bool,
     /// Name, kind of the answer, verb.
-    subresources: &'static [(&'static str, &'static str, &'static str)],
+    pub subresources: &'static [(&'static str, &'static str, &'static str)],
 }
 
 impl Described {
-    /// What this server can do with it.
+    /// The verbs supported by this server.
     fn verbs_of(&self, app: &App) -> Vec<&'static str> {
         let create = (self.created && app.submit.is_some()).then_some("create");
         create.into_iter().chain(self.verbs.iter().copied()).collect()
@@ -39,7 +41,7 @@ const READ: &[&str] = &["get", "list"];
 
 // There is no `delete`: with it the cluster's garbage collector and namespace controller would watch these
 // objects, and delete them by themselves.
-const RESOURCES: &[Described] = &[
+pub(super) const RESOURCES: &[Described] = &[
     Described {
         plural: "fluxionjobs",
         singular: "fluxionjob",
@@ -103,14 +105,15 @@ const RESOURCES: &[Described] = &[
 ];
 
 /// `/apis`: the groups, in the form that is asked for.
-pub(super) async fn groups(State(app): State<App>, headers: HeaderMap) -> Response {
-    let mut response = if wants_aggregated(&headers) {
-        ([(header::CONTENT_TYPE, AGGREGATED)], aggregated(&app).to_string()).into_response()
+pub(super) async fn groups(State(app): State<App>, accept: Accept, headers: HeaderMap) -> Response {
+    let (body, content_type) = if wants_aggregated(&accept) {
+        (aggregated(&app), AGGREGATED)
     } else {
-        Json(json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": [api_group()] })).into_response()
+        let groups = json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": [api_group()] });
+        (groups, "application/json")
     };
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
-    response
+    let body = body.to_string();
+    answer::tagged(&headers, &Tag::of(body.as_bytes()), body, content_type)
 }
 
 /// `/apis/GROUP`.
@@ -149,7 +152,7 @@ pub(super) async fn resources(State(app): State<App>) -> Json<Value> {
     )
 }
 
-/// `/version`, with the members that Kubernetes' clients read.
+/// `/version`, with the fields that Kubernetes clients read.
 pub(super) async fn version() -> Json<Value> {
     let version = env!("CARGO_PKG_VERSION");
     let mut parts = version.split('.');
@@ -200,13 +203,16 @@ fn aggregated(app: &App) -> Value {
     })
 }
 
-/// Whether one of the accepted types is aggregated discovery; its parameters come in any order.
-fn wants_aggregated(headers: &HeaderMap) -> bool {
-    let wanted = ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"];
-    headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).any(|accept| {
-        accept.split(',').any(|one| {
-            let parts: Vec<&str> = one.split(';').map(str::trim).collect();
-            parts.first() == Some(&"application/json") && wanted.iter().all(|part| parts.contains(part))
+/// Whether aggregated discovery is more welcome than plain JSON.
+fn wants_aggregated(accept: &Accept) -> bool {
+    let is_json = accept.ranges().filter(|range| range.names("application/json"));
+    let wanted = [("g", "apidiscovery.k8s.io"), ("v", "v2"), ("as", "APIGroupDiscoveryList")];
+    let aggregated = |name: &str| wanted.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    is_json
+        .map(|range| {
+            let is = |name| range.parameter(name) == aggregated(name);
+            (range.parameter("as").is_none(), is("g") && is("v") && is("as"))
         })
-    })
+        .find(|(plain, aggregated)| *plain || *aggregated)
+        .is_some_and(|(_, aggregated)| aggregated)
 }

@@ -1,4 +1,4 @@
-//! `fluxionjobs/explain`: why a job is where it is.
+//! `fluxionjobs/explain`: why a job is in its current state.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 
+use super::accept::Accept;
 use super::answer::{self, Moment};
 use super::app::App;
 use super::auth::Asker;
@@ -21,7 +22,9 @@ pub(super) async fn get(
     State(app): State<App>,
     Extension(asker): Extension<Asker>,
     Names((namespace, name)): Names<(String, String)>,
+    accept: Accept,
 ) -> Result<Response, Refusal> {
+    accept.json()?;
     let newest = app.ready()?;
     let served = app.index.at(Arc::clone(&newest)).await?;
     let moment = Moment { version: served.version, ..app.moment(&newest) };

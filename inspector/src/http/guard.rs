@@ -1,5 +1,4 @@
-//! What keeps one bad request from harming the others: time limits, caught panics, answers for what there is
-//! not.
+//! Isolation of requests from each other: time limits, caught panics, responses for unknown paths and methods.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -16,17 +15,17 @@ use super::refusal::Refusal;
 use super::watch::Streamed;
 use crate::supervise::message_of;
 
-/// No answer takes longer to begin; kube-apiserver gives up after 60 s.
+/// Maximum time until a response starts; kube-apiserver gives up after 60 s.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Smaller answers are sent as they are.
+/// Smaller responses are not compressed.
 const WORTH_COMPRESSING: u64 = 8 * 1024;
 
-/// Ends what takes too long and catches what panics.
+/// Aborts slow requests and catches panics.
 pub(super) async fn bounded(request: Request, next: Next) -> Result<Response, Refusal> {
     within(LIMIT, request, next).await
 }
 
-/// As [`bounded`], with another limit.
+/// Like [`bounded`], with another limit.
 pub(super) async fn within(limit: Duration, request: Request, next: Next) -> Result<Response, Refusal> {
     let what = format!("{} {}", request.method(), request.uri().path());
     let work = AssertUnwindSafe(next.run(request)).catch_unwind();
@@ -43,14 +42,19 @@ pub(super) async fn within(limit: Duration, request: Request, next: Next) -> Res
     }
 }
 
+/// Marks a large answer whose size is not known in advance.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Large;
+
 /// Compresses large answers, but no watch: its events must not wait for each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compressible;
 
 impl Predicate for Compressible {
     fn should_compress<B: Body>(&self, response: &axum::http::Response<B>) -> bool {
-        response.extensions().get::<Streamed>().is_none()
-            && response.body().size_hint().lower() >= WORTH_COMPRESSING
+        let large = response.extensions().get::<Large>().is_some()
+            || response.body().size_hint().lower() >= WORTH_COMPRESSING;
+        large && response.extensions().get::<Streamed>().is_none()
     }
 }
 
@@ -59,7 +63,7 @@ pub(super) async fn no_such_path() -> Refusal {
     Refusal::NoSuchPath
 }
 
-/// 405, with what to do instead.
+/// 405, with the method to use instead.
 pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> Refusal {
     let path = uri.path();
     if path.contains("/fluxionjobs") {

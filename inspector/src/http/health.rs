@@ -1,11 +1,11 @@
-//! Whether the server lives, and whether it can answer from the whole cluster.
+//! Liveness and readiness endpoints.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 
 use super::app::App;
 
-/// `/healthz`, `/livez`: 200 while nothing in the process is stuck.
+/// `/healthz`, `/livez`: 200 while no component is stuck.
 pub(super) async fn alive(State(app): State<App>) -> (StatusCode, String) {
     match app.engine.failure().or_else(|| app.settings.liveness.stuck(None)) {
         None => (StatusCode::OK, "ok".to_owned()),
@@ -13,7 +13,7 @@ pub(super) async fn alive(State(app): State<App>) -> (StatusCode, String) {
     }
 }
 
-/// `/readyz`: 200 once the whole cluster has been seen, and while the watches are up to date; whoever leads.
+/// `/readyz`: 200 once all watches have synced, and while they are up to date; regardless of the leader.
 pub(super) async fn ready(State(app): State<App>) -> (StatusCode, String) {
     let unready = app.health.unready().or_else(|| app.ready().err().map(|refusal| refusal.to_string()));
     match unready {

@@ -1,8 +1,7 @@
-//! Which object was last changed when: what lists, watches and resource versions are answered from.
+//! Versions of all objects: used to answer lists and watches, and for resource versions.
 //!
-//! It is brought up to date by whoever asks, never by the engine: nothing is computed while nobody looks, and
-//! a slow reader holds up nobody. Each change of an object that a client could see has a version of its own,
-//! so a watch that was broken off anywhere goes on exactly there.
+//! It is updated by requests, never by the engine: nothing is computed without clients, and slow clients block nobody.
+//! Each visible change of an object has its own version, so an interrupted watch resumes exactly where it stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,13 +10,14 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::Mutex;
 
 use super::refusal::Refusal;
+use super::rendered::Room;
 use super::resource::Resource;
 use super::resource::jobs::Jobs;
 use super::resource::nodes::Nodes;
 use super::resource::queues::Queues;
 use super::table::Table;
 use crate::engine::Published;
-use crate::view::{Viewer, Visible};
+use crate::view::{Places, Viewer, Visible};
 
 /// A snapshot with the versions of its objects.
 #[derive(Debug)]
@@ -25,6 +25,10 @@ pub(super) struct Served {
     /// `resourceVersion` of a list taken now.
     pub version: u64,
     pub published: Arc<Published>,
+    /// Where the jobs stand in their queues.
+    places: Arc<Places>,
+    /// How much of its objects may be kept as bytes.
+    pub room: Arc<Room>,
     pub jobs: Table<Jobs>,
     pub nodes: Table<Nodes>,
     pub queues: Table<Queues>,
@@ -32,32 +36,40 @@ pub(super) struct Served {
 
 impl Served {
     /// Versions begin behind `after`, and where the snapshots' sequence does.
-    pub(super) fn first(published: Arc<Published>, after: u64) -> Self {
+    pub(super) fn first(published: Arc<Published>, after: u64, room: Arc<Room>) -> Self {
         let viewer = Viewer::everything();
-        let visible = Visible::of(&published, &viewer);
+        let places = Arc::new(Places::of(&published.state));
+        let visible = Visible::with_places(&published, &viewer, &places);
         let version = published.sequence.max(after + 1);
         let (jobs, nodes, queues) = (
             Table::first(&visible, version),
             Table::first(&visible, version),
             Table::first(&visible, version),
         );
-        Self { version, published, jobs, nodes, queues }
+        Self { version, published, places, room, jobs, nodes, queues }
     }
 
     /// The same for a later snapshot.
     pub(super) fn next(&self, published: Arc<Published>) -> Self {
         let viewer = Viewer::everything();
-        let (before, after) = (Visible::of(&self.published, &viewer), Visible::of(&published, &viewer));
+        let places = Arc::new(Places::of(&published.state));
+        let (before, after) = (self.seen_by(&viewer), Visible::with_places(&published, &viewer, &places));
         let mut version = self.version;
         let jobs = self.jobs.next(&before, &after, &mut version);
         let nodes = self.nodes.next(&before, &after, &mut version);
         let queues = self.queues.next(&before, &after, &mut version);
         // Versions start where the snapshots' sequence does, so they never go back over a restart.
-        Self { version: version.max(published.sequence), published, jobs, nodes, queues }
+        let version = version.max(published.sequence);
+        Self { version, published, places, room: Arc::clone(&self.room), jobs, nodes, queues }
+    }
+
+    /// The snapshot as this viewer sees it.
+    pub(super) fn seen_by<'a>(&'a self, viewer: &'a Viewer) -> Visible<'a> {
+        Visible::with_places(&self.published, viewer, &self.places)
     }
 }
 
-/// A resource of which a snapshot has a table.
+/// A resource with a table in each snapshot.
 pub(super) trait Indexed: Resource {
     fn table(served: &Served) -> &Table<Self>;
 }
@@ -84,16 +96,17 @@ impl Indexed for Queues {
 #[derive(Debug, Default)]
 pub(super) struct Index {
     current: ArcSwapOption<Served>,
+    room: Arc<Room>,
     building: Mutex<()>,
-    /// Somebody asked since [`Index::forget_unused`] last looked.
+    /// Whether there was a request since the last [`Index::forget_unused`].
     used: AtomicBool,
-    /// Version of the last one that was forgotten.
+    /// Version of the last one that was dropped.
     forgotten: AtomicU64,
 }
 
 impl Index {
-    /// Forgets the latest one if nobody asked since the last call: all that was there when somebody last asked would
-    /// stay in memory beside all that there is now. A watch that goes on from an earlier version has to list again.
+    /// Drops the latest one if there was no request since the last call: it would keep all state as of the last
+    /// request in memory. A watch that resumes from an earlier version has to list again.
     pub(super) async fn forget_unused(&self) {
         let _building = self.building.lock().await;
         if !self.used.swap(false, Ordering::Relaxed)
@@ -103,7 +116,7 @@ impl Index {
         }
     }
 
-    /// What is served of this snapshot or a later one.
+    /// The index of this snapshot or a later one.
     pub(super) async fn at(&self, published: Arc<Published>) -> Result<Arc<Served>, Refusal> {
         self.used.store(true, Ordering::Relaxed);
         let known =
@@ -117,9 +130,10 @@ impl Index {
         }
         let last = self.current.load_full();
         let forgotten = self.forgotten.load(Ordering::Relaxed);
+        let room = Arc::clone(&self.room);
         let served = tokio::task::spawn_blocking(move || match last {
             Some(last) => last.next(published),
-            None => Served::first(published, forgotten),
+            None => Served::first(published, forgotten, room),
         })
         .await
         .map_err(|error| {

@@ -8,7 +8,7 @@ use super::app::App;
 use super::auth::Asker;
 use super::collection;
 use super::path::Names;
-use super::query::ListQuery;
+use super::query::{GetQuery, ListQuery};
 use super::refusal::Refusal;
 use super::resource::jobs::Jobs;
 
@@ -36,6 +36,7 @@ pub(super) async fn get(
     State(app): State<App>,
     Extension(asker): Extension<Asker>,
     Names((namespace, name)): Names<(String, String)>,
+    query: GetQuery,
 ) -> Result<Response, Refusal> {
-    collection::get::<Jobs>(app, asker, namespace.into(), &name).await
+    collection::get::<Jobs>(app, asker, namespace.into(), &name, &query).await
 }

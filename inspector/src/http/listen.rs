@@ -1,4 +1,4 @@
-//! Where the API listens: on loopback only, with a limit on connections, and dropping whoever stops reading.
+//! The API's listener: on loopback only, with a connection limit, closing connections of clients that stop reading.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,15 +16,15 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::{App, router};
 
-/// So many connections at once; others wait to be accepted.
+/// Maximum number of concurrent connections; others wait to be accepted.
 const CONNECTIONS: usize = 1024;
-/// Who takes nothing for this long while there is something to be written is dropped.
+/// A connection whose client has not read pending data for this long is closed.
 const STALLED: Duration = Duration::from_secs(30);
-/// A connection on which neither side says anything for this long is closed: longer than the longest request and
-/// than the pause between two bookmarks of a watch.
+/// A connection without traffic in either direction for this long is closed. It is longer than the longest request and
+/// than the interval between bookmarks of a watch.
 const QUIET: Duration = Duration::from_secs(45);
 
-/// Why there is no listener.
+/// Why the listener could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     #[error("{0} is reachable from other machines: listen on 127.0.0.1 or [::1]")]
@@ -38,9 +38,11 @@ pub enum ListenError {
         "can't listen on {address}: {source}; choose another address with --listen (port 0 picks a free port)"
     )]
     Io { address: SocketAddr, source: io::Error },
+    #[error("can't listen on {address}: {source}; choose another address with --secure-listen")]
+    Secure { address: SocketAddr, source: io::Error },
 }
 
-/// Who has the address, or how to find out.
+/// The process using the address, or how to find it.
 fn holder(address: &SocketAddr, pid: Option<u32>) -> String {
     pid.map_or_else(
         || format!(" by another process (see `ss -ltnp 'sport = :{}'`)", address.port()),
@@ -48,13 +50,13 @@ fn holder(address: &SocketAddr, pid: Option<u32>) -> String {
     )
 }
 
-/// Process of the inspector that says in the default state folder that it listens there.
+/// PID of the inspector that, according to the default state directory, listens there.
 fn inspector_at(address: SocketAddr) -> Option<u32> {
     let found = server_file::read(&server_file::state_dir()?)?;
     (found.url == format!("http://{address}")).then_some(found.pid)
 }
 
-/// Binds a loopback address; port 0 takes a free one.
+/// Binds a loopback address; port 0 picks a free port.
 pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
     if !address.ip().is_loopback() {
         return Err(ListenError::NotLoopback(address));
@@ -65,7 +67,7 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
     })
 }
 
-/// Serves until the app is told to stop, then ends watches and lets running requests finish.
+/// Serves until the app is stopped, then ends watches and waits for running requests.
 pub async fn serve(listener: TcpListener, app: App) -> io::Result<()> {
     let stopping = app.stopping.clone();
     let free = Arc::new(Semaphore::new(CONNECTIONS));
@@ -86,11 +88,11 @@ struct LimitedListener {
 }
 
 impl Listener for LimitedListener {
-    type Io = Connection;
+    type Io = PatientStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        // The semaphore is never closed; were it, the connection would be served without being counted.
+    async fn accept(&mut self) -> (PatientStream, SocketAddr) {
+        // The semaphore is never closed; if it were, the connection would be served without being counted.
         let permit = if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             Some(permit)
         } else {
@@ -98,9 +100,7 @@ impl Listener for LimitedListener {
             Arc::clone(&self.free).acquire_owned().await.ok()
         };
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        let silence = Box::pin(sleep(self.quiet));
-        let (patience, quiet) = (self.patience, self.quiet);
-        (Connection { stream, stalled: None, patience, silence, quiet, _permit: permit }, address)
+        (PatientStream::with(stream, permit, self.patience, self.quiet), address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -108,23 +108,38 @@ impl Listener for LimitedListener {
     }
 }
 
-/// A connection that fails when its peer takes nothing for as long as its patience lasts, and ends when nothing at
-/// all goes over it.
+/// A connection that fails if its client does not read pending data for too long, and ends if there is no traffic at
+/// all.
 ///
-/// Streams with a time limit for each direction, such as those of tokio-io-timeout, would end a watch: its client says
-/// nothing for as long as it reads, and only what is written to it shows that it lives.
-struct Connection {
+/// Streams with a timeout per direction, such as those of tokio-io-timeout, would end watches: a watch client sends
+/// nothing, and only successful writes show that it is alive.
+pub(super) struct PatientStream {
     stream: TcpStream,
-    /// Since something last went over it.
+    /// Time since the last traffic.
     silence: Pin<Box<Sleep>>,
     quiet: Duration,
-    /// Runs while something waits to be written.
+    /// Runs while there is data to write.
     stalled: Option<Pin<Box<Sleep>>>,
     patience: Duration,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Connection {
+impl PatientStream {
+    /// One with the usual patience; `permit` is given back at its end.
+    pub(super) fn new(stream: TcpStream, permit: Option<OwnedSemaphorePermit>) -> Self {
+        Self::with(stream, permit, STALLED, QUIET)
+    }
+
+    fn with(
+        stream: TcpStream,
+        permit: Option<OwnedSemaphorePermit>,
+        patience: Duration,
+        quiet: Duration,
+    ) -> Self {
+        let silence = Box::pin(sleep(quiet));
+        Self { stream, stalled: None, patience, silence, quiet, _permit: permit }
+    }
+
     fn spoken(&mut self) {
         let until = Instant::now() + self.quiet;
         self.silence.as_mut().reset(until);
@@ -144,7 +159,7 @@ impl Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for PatientStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -160,7 +175,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for PatientStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -235,7 +250,7 @@ mod tests {
             }
         };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        // Nor may it hold the connection without a word.
+        // An idle connection must be closed as well.
         drop(connection);
         let _client = TcpStream::connect(address).await.unwrap();
         let (mut connection, _) = patient.accept().await;

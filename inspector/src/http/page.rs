@@ -1,5 +1,5 @@
-//! Pages of a list: the token that names where the next one begins, and the moments that unfinished lists
-//! still need. A later page shows the same moment as the first one.
+//! Pages of a list: the continue token, and the snapshots that unfinished lists still need. Later pages show the same
+//! snapshot as the first one.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,12 +11,12 @@ use super::index::Served;
 use super::refusal::Refusal;
 use super::resource::Key;
 
-/// So many moments are kept for lists that are not read to their end.
+/// Maximum number of snapshots kept for unfinished lists.
 const KEPT: usize = 16;
-/// And for so long.
+/// How long they are kept.
 const KEPT_FOR: Duration = Duration::from_mins(5);
 
-/// Where the next page begins: after `last`, at the moment with this resource version.
+/// Start of the next page: after `last`, in the snapshot with this resource version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Continue {
     pub version: u64,
@@ -47,14 +47,14 @@ impl FromStr for Continue {
     }
 }
 
-/// Moments that lists with more pages were begun at.
+/// Snapshots of lists that have more pages.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     begun: Mutex<VecDeque<(Instant, Arc<Served>)>>,
 }
 
 impl Pages {
-    /// Keeps a moment, because a page of it was handed out that is not the last.
+    /// Keeps a snapshot because a page other than the last was served from it.
     pub(super) fn keep(&self, now: Instant, served: &Arc<Served>) {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun.retain(|(since, kept)| {
@@ -66,7 +66,7 @@ impl Pages {
         begun.push_back((now, Arc::clone(served)));
     }
 
-    /// The moment that a token names.
+    /// The snapshot of a token.
     pub(super) fn at(&self, now: Instant, version: u64) -> Result<Arc<Served>, Refusal> {
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun

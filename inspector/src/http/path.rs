@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::refusal::Refusal;
 
-/// The decoded names in a path. They are looked up and nothing else, so any text may come.
+/// The decoded names in a path. They are only used for lookups, so any text is accepted.
 #[derive(Clone, Debug)]
 pub(super) struct Names<T>(pub T);
 

@@ -8,7 +8,7 @@ use super::app::App;
 use super::auth::Asker;
 use super::collection;
 use super::path::Names;
-use super::query::ListQuery;
+use super::query::{GetQuery, ListQuery};
 use super::refusal::Refusal;
 use super::resource::queues::Queues;
 
@@ -26,6 +26,7 @@ pub(super) async fn get(
     State(app): State<App>,
     Extension(asker): Extension<Asker>,
     Names(name): Names<String>,
+    query: GetQuery,
 ) -> Result<Response, Refusal> {
-    collection::get::<Queues>(app, asker, "".into(), &name).await
+    collection::get::<Queues>(app, asker, "".into(), &name, &query).await
 }

@@ -1,19 +1,22 @@
-//! Errors as they are answered: Kubernetes `Status` objects, each with a stable reason.
+//! Error responses: Kubernetes `Status` objects, each with a stable reason.
 //!
-//! What went wrong inside is logged, never told: a [`Refusal`] only carries texts written for the asker.
+//! Internal causes are logged, never returned: a [`Refusal`] only contains messages intended for clients.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fluxion_api::Status;
 
-/// Why a request is not answered with what it asked for.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("{0}")]
     BadRequest(String),
     #[error("the bearer token from this server's server.json is required")]
     Unauthorized,
+    /// As kube-apiserver says it.
+    #[error("Unauthorized")]
+    Unauthenticated,
     #[error("{0}")]
     Forbidden(String),
     /// Resource and name.
@@ -21,17 +24,28 @@ pub enum Refusal {
     NotFound(&'static str, String),
     #[error("the server could not find the requested resource; see /apis/{api} for the available resources", api = fluxion_api::API_VERSION)]
     NoSuchPath,
-    /// The methods that are allowed, and what to do instead.
+    /// The allowed methods, and what to do instead.
     #[error("{1}")]
     MethodNotAllowed(&'static str, String),
+    /// What is offered.
+    #[error("only the following media types are accepted: {0}")]
+    NotAcceptable(&'static str),
+    /// The query asks for what can't be put together.
+    #[error("{0}")]
+    Invalid(String),
     #[error("{0}")]
     Conflict(String),
     #[error("{0}")]
     Expired(String),
+    /// Asked for, and the newest.
+    #[error("Too large resource version: {0}, current: {1}")]
+    TooNew(u64, u64),
     #[error("the request body is larger than 64 KiB")]
     TooLarge,
     #[error("the limit of {0} concurrent watches has been reached: close one, or try again later")]
     TooMany(usize),
+    #[error("too many unknown tokens have been sent from this address: try again later")]
+    TooManyTokens,
     #[error("the request timed out after {0} s: request less (limit=, a selector), or try again later")]
     Timeout(u64),
     #[error("{0}: try again in a moment")]
@@ -42,25 +56,27 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The HTTP status and the reason word that go with it.
+    /// The HTTP status and the corresponding reason.
     pub fn code(&self) -> (StatusCode, &'static str) {
         match self {
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "BadRequest"),
-            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "Unauthorized"),
+            Self::Unauthorized | Self::Unauthenticated => (StatusCode::UNAUTHORIZED, "Unauthorized"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "Forbidden"),
             Self::NotFound(..) | Self::NoSuchPath => (StatusCode::NOT_FOUND, "NotFound"),
             Self::MethodNotAllowed(..) => (StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed"),
+            Self::NotAcceptable(_) => (StatusCode::NOT_ACCEPTABLE, "NotAcceptable"),
+            Self::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid"),
             Self::Conflict(_) => (StatusCode::CONFLICT, "Conflict"),
             Self::Expired(_) => (StatusCode::GONE, "Expired"),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge"),
-            Self::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
-            Self::Timeout(_) => (StatusCode::GATEWAY_TIMEOUT, "Timeout"),
+            Self::TooMany(_) | Self::TooManyTokens => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
+            Self::Timeout(_) | Self::TooNew(..) => (StatusCode::GATEWAY_TIMEOUT, "Timeout"),
             Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
         }
     }
 
-    /// The same as an object, as a watch sends it in an `ERROR` event.
+    /// The same as an object, as in the `ERROR` event of a watch.
     pub fn status(&self) -> Status {
         let (code, reason) = self.code();
         Status::failure(code.as_u16(), reason, self.to_string())
@@ -72,13 +88,13 @@ impl IntoResponse for Refusal {
         let mut response = (self.code().0, Json(self.status())).into_response();
         let headers = response.headers_mut();
         match self {
-            Self::Unauthorized => {
+            Self::Unauthorized | Self::Unauthenticated => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::MethodNotAllowed(allowed, _) => {
                 headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
             }
-            Self::Unavailable(_) | Self::TooMany(_) => {
+            Self::Unavailable(_) | Self::TooMany(_) | Self::TooManyTokens | Self::TooNew(..) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             _ => {}

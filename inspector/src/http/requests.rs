@@ -1,4 +1,4 @@
-//! Counts of requests, and what can be read off the latest snapshot.
+//! Request metrics, and metrics computed from the latest snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -41,10 +41,10 @@ struct ResourceLabels {
     resource: String,
 }
 
-/// Amounts by resource: cores, bytes, pieces.
+/// Amounts by resource: cores, bytes, units.
 type Amounts = Family<ResourceLabels, Gauge<f64, AtomicU64>>;
 
-/// What is counted about requests, and gauges that are set when they are asked for.
+/// Request counters, and gauges that are updated when scraped.
 pub(super) struct Requests {
     engine: EngineHandle,
     total: Family<RequestLabels, Counter>,
@@ -63,7 +63,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Puts these among the other metrics.
+    /// Registers these metrics.
     pub(super) fn register(metrics: &Metrics, engine: EngineHandle) -> Self {
         let requests = Self {
             engine,
@@ -134,7 +134,7 @@ impl Requests {
         requests
     }
 
-    /// Adds the ages of the watches, once.
+    /// Registers the ages of the watches.
     pub(super) fn show(&self, metrics: &Metrics, health: &Arc<Health>) {
         if self.health.set(Arc::clone(health)).is_ok() {
             let help = "Time since a watch last received anything: an event, a bookmark, a renewal or a list";
@@ -144,13 +144,13 @@ impl Requests {
         }
     }
 
-    /// Counts a request, by names from a fixed set, and the seconds until its answer began.
+    /// Records a request, with labels from a fixed set, and the seconds until its response started.
     pub(super) fn observe(&self, (resource, verb): (&'static str, &'static str), code: u16, seconds: f64) {
         self.seconds.observe(seconds);
         self.total.get_or_create(&RequestLabels { resource, verb, code }).inc();
     }
 
-    /// Sets the gauges to what is so now.
+    /// Updates the gauges.
     pub(super) fn refresh(&self) {
         if let Some(health) = self.health.get() {
             self.watch_age.clear();
@@ -184,7 +184,7 @@ impl Requests {
         self.waiting_events.set(i64::try_from(self.engine.waiting()).unwrap_or(i64::MAX));
     }
 
-    /// Sums over all nodes.
+    /// Totals over all nodes.
     fn amounts(&self, inventory: &Inventory) {
         let mut sums: [BTreeMap<String, u128>; 4] = Default::default();
         for node in inventory.nodes() {
@@ -201,7 +201,7 @@ impl Requests {
         {
             family.clear();
             for (resource, amount) in sum {
-                // cpu is counted in milli-cores.
+                // cpu is in milli-cores.
                 let unit = if resource == "cpu" { 1000.0 } else { 1.0 };
                 family.get_or_create(&ResourceLabels { resource }).set(amount as f64 / unit);
             }

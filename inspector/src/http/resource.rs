@@ -1,5 +1,4 @@
-//! What lists, watches and single objects have in common: one trait, implemented by each resource's
-//! controller.
+//! What lists, watches and single objects have in common: a trait implemented by the controller of each resource.
 
 pub(super) mod jobs;
 pub(super) mod nodes;
@@ -11,9 +10,11 @@ use fluxion_api::ObjectMeta;
 use fluxion_scheduler::model::SharedStr;
 use serde::Serialize;
 
+use super::columns::{Cell, Column};
+use super::template::{Hole, Template};
 use crate::view::Visible;
 
-/// Names an object within its resource; lists are in this order. The namespace of cluster-scoped ones is empty.
+/// Identifies an object within its resource, and its position in lists. Cluster-scoped objects have no namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub namespace: SharedStr,
@@ -21,11 +22,33 @@ pub(super) struct Key {
 }
 
 /// Revisions that tell two versions of an object apart: two states of one engine give it the same only if it is the same
-/// in both. Without any it is rendered and compared.
-pub(super) type Stamp = Option<Vec<u64>>;
+/// in both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Of all but what is filled in.
+    pub own: u64,
+    /// Of what is filled in.
+    pub seen: Vec<u64>,
+}
 
-/// Key, uid, id and stamp of an object.
-pub(super) type Listed<Id> = (Key, SharedStr, Id, Stamp);
+/// Key, uid, id and stamp of an object. Without a stamp it is rendered and compared.
+pub(super) type Listed<Id> = (Key, SharedStr, Id, Option<Stamp>);
+
+/// Where what is filled in is taken from.
+pub(super) enum Source<'a, R: Resource> {
+    /// An object as this viewer may see it now.
+    Now(&'a Visible<'a>, &'a R::Id),
+    /// One as it was.
+    Was(&'a R::Object),
+}
+
+impl<R: Resource> Clone for Source<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Resource> Copy for Source<'_, R> {}
 
 /// A resource with objects that can be listed and watched.
 pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
@@ -34,15 +57,20 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
     type Id: Clone + Debug + Send + Sync;
 
     const KIND: &'static str;
-    /// As it stands in the path.
+    /// Plural name, as in paths.
     const PLURAL: &'static str;
-    /// The fields that can be selected by.
+    /// The fields supported by field selectors.
     const FIELDS: &'static [&'static str];
+
+    /// The columns of its table.
+    const COLUMNS: &'static [Column];
+    /// Whether all viewers who may see an object see the same, apart from labels of nodes and what [`Self::fill`] writes.
+    const ALIKE: bool;
 
     /// Every object.
     fn rows(visible: &Visible<'_>) -> Vec<Listed<Self::Id>>;
 
-    /// One object as the viewer may see it, without a resource version.
+    /// One object as visible to the viewer, without a resource version.
     fn render(visible: &Visible<'_>, id: &Self::Id) -> Option<Self::Object>;
 
     /// The values of one of [`Self::FIELDS`].
@@ -52,7 +80,20 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
 
     fn meta_mut(object: &mut Self::Object) -> &mut ObjectMeta;
 
-    /// Leaves of an object that was rendered for the administrator what everyone may know who may know that
-    /// it was there.
+    /// Reduces an object rendered for the administrator to the data that everyone who knows of its existence may see.
     fn redact(object: &mut Self::Object);
+
+    /// What stands in its row of the table, a cell for each column.
+    fn cells(object: &Self::Object) -> Vec<Cell>;
+
+    /// Writes the members that come behind the metadata: `"status":{…}`. The object stays as it is.
+    fn rest(object: &mut Self::Object, out: &mut Template) -> Result<(), serde_json::Error>;
+
+    /// Writes what depends on who asks.
+    fn fill(source: Source<'_, Self>, hole: Hole, out: &mut Vec<u8>) {
+        let _ = source;
+        if hole == Hole::Position {
+            out.extend_from_slice(b"\"-\"");
+        }
+    }
 }

@@ -19,7 +19,7 @@ pub(super) async fn count(State(app): State<App>, request: Request, next: Next) 
     response
 }
 
-/// Which resource and verb, from a fixed set: labels must not grow with what is asked.
+/// Resource and verb from a fixed set: the number of labels must not depend on requests.
 fn kind_of(method: &Method, path: &str, query: Option<&str>) -> (&'static str, &'static str) {
     const RESOURCES: [&str; 6] = [
         "fluxionjobs",
@@ -60,7 +60,7 @@ pub(super) async fn metrics(State(app): State<App>, headers: HeaderMap) -> Respo
         .into_response()
 }
 
-/// The form that a client asks for (RFC 9110, section 12.5.1); plain text where it does not say or wants both alike.
+/// The format accepted by a client (RFC 9110, section 12.5.1); plain text by default and if both are equal.
 fn wanted<'a>(accept: impl Iterator<Item = &'a str>) -> TextFormat {
     let (mut open, mut plain, mut any) = (0.0_f64, 0.0_f64, 0.0_f64);
     for range in accept.flat_map(|value| value.split(',')) {

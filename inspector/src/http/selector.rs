@@ -1,15 +1,15 @@
-//! Label and field selectors, as Kubernetes writes them.
+//! Label and field selectors in Kubernetes syntax.
 
 use std::collections::BTreeMap;
 
 use super::refusal::Refusal;
 
-/// Longer selectors are refused.
+/// Maximum length of a selector.
 const MAX_BYTES: usize = 16 * 1024;
-/// More terms are refused.
+/// Maximum number of terms.
 const MAX_TERMS: usize = 256;
 
-/// One demand on a label's or field's value.
+/// A requirement on the value of a label or field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Demand {
     In(Vec<String>),
@@ -18,7 +18,7 @@ enum Demand {
     Absent,
 }
 
-/// All terms have to hold; the empty selector takes everything.
+/// All terms must match; the empty selector matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selector {
     terms: Vec<(String, Demand)>,
@@ -27,6 +27,12 @@ pub(super) struct Selector {
 impl Selector {
     pub(super) fn is_empty(&self) -> bool {
         self.terms.is_empty()
+    }
+
+    /// The terms on these keys, and the others.
+    pub(super) fn split(self, keys: &[&str]) -> (Self, Self) {
+        let (these, others) = self.terms.into_iter().partition(|(key, _)| keys.contains(&key.as_str()));
+        (Self { terms: these }, Self { terms: others })
     }
 
     /// Parses `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
@@ -59,10 +65,10 @@ impl Selector {
         Ok(Self { terms })
     }
 
-    /// Parses `a=b,c!=d`; only the fields in `known` may be asked for.
+    /// Parses `a=b,c!=d`; only the fields in `known` are supported.
     pub(super) fn fields(text: &str, known: &[&str]) -> Result<Self, Refusal> {
         let mut terms = Vec::new();
-        // Unlike those of labels, empty terms are passed over, as kube-apiserver does.
+        // Unlike in label selectors, empty terms are ignored, as in kube-apiserver.
         for term in split(text, "fieldSelector")?.into_iter().filter(|term| !term.is_empty()) {
             let (key, value, negative) = equation(term).ok_or_else(|| {
                 Refusal::BadRequest(format!(
@@ -83,12 +89,12 @@ impl Selector {
         Ok(Self { terms })
     }
 
-    /// Whether labels satisfy it.
+    /// Whether labels match.
     pub(super) fn accepts_labels(&self, labels: &BTreeMap<String, String>) -> bool {
         self.accepts(|key| labels.get(key).map(String::as_str).into_iter().collect())
     }
 
-    /// Whether an object does whose fields have these values; a field may have several (the nodes of a job).
+    /// Whether an object with these field values matches; a field may have several (the nodes of a job).
     pub(super) fn accepts<'a>(&self, values: impl Fn(&str) -> Vec<&'a str>) -> bool {
         self.terms.iter().all(|(key, demand)| {
             let have = values(key);
@@ -107,7 +113,7 @@ fn shortened(text: &str) -> String {
     fluxion_text::clean(&fluxion_text::shorten(text, 80)).into_owned()
 }
 
-/// Whether a label can have it.
+/// Whether it is a valid label value.
 fn is_label_value(text: &str) -> bool {
     let ends = |byte: Option<u8>| byte.is_none_or(|byte| byte.is_ascii_alphanumeric());
     text.len() <= 63

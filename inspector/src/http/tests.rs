@@ -25,11 +25,16 @@ use crate::supervise::Liveness;
 
 mod cancels;
 mod creates;
+mod forms;
 mod health;
 mod hostile;
 mod index;
 mod lists;
 mod open;
+mod secure;
+mod size;
+mod tenancy;
+mod tls;
 mod watches;
 
 /// 2026-01-01T00:00:00Z.

@@ -1,9 +1,8 @@
-//! Watches: one JSON event a line, for as long as the client reads.
+//! Watches: one JSON event per line, for as long as the client reads.
 //!
-//! A watch is pulled by its connection. Between two pulls it holds its place (a version) and nothing else, so
-//! a client that reads slowly gets the latest state of what changed instead of every step, one that falls
-//! behind the log gets an `ERROR` event with code 410, and neither slows down anyone else. Who stops reading
-//! altogether is dropped by the connection ([`super::listen`]).
+//! A watch is driven by its connection. Between two reads it only stores its position (a version), so a slow client
+//! gets the latest state of changed objects instead of every step, one that falls behind the log gets an `ERROR` event
+//! with code 410, and neither slows down others. A client that stops reading is disconnected ([`super::listen`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -16,62 +15,70 @@ use axum::response::{IntoResponse, Response};
 use fluxion_api::API_VERSION;
 use futures::stream;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
+use super::accept::{Form, Include};
 use super::app::App;
+use super::auth::Asker;
 use super::filter::Filter;
 use super::index::{Indexed, Served};
 use super::refusal::Refusal;
-use super::resource::Key;
-use super::table::{RowChange, Table};
+use super::rendered::{Rendered, Style};
+use super::resource::{Key, Source};
+use super::standing::Standing;
+use super::table::{Row, RowChange, Table};
 use crate::view::{Viewer, Visible};
 
-/// At most so many events are written at once.
+/// Maximum number of events written at once.
 const CHUNK: usize = 128;
-/// At most so many objects are looked at without a break.
+/// Maximum number of objects examined without yielding.
 const LOOK: usize = 512;
-/// Changes are looked at no more often than this.
+/// Minimum time between checks for changes.
 const PACE: Duration = Duration::from_millis(50);
-/// A bookmark at least this often, so that a client can tell an idle watch from a dead one.
+/// Maximum interval between bookmarks, which let clients distinguish an idle watch from a dead one.
 const BOOKMARK: Duration = Duration::from_secs(10);
+/// So many looks at a client's right to watch may fail in a row because nobody can be asked.
+const UNANSWERED: u32 = 10;
 
-/// Marks an answer that is written bit by bit: it must not be held back by compression.
+/// Marks a streaming response, which must not be buffered by compression.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Streamed;
 
-/// What a watch starts with.
+/// Initial events of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// Everything there is, as `ADDED`.
+    /// All existing objects, as `ADDED`.
     Everything,
-    /// What changed after this version.
+    /// Changes after this version.
     After(u64),
 }
 
-/// How a watch was asked for.
+/// Options of a watch request.
 #[derive(Clone, Debug)]
 pub(super) struct WatchOptions {
     pub start: Start,
+    /// How objects are written.
+    pub style: Style,
     /// Say with a bookmark when the initial events are through.
     pub mark_initial: bool,
     pub bookmarks: bool,
-    /// End it then.
+    /// When to end it.
     pub ends: Option<Instant>,
 }
 
-/// What is still to be written of one look at the state.
+/// Events not yet written from the last check.
 struct Pending<R: Indexed> {
     served: Arc<Served>,
     events: VecDeque<Pick<R>>,
 }
 
-/// What is written when its turn comes.
+/// An event to write.
 enum Pick<R: Indexed> {
-    /// It was there when the watch began.
+    /// The object existed when the watch started.
     There(Key),
-    /// The first and the latest change that this client has not seen yet.
+    /// The first and the latest change that this client has not seen.
     Changed(Arc<RowChange<R>>, Arc<RowChange<R>>),
     InitialEnd,
 }
@@ -84,14 +91,19 @@ struct Watch<R: Indexed> {
     options: WatchOptions,
     pending: Option<Pending<R>>,
     bookmark_at: Instant,
+    /// No event has been written yet: the first one of a table says what its columns are.
+    first: bool,
+    standing: Option<Arc<Standing>>,
+    recheck_at: Option<Instant>,
+    unanswered: u32,
     done: bool,
     _permit: OwnedSemaphorePermit,
 }
 
-/// Answers a watch.
+/// Serves a watch.
 pub(super) fn respond<R: Indexed>(
     app: App,
-    viewer: Viewer,
+    asker: Asker,
     filter: Filter<R>,
     options: WatchOptions,
     permit: OwnedSemaphorePermit,
@@ -101,11 +113,15 @@ pub(super) fn respond<R: Indexed>(
     let watch = Watch {
         app,
         changes,
-        viewer,
+        viewer: asker.viewer,
         filter,
         options,
         pending: None,
         bookmark_at,
+        first: true,
+        recheck_at: asker.standing.as_ref().map(|standing| Instant::now() + standing.every()),
+        standing: asker.standing,
+        unanswered: 0,
         done: false,
         _permit: permit,
     };
@@ -125,11 +141,15 @@ impl<R: Indexed> Watch<R> {
             if self.done || self.options.ends.is_some_and(|ends| ends <= Instant::now()) {
                 return None;
             }
+            if let Err(refusal) = self.recheck().await {
+                self.done = true;
+                return Some(line("ERROR", &refusal.status()));
+            }
             if let Some(lines) = self.write_pending() {
                 return Some(lines);
             }
             if self.pending.is_some() {
-                // None of many was for this client: others get their turn before the rest is looked at.
+                // None of many events was for this client: yield before examining the rest.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -149,7 +169,22 @@ impl<R: Indexed> Watch<R> {
         }
     }
 
-    /// Finds out what changed since the last look.
+    /// Fails when the client may not watch any more.
+    async fn recheck(&mut self) -> Result<(), Refusal> {
+        let due = self.recheck_at.is_some_and(|at| at <= Instant::now());
+        let Some(standing) = self.standing.as_ref().filter(|_| due) else { return Ok(()) };
+        self.recheck_at = Some(Instant::now() + standing.every());
+        match standing.check().await {
+            Ok(()) => self.unanswered = 0,
+            Err(Refusal::Unavailable(_) | Refusal::TooManyTokens) if self.unanswered < UNANSWERED => {
+                self.unanswered += 1;
+            }
+            Err(refusal) => return Err(refusal),
+        }
+        Ok(())
+    }
+
+    /// Finds the changes since the last check.
     async fn look(&mut self) -> Result<(), Refusal> {
         self.changes.borrow_and_update();
         let served = self.app.index.at(self.app.engine.snapshot()).await?;
@@ -175,42 +210,46 @@ impl<R: Indexed> Watch<R> {
         Ok(())
     }
 
-    /// Up to [`CHUNK`] of the events that were found; `None` when none of those looked at is for this client.
+    /// Up to [`CHUNK`] pending events; `None` if none of those examined is for this client.
     fn write_pending(&mut self) -> Option<Bytes> {
-        let pending = self.pending.as_mut()?;
-        let visible = Visible::of(&pending.served.published, &self.viewer);
-        let writer = Writer { table: R::table(&pending.served), visible: &visible, filter: &self.filter };
-        let mut lines = Vec::new();
+        let mut pending = self.pending.take()?;
+        let visible = pending.served.seen_by(&self.viewer);
+        let style = Style { now: self.app.engine.snapshot().observed_at, ..self.options.style };
+        let mut writer = Writer {
+            served: &pending.served,
+            visible: &visible,
+            filter: &self.filter,
+            style,
+            lines: Vec::new(),
+            first: self.first,
+        };
         let mut written = 0;
         for _ in 0..LOOK {
             if written == CHUNK {
                 break;
             }
             let Some(pick) = pending.events.pop_front() else { break };
-            let before = lines.len();
+            let before = writer.lines.len();
             match pick {
-                Pick::There(key) => {
-                    if let Some(object) = writer.now(&key) {
-                        write_line(&mut lines, "ADDED", &object);
-                    }
-                }
-                Pick::Changed(first, last) => writer.write(&mut lines, &first, &last),
-                Pick::InitialEnd => {
-                    write_line(&mut lines, "BOOKMARK", &bookmark::<R>(pending.served.version, true));
-                }
+                Pick::There(key) => writer.there(&key),
+                Pick::Changed(first, last) => writer.changed(&first, &last),
+                Pick::InitialEnd => writer.bookmark(pending.served.version, true),
             }
-            written += usize::from(lines.len() > before);
+            written += usize::from(writer.lines.len() > before);
         }
-        if pending.events.is_empty() {
-            self.pending = None;
+        let Writer { lines, first, .. } = writer;
+        self.first = first;
+        drop(visible);
+        if !pending.events.is_empty() {
+            self.pending = Some(pending);
         }
         (!lines.is_empty()).then(|| lines.into())
     }
 
-    /// Until something changed; a bookmark when it is time for one.
+    /// Waits for changes; returns a bookmark if one is due.
     async fn wait(&mut self) -> Option<Bytes> {
         let bookmark_at = if self.options.bookmarks { Some(self.bookmark_at) } else { None };
-        let until = [bookmark_at, self.options.ends].into_iter().flatten().min();
+        let until = [bookmark_at, self.recheck_at, self.options.ends].into_iter().flatten().min();
         let timer = async {
             match until {
                 Some(until) => tokio::time::sleep_until(until).await,
@@ -219,7 +258,7 @@ impl<R: Indexed> Watch<R> {
         };
         tokio::select! {
             changed = self.changes.changed() => {
-                // Without an engine there will be no more changes: the server is going down.
+                // Without an engine, there are no more changes: the server is shutting down.
                 self.done = changed.is_err();
                 tokio::time::sleep(PACE).await;
                 None
@@ -232,11 +271,13 @@ impl<R: Indexed> Watch<R> {
                 let now = Instant::now();
                 self.done = self.options.ends.is_some_and(|ends| ends <= now);
                 let Start::After(version) = self.options.start else { return None };
-                if self.done || !self.options.bookmarks {
+                if self.done || !self.options.bookmarks || self.bookmark_at > now {
                     return None;
                 }
                 self.bookmark_at = now + BOOKMARK;
-                Some(line("BOOKMARK", &bookmark::<R>(version, false)))
+                let bookmark = bookmark::<R>(self.options.style, version, false, self.first);
+                self.first = false;
+                Some(line("BOOKMARK", &bookmark))
             }
         }
     }
@@ -245,7 +286,7 @@ impl<R: Indexed> Watch<R> {
 /// The first and the latest change of an object.
 type Span<'a, R> = (&'a Arc<RowChange<R>>, &'a Arc<RowChange<R>>);
 
-/// The changes that take a client from `version` to now, one for each object, by version.
+/// The changes that bring a client from `version` to the present, one per object, by version.
 fn changes<R: Indexed>(
     table: &Table<R>,
     version: u64,
@@ -262,41 +303,73 @@ fn changes<R: Indexed>(
     found.into_iter().map(|(first, last)| Pick::Changed(Arc::clone(first), Arc::clone(last))).collect()
 }
 
-/// Turns changes into events for one client.
+/// Converts changes to events for one client.
 struct Writer<'a, R: Indexed> {
-    table: &'a Table<R>,
+    served: &'a Served,
     visible: &'a Visible<'a>,
     filter: &'a Filter<R>,
+    style: Style,
+    lines: Vec<u8>,
+    first: bool,
 }
 
 impl<R: Indexed> Writer<'_, R> {
-    /// The object as it is now, if this client's selectors take it.
-    fn now(&self, key: &Key) -> Option<R::Object> {
-        let row = self.table.rows.get(key)?;
-        let mut object = R::render(self.visible, &row.id)?;
-        R::meta_mut(&mut object).resource_version = row.version.to_string();
-        self.filter.takes(&object).then_some(object)
+    /// An object that was there when the watch began.
+    fn there(&mut self, key: &Key) {
+        if let Some(row) = self.now(key).map(Arc::clone) {
+            self.write_now("ADDED", &row);
+        }
     }
 
-    fn write(&self, lines: &mut Vec<u8>, first: &RowChange<R>, last: &RowChange<R>) {
+    /// The object as it is now, if this client's selectors take it.
+    fn now(&self, key: &Key) -> Option<&Arc<Row<R>>> {
+        let row = R::table(self.served).rows.get(key)?;
+        let takes = || R::render(self.visible, &row.id).is_some_and(|object| self.filter.takes(&object));
+        (self.filter.needs_key_only() || takes()).then_some(row)
+    }
+
+    fn changed(&mut self, first: &RowChange<R>, last: &RowChange<R>) {
         let known = first.before.as_ref().filter(|object| self.filter.takes(object));
-        let now = self.now(&last.key);
+        let now = self.now(&last.key).map(Arc::clone);
         let same = match (known, &now) {
-            (Some(known), Some(now)) => R::meta(known).uid == R::meta(now).uid,
+            (Some(known), Some(now)) => *R::meta(known).uid == *now.uid,
             _ => false,
         };
         if let Some(known) = known.filter(|_| !same) {
-            // Gone, replaced by another of its name, or selected no more: the same to this client.
+            // Deleted, replaced by another of its name, or no longer selected: the same to this client.
             let mut object = last.before.as_ref().unwrap_or(known).clone();
             if !self.visible.viewer.sees_everything() {
                 R::redact(&mut object);
             }
-            R::meta_mut(&mut object).resource_version = last.version.to_string();
-            write_line(lines, "DELETED", &object);
+            self.write_was(object, last.version);
         }
         if let Some(now) = now {
-            write_line(lines, if same { "MODIFIED" } else { "ADDED" }, &now);
+            self.write_now(if same { "MODIFIED" } else { "ADDED" }, &now);
         }
+    }
+
+    fn write_now(&mut self, type_: &str, row: &Row<R>) {
+        if let Some(rendered) = row.rendered(self.visible, &self.served.room) {
+            self.event(type_, &rendered, row.version, Source::Now(self.visible, &row.id));
+        }
+    }
+
+    fn write_was(&mut self, object: R::Object, version: u64) {
+        if let Some(rendered) = Rendered::of::<R>(object.clone()) {
+            self.event("DELETED", &rendered, version, Source::Was(&object));
+        }
+    }
+
+    fn event(&mut self, type_: &str, rendered: &Rendered, version: u64, source: Source<'_, R>) {
+        self.lines.extend_from_slice(format!(r#"{{"type":"{type_}","object":"#).as_bytes());
+        rendered.write_alone(&mut self.lines, self.style, version, source, self.first);
+        self.lines.extend_from_slice(b"}\n");
+        self.first = false;
+    }
+
+    fn bookmark(&mut self, version: u64, initial_end: bool) {
+        write_line(&mut self.lines, "BOOKMARK", &bookmark::<R>(self.style, version, initial_end, self.first));
+        self.first = false;
     }
 }
 
@@ -310,7 +383,7 @@ struct Line<'a, T> {
 fn write_line<T: Serialize>(lines: &mut Vec<u8>, type_: &str, object: &T) {
     let start = lines.len();
     if let Err(error) = serde_json::to_writer(&mut *lines, &Line { type_, object }) {
-        // Our own types: only a bug gets here, and half a line must not get out.
+        // Our own types: only fails because of a bug, and no partial line must be sent.
         tracing::error!(%error, "failed to serialize a watch event");
         lines.truncate(start);
         return;
@@ -324,10 +397,31 @@ fn line<T: Serialize>(type_: &str, object: &T) -> Bytes {
     lines.into()
 }
 
-fn bookmark<R: Indexed>(version: u64, initial_end: bool) -> serde_json::Value {
+fn bookmark<R: Indexed>(style: Style, version: u64, initial_end: bool, first: bool) -> Value {
     let mut metadata = json!({ "resourceVersion": version.to_string(), "creationTimestamp": null });
     if initial_end {
         metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
     }
-    json!({ "apiVersion": API_VERSION, "kind": R::KIND, "metadata": metadata })
+    let bare = |api_version: &str, kind: &str| json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
+    match style.form {
+        Form::Object => bare(API_VERSION, R::KIND),
+        Form::Metadata(api_version) => bare(api_version, "PartialObjectMetadata"),
+        Form::Table(api_version) => {
+            let object = match style.include {
+                Include::Object => bare(API_VERSION, R::KIND),
+                Include::Metadata | Include::Nothing => bare(api_version, "PartialObjectMetadata"),
+            };
+            let row = json!({ "cells": vec![""; R::COLUMNS.len()], "object": object });
+            let mut table = json!({
+                "apiVersion": api_version,
+                "kind": "Table",
+                "metadata": { "resourceVersion": version.to_string() },
+                "rows": [row],
+            });
+            if first {
+                table["columnDefinitions"] = json!(R::COLUMNS);
+            }
+            table
+        }
+    }
 }

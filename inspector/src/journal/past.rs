@@ -1,7 +1,6 @@
-//! What the journal keeps of jobs: transitions of those that have not ended, and those that have, whole.
+//! Job history in the journal: transitions of active jobs, and finished jobs with all details.
 //!
-//! It is as long as the engine wants it: what may be forgotten, it says. What can't be read any more is left out, since
-//! nothing is decided by it.
+//! The engine decides what can be deleted. Unreadable entries are skipped, because no decision depends on them.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +11,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::{Row as _, SqliteConnection};
 
-/// Transitions of one job that are kept: the first one and the latest.
+/// Maximum number of transitions kept per job: the first one and the latest.
 const TRANSITIONS_MAX: u32 = 64;
 
-/// Writes entries in their order.
+/// Writes entries in order.
 pub(super) async fn write(connection: &mut SqliteConnection, entries: &[JournalEntry]) -> sqlx::Result<()> {
     for entry in entries {
         match entry {
@@ -76,7 +75,7 @@ async fn add(
     Ok(())
 }
 
-/// A clock that ran ahead of the machine's goes on from the last time that was told.
+/// A virtual clock that was ahead of the system clock continues from the last recorded time.
 async fn note_time(connection: &mut SqliteConnection, time: i64) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO facts (key, value) VALUES ('latest', ?) \
@@ -94,14 +93,14 @@ async fn forget_live(connection: &mut SqliteConnection, uid: &str) -> sqlx::Resu
     Ok(())
 }
 
-/// The time of the last transition that was written (epoch seconds).
+/// The time of the last recorded transition (epoch seconds).
 pub(super) async fn latest(connection: &mut SqliteConnection) -> sqlx::Result<Option<i64>> {
     sqlx::query_scalar("SELECT CAST(value AS INTEGER) FROM facts WHERE key = 'latest'")
         .fetch_optional(connection)
         .await
 }
 
-/// Everything that is kept: ended jobs by the time of their end, then the others by uid.
+/// All entries: finished jobs by end time, then the others by UID.
 pub(super) async fn read(connection: &mut SqliteConnection) -> sqlx::Result<Vec<Remembered>> {
     let mut found = Vec::new();
     for row in
@@ -131,7 +130,7 @@ pub(super) async fn read(connection: &mut SqliteConnection) -> sqlx::Result<Vec<
     Ok(found)
 }
 
-/// Forgets everything.
+/// Deletes everything.
 pub(super) async fn clear(connection: &mut SqliteConnection) -> sqlx::Result<()> {
     for table in ["DELETE FROM transitions", "DELETE FROM cancels", "DELETE FROM ended"] {
         sqlx::query(table).execute(&mut *connection).await?;
@@ -143,7 +142,7 @@ fn body(value: &impl Serialize) -> sqlx::Result<String> {
     serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(error.into()))
 }
 
-/// What another version wrote, or a damaged disk, may not be understood.
+/// Entries of another version or from a damaged disk may be unreadable.
 fn parse<T: DeserializeOwned>(body: &str) -> Option<T> {
     let read = serde_json::from_str(body);
     read.inspect_err(|error| tracing::warn!(%error, "skipped an unreadable entry of a job's history")).ok()

@@ -1,4 +1,4 @@
-//! How the API server is reached.
+//! Connecting to the API server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use kube::{Client, Config};
 use crate::health::IDLE;
 use crate::logs::kube_error;
 
-/// Why it is not.
+/// Why the connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("kubeconfig {}: {why}", path.display())]
@@ -26,14 +26,14 @@ pub enum ConnectError {
     Client(#[from] kube::Error),
 }
 
-/// A connection, and what the kubeconfig or Pod says about where we are.
+/// A connection, and our namespace according to the kubeconfig or Pod.
 pub struct Connection {
     pub client: Client,
     pub namespace: String,
     pub url: String,
 }
 
-/// Connects as told by the flags, else as a Pod does, else as kubectl does. The server must answer.
+/// Connects as specified by flags, else like a Pod does, else like kubectl does. The server must respond.
 pub async fn connect(
     kubeconfig: Option<PathBuf>,
     context: Option<String>,
@@ -49,7 +49,7 @@ pub async fn connect(
         None => Config::infer().await?,
     };
     config.connect_timeout = Some(Duration::from_secs(10));
-    // A watch, the most silent of all, is ended in that time; a connection that stays silent longer is dead.
+    // Even an idle watch is ended within this time; a connection silent for longer is dead.
     config.read_timeout = Some(IDLE);
     let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
     let client = Client::try_from(config)?;
@@ -61,7 +61,7 @@ pub async fn connect(
     Ok(Connection { client, namespace, url })
 }
 
-/// What is wrong, without the path: whoever shows this names it.
+/// The cause, without the path, which the caller adds.
 fn why(error: KubeconfigError) -> String {
     match error {
         KubeconfigError::ReadConfig(error, _) => error.to_string(),

@@ -1,11 +1,11 @@
-//! The Lease that lets one inspector bind.
+//! The Lease that allows one inspector to bind.
 //!
-//! Its holder renews it; whoever sees it unchanged for its whole length, by the own clock, takes it. Two inspectors
-//! that both believe to lead for a moment do no harm: bindings are fenced by uid. A holder that can't renew stops
-//! leading well before anybody may take over.
+//! Its holder renews it; another inspector acquires it after seeing it unchanged for the Lease duration by its own
+//! clock. It is safe if two inspectors briefly consider themselves the leader: bindings contain the Pod's UID. A
+//! holder that fails to renew stops leading well before another one can take over.
 //!
-//! Each process has an identity of its own. One that ends in order gives its Lease back; after a crash it is taken at
-//! once only where it is certain that its holder is dead (see [`process`]), and waited for otherwise.
+//! Each process has its own identity. An orderly shutdown releases the Lease; after a crash, it is taken over
+//! immediately only if its holder is known to be dead (see [`process`]), otherwise once it expires.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -27,39 +27,39 @@ mod process;
 
 use process::{Process, Processes};
 
-/// In the Lease: its holder's identity and process, for a successor on the same machine.
+/// Annotation of the Lease with its holder's identity and process, for a successor on the same machine.
 const HOLDER_PROCESS: &str = "fluxion.flux-framework.org/holder-process";
 
-/// Which Lease, and who we are; cheap to clone.
+/// The Lease and our identity; cheap to clone.
 #[derive(Clone)]
 pub struct Lease {
     api: Api<Object>,
     name: String,
-    /// That of no other process.
+    /// Unique to this process.
     identity: Arc<str>,
     length: Duration,
     processes: Processes,
 }
 
-/// What was seen of the Lease so far.
+/// The last observed state of the Lease.
 #[derive(Default)]
 struct Seen {
-    /// What the Lease of another looked like, and since when.
+    /// The Lease while held by another inspector, and since when it has been unchanged.
     other: Option<(LeaseSpec, Instant)>,
     holder: Option<String>,
 }
 
-/// A name that no other process has: the machine's (or Pod's), and a number.
+/// A name unique to this process: the host name (or Pod name), and a number.
 pub fn identity() -> String {
     let host = std::env::var("HOSTNAME").or_else(|_| std::fs::read_to_string("/etc/hostname"));
     let host = host.unwrap_or_default();
     let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("localhost");
-    // Its keys are drawn by the operating system.
+    // Its keys are random.
     format!("{host}_{:016x}", RandomState::new().build_hasher().finish())
 }
 
 impl Lease {
-    /// `seconds` is how long it holds unrenewed.
+    /// `seconds` is the Lease duration.
     pub fn new(client: Client, namespace: &str, name: &str, identity: &str, seconds: u16) -> Self {
         Self {
             api: Api::namespaced(client, namespace),
@@ -70,8 +70,8 @@ impl Lease {
         }
     }
 
-    /// Keeps `leading` true while we hold the Lease, and `health` informed. Runs for good; after it was cancelled,
-    /// [`Self::release`] gives the Lease back.
+    /// Keeps `leading` true while we hold the Lease, and updates `health`. Never returns; after it was cancelled,
+    /// [`Self::release`] releases the Lease.
     pub async fn run(self, leading: signal::Sender<bool>, health: Arc<Health>) {
         let third = self.length / 3;
         let mut seen = Seen::default();
@@ -126,7 +126,7 @@ impl Lease {
         }
     }
 
-    /// Gives the Lease back, so that the next one need not wait.
+    /// Releases the Lease, so that the next leader need not wait.
     pub async fn release(&self) -> kube::Result<()> {
         let Some(mut found) = self.api.get_opt(&self.name).await? else { return Ok(()) };
         if let Some(spec) = &mut found.spec
@@ -139,7 +139,7 @@ impl Lease {
         Ok(())
     }
 
-    /// Takes, renews or looks at the Lease; true when it is ours now.
+    /// Acquires, renews or checks the Lease; true if we hold it now.
     async fn attempt(&self, seen: &mut Seen) -> kube::Result<bool> {
         let Some(mut found) = self.api.get_opt(&self.name).await? else {
             let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
@@ -153,7 +153,7 @@ impl Lease {
         }
         found.spec = Some(self.spec(Some(&spec)));
         self.sign(&mut found);
-        // The resourceVersion in it lets one of several win.
+        // Because of its resourceVersion, only one of several attempts succeeds.
         won(self.api.replace(&self.name, &PostParams::default(), &found).await)
     }
 
@@ -178,11 +178,11 @@ impl Lease {
         }
     }
 
-    /// Whether the holder was a process of this machine that certainly runs no more.
+    /// Whether the holder was a process on this machine that has certainly exited.
     fn holder_is_dead(&self, spec: &LeaseSpec, found: &Object) -> bool {
         let holder = spec.holder_identity.as_deref().unwrap_or_default();
         let signed = found.metadata.annotations.as_ref().and_then(|all| all.get(HOLDER_PROCESS));
-        // Written for this holder, not for one before it.
+        // It was written for this holder, not for an earlier one.
         let process = signed.and_then(|text| text.split_once(' ')).filter(|(signer, _)| *signer == holder);
         let process: Option<Process> = process.and_then(|(_, process)| process.parse().ok());
         let dead = process.is_some_and(|process| self.processes.gone(&process));
@@ -196,7 +196,7 @@ impl Lease {
         dead
     }
 
-    /// Says in the Lease which process we are.
+    /// Records our process in the Lease.
     fn sign(&self, object: &mut Object) {
         let annotations = object.metadata.annotations.get_or_insert_with(BTreeMap::new);
         match self.processes.own() {
@@ -222,12 +222,12 @@ impl Lease {
     }
 }
 
-/// The API server did not answer, or only that it can't.
+/// The API server did not respond, or is unavailable.
 fn unreachable(error: &kube::Error) -> bool {
     !matches!(error, kube::Error::Api(status) if (400..500).contains(&status.code) && status.code != 429)
 }
 
-/// A conflict means that another one was faster.
+/// A conflict means that another inspector was faster.
 fn won(answer: kube::Result<Object>) -> kube::Result<bool> {
     match answer {
         Ok(_) => Ok(true),

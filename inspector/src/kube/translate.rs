@@ -1,8 +1,8 @@
-//! From API objects to what the engine reads.
+//! Converts API objects to the engine's types.
 //!
-//! Nothing is decided in here, and nothing fails because a field is odd: what can't be understood is either said
-//! in the result (a request that is no quantity) or read as the most careful meaning (an unknown operator matches
-//! nothing) and named among the object's `problems`. Only an object without a name or uid is refused.
+//! Nothing is decided in here, and no conversion fails because of a single field: what can't be interpreted is either
+//! part of the result (an invalid quantity) or gets the most restrictive meaning (an unknown operator matches
+//! nothing), and is listed in the object's `problems`. Only an object without a name or UID is rejected.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ pub mod owner;
 pub mod pod;
 pub mod requests;
 
-/// An object that is of no use to the engine.
+/// An object that the engine can't use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("metadata.{0} is missing")]
 pub struct Unreadable(pub &'static str);
 
-/// What all objects have.
+/// Metadata common to all objects.
 struct Meta {
     uid: SharedStr,
     namespace: SharedStr,
@@ -63,7 +63,7 @@ fn controller(owners: Option<&[OwnerReference]>) -> Option<ControllerRef> {
     })
 }
 
-/// So much of a text that somebody else wrote as a message can hold.
+/// Untrusted text, shortened for use in a message.
 fn short(text: &str) -> String {
     if text.chars().count() <= 64 { text.to_owned() } else { text.chars().take(63).chain(['…']).collect() }
 }
@@ -77,7 +77,7 @@ fn labels<M: FromIterator<(SharedStr, SharedStr)>>(map: Option<&BTreeMap<String,
     marks(map, |_| true)
 }
 
-/// Only those that mean something to the engine: the others can be large, and change for no reason of ours.
+/// Only the annotations used by the engine: others may be large and change for unrelated reasons.
 fn annotations(map: Option<&BTreeMap<String, String>>) -> Marks {
     const OTHERS: [&str; 3] =
         ["scheduling.x-k8s.io/", "pod-group.scheduling.sigs.k8s.io", "kubernetes.io/config.mirror"];

@@ -1,7 +1,7 @@
-//! The watches: whatever changes in the cluster becomes an event of the engine.
+//! The watches: every change in the cluster becomes an event for the engine.
 //!
-//! Each kind has a task of its own that never waits for the engine. Kinds that may not be installed are looked for
-//! again and again, and not waited for.
+//! Each kind has its own task, which never waits for the engine. Kinds that may not be installed are checked
+//! periodically and not waited for.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use follow::Follow;
 use observe::observed;
 use volumes::Volumes;
 
-/// Kinds of CRDs that make Pods or Jobs, read by their metadata: (group/version, kind, plural).
+/// Kinds of CRDs that create Pods or Jobs, of which only metadata is read: (group/version, kind, plural).
 const OTHER_OWNERS: [(&str, &str, &str); 4] = [
     ("jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets"),
     ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets"),
@@ -43,7 +43,7 @@ const OTHER_OWNERS: [(&str, &str, &str); 4] = [
 const SIGS_GROUPS: (&str, &str, &str) = ("scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups");
 const NATIVE_GROUPS: &str = "scheduling.k8s.io/v1beta1";
 
-/// Starts all watches; what they see goes to the engine, and how they do to `health`. Dropping the tasks ends them.
+/// Starts all watches; they report events to the engine and their state to `health`. Dropping the tasks ends them.
 pub fn start(client: &Client, engine: &EngineHandle, metrics: &Arc<Metrics>, health: &Health) -> Tasks {
     let mut tasks = Tasks::default();
     let served = optional::discover(client.clone(), health, &mut tasks);
@@ -63,13 +63,13 @@ struct Starting<'a> {
     tasks: Tasks,
 }
 
-/// How a kind is watched: bookmarks come by default.
+/// Watch configuration: bookmarks are enabled by default.
 fn config() -> watcher::Config {
     watcher::Config::default().timeout(WATCH_SECONDS)
 }
 
 impl Starting<'_> {
-    /// For one more kind, by its plural name: what follows it, and the client to watch it with.
+    /// For another kind, by its plural name: its follower, and the client for its watch.
     fn follow(&self, kind: &'static str, resource: &'static str) -> (Follow, Client) {
         let watched = self.health.watch(kind, resource);
         let client = observed(self.client, &watched);

@@ -1,7 +1,7 @@
-//! Carries out what the engine wants of the API server.
+//! Carries out the engine's effects on the API server.
 //!
-//! Effects about one object keep their order; otherwise a fixed number of them are under way at once, bindings
-//! first. Every binding is answered to the engine. What was decided before the Lease was lost is not carried out.
+//! Effects on the same object are sent in order; otherwise, a fixed number are sent concurrently, bindings first. The
+//! engine gets an outcome for every binding. Effects from before the Lease was lost are not sent.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,12 +29,12 @@ use api::WriteError;
 use lanes::{Lanes, Work};
 use note::Notes;
 
-/// Writes under way at once. More only makes each one wait longer.
+/// Maximum number of concurrent writes. More would only increase latency.
 const IN_FLIGHT: usize = 24;
-/// How long a shutdown waits for writes that are under way.
+/// How long a shutdown waits for pending writes.
 const LAST_WRITES: Duration = Duration::from_secs(5);
 
-/// What the workers share.
+/// State shared by the workers.
 struct Shared {
     client: Client,
     engine: EngineHandle,
@@ -53,7 +53,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts taking effects; they are carried out while `deciding` is true. `instance` names us in Events.
+    /// Starts receiving effects; they are sent while `deciding` is true. `instance` is our name in Events.
     pub fn start(
         client: Client,
         engine: EngineHandle,
@@ -80,17 +80,17 @@ impl Writer {
         Self { shared, tasks }
     }
 
-    /// Waits until one of the workers ends, which none should.
+    /// Waits until one of the workers ends unexpectedly.
     pub async fn failed(&mut self) -> Failure {
         self.tasks.failed().await
     }
 
-    /// Their signs of life.
+    /// Their heartbeats.
     pub fn pulses(&self) -> impl Iterator<Item = Pulse> {
         self.tasks.pulses()
     }
 
-    /// Ends the workers after what they have under way.
+    /// Stops the workers after their current writes.
     pub async fn stop(mut self) {
         let until = Instant::now() + LAST_WRITES;
         while self.shared.lock().busy() > 0 && Instant::now() < until {
@@ -105,7 +105,7 @@ impl Shared {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A binding that was not tried: the engine asks for it again when it decides again.
+    /// A binding that was not attempted: the engine emits it again once it schedules again.
     fn not_deciding(&self, effect: Effect) {
         match effect {
             Effect::Bind { pod, .. } => {
@@ -163,7 +163,7 @@ impl Shared {
 
     fn count(&self, kind: &'static str, done: Result<(), WriteError>) {
         match done {
-            // The object is gone: what was to be said about it is said by that.
+            // The object was deleted, so there is nothing to report about it.
             Ok(()) | Err(WriteError::Gone) => {
                 self.metrics.writes.get_or_create(&Kind { kind }).inc();
             }
@@ -180,7 +180,7 @@ impl Shared {
     }
 }
 
-/// Puts effects into their lanes; never waits for the API server, so the engine never waits for it either.
+/// Queues effects; never waits for the API server, so the engine doesn't either.
 async fn take_in(shared: Arc<Shared>, mut effects: mpsc::Receiver<Vec<Effect>>) {
     while let Some(batch) = effects.recv().await {
         failpoint::reached("writer");
@@ -208,7 +208,7 @@ async fn work(shared: Arc<Shared>) {
             (next, lanes.ready())
         };
         if more {
-            // One permit wakes one worker, and that one wakes the next.
+            // One permit wakes one worker, which wakes the next.
             shared.wake.notify_one();
         }
         let Some(work) = next else {

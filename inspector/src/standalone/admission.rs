@@ -1,8 +1,8 @@
-//! What an API server does with a new object: gives it an identity, fills in defaults, checks it.
+//! What an API server does with a new object: sets its identity and defaults, and validates it.
 //!
-//! The rules and their words are kube-apiserver's, for all fields that matter to scheduling and to virtual Pods. Two
-//! things may be missing that it wants: the image of a container and the restart policy of a Job, since a virtual Pod
-//! pulls nothing and never restarts. Nothing is decided about placement, and nothing is rounded.
+//! The rules and messages are those of kube-apiserver, for all fields relevant to scheduling and virtual Pods. Two
+//! required fields may be omitted: the image of a container and the restart policy of a Job, because a virtual Pod
+//! pulls no image and never restarts. Nothing here affects placement, and nothing is rounded.
 
 use std::sync::Arc;
 
@@ -28,14 +28,13 @@ mod workloads;
 use problems::{Path, Problems};
 pub use problems::{Problem, Refused};
 
-/// Generated names are cut to this, so that what is appended fits a label.
+/// Generated names are truncated to this length, so that with their suffix they are valid labels.
 const GENERATED_MAX: usize = 58;
 
-/// The value of a `PriorityClass`, if there is one of that name; without a name that of the class for Pods that name
-/// none.
+/// The value of the `PriorityClass` with a name, if it exists; without a name, that of the default class.
 pub type Classes<'a> = &'a dyn Fn(Option<&str>) -> Option<i32>;
 
-/// Completes and checks a new object. `sequence` tells apart what is created twice.
+/// Completes and validates a new object. `sequence` distinguishes objects with equal content.
 pub fn admit(
     object: &mut Object,
     now: i64,
@@ -54,7 +53,7 @@ pub fn admit(
                 pod.priority = priority(pod, classes, &spec, &mut problems);
             }
         }
-        // Its Pods get theirs when they are made; that none could be made is said now.
+        // Its Pods are admitted when they are created; report now if that would fail.
         other => {
             if let Some(pod) = other.pod_template().and_then(|template| template.spec.as_ref()) {
                 priority(pod, classes, &template, &mut problems);
@@ -64,7 +63,7 @@ pub fn admit(
     problems.finish()
 }
 
-/// Checks an object that is handed in and comes later, as far as that does not depend on others.
+/// Validates an object to be submitted later, except for checks that depend on other objects.
 pub fn check_early(object: &Object, now: i64, ours: &[Arc<str>]) -> Result<(), Refused> {
     let mut object = object.clone();
     identity(&mut object, now, 0);
@@ -95,7 +94,7 @@ fn identity(object: &mut Object, now: i64, sequence: u64) {
     }
 }
 
-/// Fills in defaults.
+/// Sets defaults.
 fn complete(object: &mut Object, ours: &[Arc<str>]) {
     let spec = match object {
         Object::Pod(pod) => {
@@ -127,7 +126,7 @@ fn complete(object: &mut Object, ours: &[Arc<str>]) {
 }
 
 fn complete_pod(spec: &mut PodSpec, ours: &[Arc<str>]) {
-    // Who is on a node already was placed by somebody else; all others are ours, whatever their manifest says.
+    // A Pod that is already bound was placed by another scheduler; all others are ours, whatever their manifest says.
     if spec.node_name.is_none() {
         let named =
             spec.scheduler_name.as_deref().is_some_and(|name| ours.iter().any(|known| **known == *name));
@@ -138,7 +137,7 @@ fn complete_pod(spec: &mut PodSpec, ours: &[Arc<str>]) {
     spec.containers.iter_mut().chain(spec.init_containers.iter_mut().flatten()).for_each(limits_are_requests);
 }
 
-/// A limit without a request is the request too.
+/// Limits are the default for requests.
 fn limits_are_requests(container: &mut Container) {
     let Some(resources) = container.resources.as_mut() else { return };
     let Some(limits) = resources.limits.clone() else { return };
@@ -180,7 +179,7 @@ fn check(object: &Object, problems: &mut Problems) {
         Object::StatefulSet(set) => workloads::stateful_set(set, problems),
         Object::Node(node) => others::node(node, problems),
         Object::PodGroup(group) => {
-            // That it can be read was found out when it was parsed.
+            // It was validated when it was parsed.
             let native = serde_json::to_value(group)
                 .ok()
                 .filter(|_| object.api_version().starts_with("scheduling.k8s.io/"));
@@ -193,7 +192,7 @@ fn check(object: &Object, problems: &mut Problems) {
     }
 }
 
-/// The number that its `PriorityClass` stands for; a Pod may not name another.
+/// The value of its `PriorityClass`; a Pod must not specify a different one.
 fn priority(spec: &PodSpec, classes: Classes<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<i32> {
     let class = spec.priority_class_name.as_deref().filter(|name| !name.is_empty());
     let built_in = others::BUILT_IN.iter().find(|(name, _)| Some(*name) == class);

@@ -1,7 +1,7 @@
-//! The cluster that is not there: objects, controllers and virtual kubelets, stepped by hand.
+//! The virtual cluster: objects, controllers and kubelets, advanced explicitly.
 //!
-//! Whoever owns it tells it what is wanted and what time it is; what changed comes back, to be written down and
-//! told to the engine. Nothing in here waits, writes or decides about placement.
+//! Its owner passes in requests and the time; changes are returned, to be written to the journal and sent to the
+//! engine. Nothing in here waits, writes to disk or affects placement.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,30 +18,30 @@ use super::packed::Packed;
 use super::store::{Change, Store, StoreError};
 use crate::kube::translate::ALLOCATION;
 
-/// After so many changes a [`Cluster::settle`] is cut short, so that what is written at once stays small.
+/// [`Cluster::settle`] stops after this many changes, so that each transaction is small.
 pub const CHANGES_MAX: usize = 4096;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct Cluster {
     store: Store,
-    /// When something happens by itself, and to whom.
+    /// Timers, and the objects that they are for.
     timers: BTreeSet<(i64, Uid)>,
     timer_of: BTreeMap<Uid, i64>,
-    /// Scheduler names that are ours.
+    /// Our scheduler names.
     ours: Vec<Arc<str>>,
-    /// Seconds that ended Jobs and Pods are kept.
+    /// Seconds that finished Jobs and Pods are kept.
     keep_ended: i64,
-    /// Changed since the last [`Cluster::settle`].
+    /// Changes since the last [`Cluster::settle`].
     settled: BTreeMap<Uid, Change>,
-    /// Controllers that have to look at what changed.
+    /// Controllers that have to be reconciled.
     open: BTreeSet<Uid>,
-    /// How far time went in a row of calls that were cut short.
+    /// The time reached by a series of calls that stopped early.
     at: Option<i64>,
 }
 
 impl Cluster {
-    /// An empty one.
+    /// An empty cluster.
     pub fn new(ours: Vec<Arc<str>>, keep_ended: i64) -> Self {
         Self {
             store: Store::default(),
@@ -55,12 +55,12 @@ impl Cluster {
         }
     }
 
-    /// Puts back what a journal kept; [`Cluster::restored`] ends that.
+    /// Restores an object from the journal; [`Cluster::restored`] completes this.
     pub fn restore(&mut self, object: Object) {
         self.store.restore(object);
     }
 
-    /// Everything was put back. Timers that were due meanwhile fire at the next [`Cluster::settle`].
+    /// All objects have been restored. Timers that have become due fire at the next [`Cluster::settle`].
     pub fn restored(&mut self) {
         let uids: Vec<Uid> = self.store.uids().cloned().collect();
         for uid in &uids {
@@ -73,17 +73,17 @@ impl Cluster {
         &self.store
     }
 
-    /// Takes a new object in.
+    /// Creates an object.
     pub fn create(&mut self, object: Object, now: i64) -> Result<Uid, StoreError> {
         self.store.create(object, now, &self.ours)
     }
 
-    /// Checks an object as far as that does not depend on others.
+    /// Validates an object, except for checks that depend on others.
     pub fn check(&self, object: &Object, now: i64) -> Result<(), StoreError> {
         Store::check(object, now, &self.ours)
     }
 
-    /// Replaces what a Node says, keeping its identity.
+    /// Updates a Node, preserving its identity.
     pub fn replace_node(&mut self, uid: &str, mut new: Object, now: i64) -> Result<(), StoreError> {
         self.check(&new, now)?;
         self.store.update(uid, |object| {
@@ -96,12 +96,12 @@ impl Cluster {
         Ok(())
     }
 
-    /// Deletes an object and what it owns, as with propagation in the background.
+    /// Deletes an object and its dependents, as with background propagation.
     pub fn delete(&mut self, uid: &str, now: i64) {
         self.store.delete(uid, now);
     }
 
-    /// Puts a Pod on a node, as the API server does with a Binding.
+    /// Binds a Pod to a node, like the API server for a Binding.
     pub fn bind(&mut self, pod: &ObjectRef, node: &str, record: &AllocationRecord, now: i64) -> BindOutcome {
         let Some(Object::Pod(known)) = self.store.get(&pod.uid).map(Cow::into_owned) else {
             return BindOutcome::Gone("the Pod no longer exists".into());
@@ -116,7 +116,7 @@ impl Cluster {
         }
         let record = match serde_json::to_string(record) {
             Ok(record) => record,
-            Err(error) => return BindOutcome::Refused(format!("its allocation record: {error}").into()),
+            Err(error) => return BindOutcome::Refused(format!("invalid allocation record: {error}").into()),
         };
         self.store.update(&pod.uid, |object| {
             let Object::Pod(pod) = object else { return };
@@ -128,7 +128,7 @@ impl Cluster {
         BindOutcome::Done
     }
 
-    /// Writes PodScheduled=False on a Pod that waits.
+    /// Sets PodScheduled=False on a waiting Pod.
     pub fn unscheduled(&mut self, pod: &ObjectRef, reason: &str, message: &str, now: i64) {
         self.store.update(&pod.uid, |object| {
             let Object::Pod(pod) = object else { return };
@@ -139,7 +139,7 @@ impl Cluster {
         });
     }
 
-    /// Marks a Pod as disrupted and deletes it, as the API server does with an eviction.
+    /// Marks a Pod as disrupted and deletes it, like the API server for an eviction.
     pub fn evict(&mut self, pod: &ObjectRef, why: &str, now: i64) {
         self.store.update(&pod.uid, |object| {
             let Object::Pod(pod) = object else { return };
@@ -149,7 +149,7 @@ impl Cluster {
         self.store.delete(&pod.uid, now);
     }
 
-    /// Writes on a PodGroup whether its gang was scheduled.
+    /// Sets the condition of a PodGroup.
     pub fn group_scheduled(&mut self, group: &ObjectRef, scheduled: bool, why: (&str, &str), now: i64) {
         self.store.update(&group.uid, |object| {
             let Object::PodGroup(group) = object else { return };
@@ -165,14 +165,14 @@ impl Cluster {
         });
     }
 
-    /// When something happens by itself next (epoch seconds).
+    /// When the next timer is due (epoch seconds).
     pub fn next_due(&self) -> Option<i64> {
         self.timers.first().map(|(due, _)| *due)
     }
 
-    /// Lets happen what follows from what was done and is due by `now`: all of it, or about [`CHANGES_MAX`] changes
-    /// ([`Cluster::unfinished`] then asks for the next call). What changed comes back, each object once, in order of
-    /// uid.
+    /// Processes everything that follows from changes and timers due by `now`: completely, or up to about
+    /// [`CHANGES_MAX`] changes (then [`Cluster::unfinished`] requires another call). Returns the changes, each object
+    /// once, ordered by UID.
     pub fn settle(&mut self, now: i64) -> Vec<Change> {
         loop {
             self.notice();
@@ -183,7 +183,7 @@ impl Cluster {
                 let at = self.at.unwrap_or(now);
                 self.reconcile(&uid, at);
             } else if let Some(due) = self.next_due().filter(|due| *due <= now) {
-                // What was due while nobody looked happens at its own time, one thing after the other.
+                // Overdue timers fire at their own time, one after the other.
                 let at = self.at.map_or(due, |at| at.max(due));
                 self.at = Some(at);
                 self.fire(due, at);
@@ -200,12 +200,12 @@ impl Cluster {
         !self.open.is_empty() || self.store.changed() > 0 || self.next_due().is_some_and(|due| due <= now)
     }
 
-    /// How much changed that nobody was told of yet.
+    /// Number of changes not returned yet.
     pub fn changed(&self) -> usize {
         self.store.changed() + self.settled.len()
     }
 
-    /// Sets the timers of what changed, and names the controllers that have to look at it.
+    /// Sets the timers of changed objects, and schedules their controllers.
     fn notice(&mut self) {
         for change in self.store.take_changes() {
             let uid = match &change {
@@ -250,7 +250,7 @@ impl Cluster {
         }
     }
 
-    /// What is due at `due` happens, at the time `at`; of much, as much as is done in one go.
+    /// Fires the timers due at `due`, at the time `at`; at most as many as are processed in one call.
     fn fire(&mut self, due: i64, at: i64) {
         while self.store.changed() < CHANGES_MAX
             && let Some((first, uid)) = self.timers.first().cloned().filter(|(first, _)| *first <= due)

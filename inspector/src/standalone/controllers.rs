@@ -1,7 +1,7 @@
-//! What the cluster's controllers would do: owners make Pods, and end when those have.
+//! The cluster's controllers: owners create Pods, and finish when those have.
 //!
-//! Each one is a function of an owner and its Pods to what is to be created, deleted and written; carrying that
-//! out is `cluster`'s.
+//! Each is a function of an owner and its Pods to objects to be created, deleted and updated; `cluster` carries these
+//! out.
 
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -12,19 +12,19 @@ use super::object::Object;
 pub mod job;
 pub mod replicas;
 
-/// So many Pods a controller makes at a time; it is asked again as long as it makes some.
+/// Maximum number of Pods that a controller creates per call; it is called again while it creates some.
 pub const CREATE_MAX: usize = 4096;
 
-/// What a controller wants done.
+/// The actions of a controller.
 #[derive(Debug, Default, PartialEq)]
 pub struct Actions {
     pub create: Vec<Object>,
     pub delete: Vec<Uid>,
-    /// The owner with its new status, where that differs.
+    /// The owner with its new status, if changed.
     pub owner: Option<Object>,
 }
 
-/// A new Pod of an owner, from its template; its name is `start` and a suffix that admission makes up.
+/// A new Pod of an owner, from its template; its name is `start` with a suffix generated on admission.
 fn pod_of(owner: &Object, start: &str, template: &PodTemplateSpec) -> Pod {
     let meta = template.metadata.clone().unwrap_or_default();
     Pod {
@@ -52,9 +52,9 @@ fn owned_by(owner: &Object) -> OwnerReference {
     }
 }
 
-/// Names of Pods are cut so that the suffix still fits.
+/// Pod names are truncated to leave room for the suffix.
 fn cut(name: &str) -> &str {
-    /// Room for an index and a suffix within the 63 characters of a label.
+    /// Leaves room for an index and a suffix within the 63 characters of a label.
     const LENGTH_MAX: usize = 46;
     name.get(..LENGTH_MAX).unwrap_or(name)
 }

@@ -1,4 +1,4 @@
-//! The cluster and the jobs that standalone mode shows when it is given none: the files of `examples/`.
+//! The default cluster and jobs of standalone mode: the files in `examples/`.
 
 use super::manifest::{ManifestError, Manifests};
 
@@ -26,7 +26,7 @@ pub fn cluster() -> Result<Manifests, ManifestError> {
     read(&[CLUSTER])
 }
 
-/// Gangs, single Pods, and trouble.
+/// Gangs, single Pods, and jobs with problems.
 pub fn jobs() -> Result<Manifests, ManifestError> {
     read(&JOBS)
 }

@@ -1,4 +1,4 @@
-//! Between the objects and the engine: what it is told about a change.
+//! Converts changes of objects to events for the engine.
 
 use fluxion_scheduler::event::{Event, GroupStatus};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -10,7 +10,7 @@ use super::object::Object;
 use super::store::{Change, Store};
 use crate::kube::translate::{Unreadable, group, node, owner, pod};
 
-/// What the engine is told; `None` for objects that mean nothing to it.
+/// The event for a change; `None` for objects that the engine doesn't use.
 pub fn event(store: &Store, change: &Change) -> Option<Event> {
     match change {
         Change::Set(uid) => of(&*store.get(uid)?),
@@ -18,7 +18,7 @@ pub fn event(store: &Store, change: &Change) -> Option<Event> {
     }
 }
 
-/// What the engine is told of an object that is there.
+/// The event for an existing object.
 pub fn of(object: &Object) -> Option<Event> {
     let translated = match object {
         Object::Node(object) => node::translate(object).map(|node| Event::Node(Box::new(node))),
@@ -43,7 +43,7 @@ fn pod_group(group: &DynamicObject) -> Option<Result<fluxion_scheduler::model::G
     if !is_native(group) {
         return Some(group::sigs(group));
     }
-    // Checked when it was taken in.
+    // Validated on admission.
     let typed: PodGroup = serde_json::from_value(serde_json::to_value(group).ok()?).ok()?;
     Some(group::native(&typed))
 }
@@ -103,7 +103,7 @@ pub fn set_group_scheduled(group: &mut DynamicObject, scheduled: bool, why: (&st
         }
     };
     let found = list.iter().position(|condition| condition["type"] == group::INITIALLY_SCHEDULED);
-    // Once true it stays true: that the gang has started is never taken back.
+    // Once true, it stays true: a started gang stays started.
     if found.is_some_and(|place| list[place]["status"] == "True") {
         return;
     }

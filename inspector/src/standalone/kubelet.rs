@@ -1,8 +1,8 @@
-//! The virtual kubelet: what happens next to a Pod that is on a node, and when.
+//! The virtual kubelet: the next transition of a Pod bound to a node, and when it is due.
 //!
-//! A bound Pod runs at once. It succeeds after its annotation `fluxion.flux-framework.org/run-time` (its own, which a
-//! template gives it, else its controller's), else at the planned end of its allocation; its `activeDeadlineSeconds` ends it as a real
-//! kubelet would. Time is an argument; nothing here waits.
+//! A bound Pod runs immediately. It succeeds after its annotation `fluxion.flux-framework.org/run-time` (its own,
+//! which may come from a template, else its controller's), else at the planned end of its allocation;
+//! `activeDeadlineSeconds` ends it like a real kubelet would. Time is an argument; nothing here waits.
 
 use fluxion_scheduler::duration::InvalidDuration;
 use fluxion_scheduler::model::AllocationRecord;
@@ -15,23 +15,23 @@ use crate::kube::translate::ALLOCATION;
 /// How long a virtual Pod runs.
 pub use fluxion_scheduler::marks::RUN_TIME;
 
-/// What happens to a Pod.
+/// A transition of a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Start,
     Succeed,
-    /// Ended by its time limit.
+    /// Terminated by its time limit.
     Expire,
-    /// It is taken away: it was deleted and has stopped, or it ended long ago.
+    /// Removed: it was deleted and has stopped, or it finished long ago.
     Remove,
 }
 
-/// Whether the Pod is on a node and has not ended: it holds what it asked for.
+/// Whether the Pod is bound and has not finished: it holds its requests.
 pub fn holds_a_node(pod: &Pod) -> bool {
     pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()) && !ended(pod)
 }
 
-/// Whether its phase is final.
+/// Whether its phase is terminal.
 pub fn ended(pod: &Pod) -> bool {
     matches!(phase(pod), "Succeeded" | "Failed")
 }
@@ -47,8 +47,8 @@ fn condition_since(pod: &Pod, kind: &str) -> Option<i64> {
     seconds(conditions.iter().find(|condition| condition.type_ == kind)?.last_transition_time.as_ref())
 }
 
-/// The next thing that happens to the Pod by itself, and when (epoch seconds). `controller` is its owner, while
-/// that is there; ended Pods without one are kept for `keep_ended` seconds.
+/// The next transition of the Pod, and when it is due (epoch seconds). `controller` is its owner, if it exists;
+/// finished Pods without one are kept for `keep_ended` seconds.
 pub fn next(pod: &Pod, controller: Option<&Object>, keep_ended: i64) -> Option<(i64, Step)> {
     if let Some(stopped) = seconds(pod.metadata.deletion_timestamp.as_ref()) {
         return Some((stopped, Step::Remove));
@@ -81,14 +81,14 @@ fn end(pod: &Pod, controller: Option<&Object>) -> Option<(i64, Step)> {
     }
 }
 
-/// Seconds it runs; what is no duration was refused before.
+/// Run time in seconds; invalid durations were rejected before.
 fn run_time(pod: &Pod, controller: Option<&Object>) -> Option<i64> {
     let own = pod.metadata.annotations.as_ref().and_then(|annotations| annotations.get(RUN_TIME));
     let text = own.map(String::as_str).or_else(|| controller?.annotation(RUN_TIME))?;
     span(text).ok()
 }
 
-/// Seconds of an annotation: a duration, or none at all (`0`, `0s`).
+/// The value of an annotation in seconds: a duration, or zero (`0`, `0s`).
 pub fn span(text: &str) -> Result<i64, InvalidDuration> {
     match fluxion_scheduler::duration::parse(text) {
         Err(InvalidDuration::Zero(_)) => Ok(0),
@@ -101,7 +101,7 @@ fn planned_end(pod: &Pod) -> Option<i64> {
     serde_json::from_str::<AllocationRecord>(text).ok()?.planned_end
 }
 
-/// Lets it happen at a time (epoch seconds). [`Step::Remove`] is the store's.
+/// Applies a transition at a time (epoch seconds). The store handles [`Step::Remove`].
 pub fn apply(step: Step, pod: &mut Pod, at: i64) {
     let status = pod.status.get_or_insert_with(PodStatus::default);
     match step {
@@ -125,7 +125,7 @@ pub fn apply(step: Step, pod: &mut Pod, at: i64) {
     }
 }
 
-/// Writes a condition; its transition time moves only when its status changes.
+/// Sets a condition; its transition time only changes with its status.
 pub fn set_condition(status: &mut PodStatus, kind: &str, yes: bool, why: Option<(&str, &str)>, at: i64) {
     let conditions = status.conditions.get_or_insert_default();
     let word = if yes { "True" } else { "False" };

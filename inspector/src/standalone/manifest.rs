@@ -1,7 +1,7 @@
 //! Reads Kubernetes manifests from files and directories: YAML or JSON, several documents, Lists.
 //!
-//! Every error names file, document and field. Kinds that standalone mode has no use for are reported and
-//! passed over. Knows nothing about what is done with the objects.
+//! Every error contains file, document and field. Kinds not supported by standalone mode are reported and skipped.
+//! Does not know how the objects are used.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,19 +18,19 @@ use super::packed::{Packed, Texts};
 use super::store::{NameKey, submission_key};
 use super::unknown_fields::{NAMED_MAX, unknown_fields};
 
-/// The largest file that is read, in bytes (about 10,000 nodes as kubectl prints them).
+/// Maximum size of a file, in bytes (about 10,000 nodes as printed by kubectl).
 pub const FILE_SIZE_MAX: u64 = 256 << 20;
 
-/// Where a document stands.
+/// Position of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file as it was named, or `standard input`.
+    /// The file name as given, or `standard input`.
     pub file: Arc<str>,
     /// 1-based.
     pub document: usize,
-    /// 1-based place in `items` of a List.
+    /// 1-based position in `items` of a List.
     pub item: Option<usize>,
-    /// `Kind/name`, as far as they are known.
+    /// `Kind/name`, if known.
     pub object: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub enum ManifestError {
     Field { place: Place, path: String, message: String },
 }
 
-/// One object and where it came from.
+/// One object and its position.
 #[derive(Debug)]
 pub struct Document {
     pub place: Place,
@@ -78,20 +78,20 @@ impl Document {
     }
 }
 
-/// What was read.
+/// The objects read so far.
 #[derive(Debug, Default)]
 pub struct Manifests {
     /// In the order of the files.
     pub documents: Vec<Document>,
-    /// One line each: kinds and second objects of one name passed over, fields that no Kubernetes API has.
+    /// One line each: unsupported kinds, duplicate objects, unknown fields.
     pub warnings: Vec<String>,
-    /// Where each name was met first.
+    /// First position of each name.
     places: BTreeMap<NameKey, Place>,
     texts: Texts,
 }
 
 impl Manifests {
-    /// Reads a file, or all `.yaml`, `.yml` and `.json` files of a directory (not below it) in order of name.
+    /// Reads a file, or all `.yaml`, `.yml` and `.json` files of a directory (not recursive) in order of name.
     pub fn read(&mut self, path: &Path) -> Result<(), ManifestError> {
         let io = |source| ManifestError::Io { path: path.to_owned(), source };
         if !fs::metadata(path).map_err(io)?.is_dir() {
@@ -123,7 +123,7 @@ impl Manifests {
         self.read_text(&path.display().to_string(), &text)
     }
 
-    /// Reads what stands in `text`; `file` is what errors call it.
+    /// Reads manifests from `text`; `file` is its name in errors.
     pub fn read_text(&mut self, file: &str, text: &str) -> Result<(), ManifestError> {
         let mut any = false;
         let mut each = |index: usize, value: Value| {
@@ -155,7 +155,7 @@ impl Manifests {
             });
         };
         for (index, mut item) in items.into_iter().enumerate() {
-            // Items of a typed list (NodeList) as the API server sends it carry no kind of their own.
+            // Items of a typed list (NodeList) from the API server have no kind.
             if let (Some(kind), Value::Object(fields)) = (&item_kind, &mut item) {
                 fields.entry("kind").or_insert_with(|| Value::String(kind.clone()));
                 fields.entry("apiVersion").or_insert_with(|| api_version.clone().unwrap_or(Value::Null));
@@ -209,7 +209,7 @@ impl Manifests {
     }
 }
 
-/// `Kind/name` as far as the document says.
+/// `Kind/name`, if the document contains them.
 fn called(value: &Value) -> String {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     let (kind, name) = (text(value.get("kind")), text(value.pointer("/metadata/name")));
@@ -220,12 +220,12 @@ fn syntax(file: &str, document: usize, message: String) -> ManifestError {
     ManifestError::Syntax { place: Place { file: file.into(), document, item: None, object: None }, message }
 }
 
-/// JSON has quoted keys; a YAML file may start with a brace too.
+/// JSON has quoted keys; a YAML file may also start with a brace.
 fn looks_like_json(text: &str) -> bool {
     text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with(['"', '}']))
 }
 
-/// What is done with each document and its index.
+/// A callback for each document and its index.
 type Each<'a> = &'a mut dyn FnMut(usize, Value) -> Result<(), ManifestError>;
 
 fn json(file: &str, text: &str, each: Each<'_>) -> Result<(), ManifestError> {
@@ -236,7 +236,7 @@ fn json(file: &str, text: &str, each: Each<'_>) -> Result<(), ManifestError> {
 }
 
 fn yaml(file: &str, text: &str, each: Each<'_>) -> Result<(), ManifestError> {
-    // Without aliases a text has fewer nodes than bytes; with them it may grow only a little.
+    // Without aliases, a text has fewer nodes than bytes; with them, it may only grow a little.
     let most = 4 * text.len() + 10_000;
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {

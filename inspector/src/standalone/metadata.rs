@@ -1,4 +1,4 @@
-//! Times and owners, as the metadata of objects has them.
+//! Times and owners in metadata.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::object::Object;
 
-/// Uid of the owner that is the controller.
+/// UID of the controlling owner.
 pub fn controller_uid(object: &Object) -> Option<Uid> {
     let owners = object.meta().owner_references.as_ref()?;
     owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str().into())
 }
 
-/// Epoch seconds as Kubernetes writes times; `None` beyond what a calendar holds.
+/// Epoch seconds as a Kubernetes time; `None` if out of range.
 pub fn time(seconds: i64) -> Option<Time> {
     Timestamp::from_second(seconds).ok().map(Time)
 }

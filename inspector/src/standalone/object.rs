@@ -1,6 +1,6 @@
-//! The kinds of Kubernetes objects that standalone mode keeps, behind one enum.
+//! The kinds of Kubernetes objects supported by standalone mode, as one enum.
 //!
-//! Knows names and metadata; not what any field means to a scheduler.
+//! Knows names and metadata, but not how fields affect scheduling.
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
@@ -12,7 +12,7 @@ use kube::core::DynamicObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// One object of a kind that standalone mode understands.
+/// An object of a supported kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Object {
     Node(Box<Node>),
@@ -29,17 +29,17 @@ pub enum Object {
 /// Why a document is not one of these objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotAnObject {
-    /// Well-formed, but of a kind that standalone mode has no use for.
+    /// Well-formed, but of an unsupported kind.
     UnknownKind(String),
     /// The field at this path is missing or has the wrong type.
     Field { path: String, message: String },
 }
 
-/// The native PodGroup that is understood.
+/// The supported version of the native PodGroup.
 const NATIVE_POD_GROUP: &str = "scheduling.k8s.io/v1beta1";
 
 impl Object {
-    /// Reads a JSON document by its `apiVersion` and `kind`.
+    /// Parses a JSON document according to its `apiVersion` and `kind`.
     pub fn from_value(mut value: Value) -> Result<Self, NotAnObject> {
         let text = |key: &str| match value.get(key) {
             Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
@@ -90,7 +90,7 @@ impl Object {
         value.unwrap_or(Value::Null)
     }
 
-    /// As it stands in `kind`.
+    /// The value of `kind`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Node(_) => "Node",
@@ -104,7 +104,7 @@ impl Object {
         }
     }
 
-    /// As it stands in `apiVersion`.
+    /// The value of `apiVersion`.
     pub fn api_version(&self) -> &str {
         match self {
             Self::Node(_) | Self::Pod(_) => "v1",
@@ -115,7 +115,7 @@ impl Object {
         }
     }
 
-    /// Whether objects of this kind live in a namespace.
+    /// Whether objects of this kind are namespaced.
     pub fn namespaced(&self) -> bool {
         !matches!(self, Self::Node(_) | Self::PriorityClass(_))
     }
@@ -134,7 +134,7 @@ impl Object {
         }
     }
 
-    /// Its metadata, to change.
+    /// Its metadata, mutable.
     pub fn meta_mut(&mut self) -> &mut ObjectMeta {
         match self {
             Self::Node(object) => &mut object.metadata,
@@ -148,7 +148,7 @@ impl Object {
         }
     }
 
-    /// `metadata.name`, empty when there is none.
+    /// `metadata.name`, empty if missing.
     pub fn name(&self) -> &str {
         self.meta().name.as_deref().unwrap_or_default()
     }
@@ -168,7 +168,7 @@ impl Object {
         self.meta().annotations.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// What its Pods are made of.
+    /// Its Pod template.
     pub fn pod_template(&self) -> Option<&PodTemplateSpec> {
         match self {
             Self::Job(job) => Some(&job.spec.as_ref()?.template),
@@ -179,14 +179,14 @@ impl Object {
         }
     }
 
-    /// An annotation of the Pods that are made of it.
+    /// An annotation of its Pod template.
     pub fn annotation_of_pods(&self, key: &str) -> Option<&str> {
         let template = self.pod_template()?;
         template.metadata.as_ref()?.annotations.as_ref()?.get(key).map(String::as_str)
     }
 }
 
-/// Deserializes with the path of whatever does not fit.
+/// Deserializes; errors contain the path of the invalid field.
 fn typed<T: DeserializeOwned>(value: Value) -> Result<T, NotAnObject> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
@@ -194,13 +194,13 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T, NotAnObject> {
     })
 }
 
-/// Maps of quantities, where YAML users write `cpu: 4` and the API server takes it for `"4"`.
+/// Maps of quantities, in which YAML users write `cpu: 4` and the API server accepts it as `"4"`.
 const QUANTITY_MAPS: [&str; 7] =
     ["requests", "limits", "capacity", "allocatable", "overhead", "allocatedResources", "hard"];
 
-/// Turns bare numbers in maps of quantities into text, down to the depth that manifests have.
+/// Converts bare numbers in maps of quantities to strings, down to the depth of manifests.
 fn quantities_as_text(value: &mut Value, depth: u32) {
-    /// Deeper than any field of the kinds above; the YAML reader stops at 64 too.
+    /// Deeper than any field of these kinds; the limit of the YAML parser is also 64.
     const DEPTH_MAX: u32 = 64;
     if depth > DEPTH_MAX {
         return;

@@ -1,8 +1,8 @@
-//! Objects at rest: of a Pod only what controllers ask for lies open, the rest is text.
+//! Compact storage of objects: of a Pod, only the fields used by controllers are parsed, the rest is text.
 //!
-//! There are many Pods, and a Pod in the form of its API type takes several kilobytes, most of them empty. Pods of one
-//! template share the text of their `spec` and of what of their metadata the template or the owner gives them; those
-//! that came as far at the same time, that of their `status`.
+//! There may be many Pods, and a Pod as its API type takes several kilobytes, mostly empty fields. Pods with the same
+//! template share the text of their `spec` and of the metadata from the template or owner; those with the same status
+//! share its text.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -20,11 +20,11 @@ use crate::kube::translate::ALLOCATION;
 
 /// Annotation with the index of a Pod of an Indexed Job.
 pub const INDEX: &str = "batch.kubernetes.io/job-completion-index";
-/// Labels and annotations that no two Pods of one template have alike.
+/// Labels and annotations that differ between the Pods of a template.
 const OWN: [&str; 4] =
     [ALLOCATION, INDEX, "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name"];
 
-/// How far a Pod has come.
+/// The phase of a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Waiting,
@@ -34,28 +34,28 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether it is final.
+    /// Whether it is terminal.
     pub fn ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
 }
 
-/// What controllers ask of a Pod.
+/// The fields of a Pod used by controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brief {
     pub uid: Uid,
     pub name: Box<str>,
     pub phase: Phase,
-    /// It was deleted, and may still run.
+    /// It was deleted, and may still be running.
     pub deleting: bool,
     /// Of an Indexed Job.
     pub index: Option<i32>,
-    /// It is on a node.
+    /// It is bound to a node.
     pub placed: bool,
 }
 
 impl Brief {
-    /// What there is to say of this Pod.
+    /// The fields of this Pod.
     pub fn of(pod: &Pod) -> Self {
         let annotations = pod.metadata.annotations.as_ref();
         Self {
@@ -73,18 +73,18 @@ impl Brief {
         }
     }
 
-    /// It wants to run, or runs, and was not deleted.
+    /// It is waiting or running, and not being deleted.
     pub fn active(&self) -> bool {
         !self.phase.ended() && !self.deleting
     }
 
-    /// It is on a node and has not ended.
+    /// It is bound to a node and has not finished.
     pub fn holds_a_node(&self) -> bool {
         self.placed && !self.phase.ended()
     }
 }
 
-/// An object at rest.
+/// A stored object.
 #[derive(Clone, Debug)]
 pub enum Packed {
     Whole(Object),
@@ -98,7 +98,7 @@ pub struct PackedPod {
     namespace: Arc<str>,
     owner: Option<Uid>,
     node: Option<Arc<str>>,
-    /// JSON of the metadata that [`take_common`] leaves, and of those that it takes.
+    /// JSON of the metadata without the parts taken by [`take_common`], and of those parts.
     metadata: Box<str>,
     common: Arc<str>,
     status: Arc<str>,
@@ -106,7 +106,7 @@ pub struct PackedPod {
     spec: Arc<str>,
 }
 
-/// Texts that Pods share.
+/// Texts shared by Pods.
 #[derive(Debug, Default)]
 pub struct Texts(HashSet<Arc<str>>);
 
@@ -120,14 +120,14 @@ impl Texts {
         text
     }
 
-    /// Forgets the texts of a Pod that goes, or changed, of which it was the last that had them.
+    /// Drops the texts of a deleted or changed Pod that no other Pod uses.
     pub fn release(&mut self, packed: &Packed) {
         let Packed::Pod(pod) = packed else { return };
         let PackedPod { namespace, owner, node, common, status, spec, .. } = &**pod;
         let held: Vec<&Arc<str>> =
             [namespace, common, status, spec].into_iter().chain(owner).chain(node).collect();
         for text in &held {
-            // Its node may be called like its namespace.
+            // Its node and its namespace may have the same name.
             let times = held.iter().filter(|other| Arc::ptr_eq(text, other)).count();
             if Arc::strong_count(text) == times + 1 {
                 self.0.remove(*text);
@@ -136,7 +136,7 @@ impl Texts {
     }
 }
 
-/// Takes out of the metadata what Pods of one owner and template have alike.
+/// Removes from the metadata what Pods with the same owner and template have in common.
 fn take_common(own: &mut ObjectMeta) -> ObjectMeta {
     let part = |map: &mut Option<BTreeMap<String, String>>| {
         let (own, common): (BTreeMap<_, _>, _) =
@@ -154,7 +154,7 @@ fn take_common(own: &mut ObjectMeta) -> ObjectMeta {
     }
 }
 
-/// Puts together again what [`take_common`] parted.
+/// Reverses [`take_common`].
 fn with_common(own: ObjectMeta, mut common: ObjectMeta) -> ObjectMeta {
     for (map, own) in [(&mut common.labels, own.labels), (&mut common.annotations, own.annotations)] {
         if let Some(own) = own {
@@ -166,7 +166,7 @@ fn with_common(own: ObjectMeta, mut common: ObjectMeta) -> ObjectMeta {
 }
 
 impl Packed {
-    /// Packs an object; `texts` are those of its like.
+    /// Packs an object; `texts` are the shared texts.
     pub fn of(object: Object, texts: &mut Texts) -> Self {
         let owner = controller_uid(&object).map(|owner| texts.share(&owner));
         let namespace = texts.share(object.namespace());
@@ -182,7 +182,7 @@ impl Packed {
         Self::Pod(Box::new(PackedPod { brief, namespace, owner, node, metadata, common, status, spec }))
     }
 
-    /// Refers to the uid under which it is kept, instead of having it once more.
+    /// Shares the UID under which it is stored, instead of keeping a copy.
     pub fn keep_as(&mut self, uid: &Uid) {
         if let Self::Pod(pod) = self {
             pod.brief.uid = Arc::clone(uid);
@@ -197,7 +197,7 @@ impl Packed {
         }
     }
 
-    /// As it is written down: the object's JSON.
+    /// Its serialized form: the object's JSON.
     pub fn text(&self) -> String {
         match self {
             Self::Whole(object) => object.to_value().to_string(),
@@ -223,7 +223,7 @@ impl Packed {
         }
     }
 
-    /// What controllers ask of it, if it is a Pod.
+    /// The fields used by controllers, if it is a Pod.
     pub fn brief(&self) -> Option<&Brief> {
         match self {
             Self::Whole(_) => None,
@@ -231,7 +231,7 @@ impl Packed {
         }
     }
 
-    /// Uid of the owner that is its controller.
+    /// UID of its controlling owner.
     pub fn owner(&self) -> Option<Uid> {
         match self {
             Self::Whole(object) => controller_uid(object),
@@ -248,12 +248,12 @@ impl Packed {
     }
 }
 
-/// Our own types, which were read from JSON: they can be written as such.
+/// Serializes our own types, which were parsed from JSON and can't fail.
 fn json(part: &impl Serialize) -> String {
     serde_json::to_string(part).unwrap_or_else(|_| "null".to_owned())
 }
 
-/// What [`json`] wrote.
+/// Parses the output of [`json`].
 fn parsed<T: DeserializeOwned + Default>(text: &str) -> T {
     serde_json::from_str(text).unwrap_or_default()
 }

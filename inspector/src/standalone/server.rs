@@ -1,7 +1,7 @@
-//! The loop of standalone mode: effects of the engine and requests of users in, events and journal entries out.
+//! The main loop of standalone mode: effects of the engine and user requests in, events and journal entries out.
 //!
-//! Whatever changed is on disk before the engine or a user learns of it, so a kill at any moment loses nothing
-//! that was told and repeats nothing that was done.
+//! Every change is on disk before the engine or a user sees it, so if the process is killed, nothing acknowledged is
+//! lost and nothing is repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,17 +21,17 @@ use crate::failpoint;
 use crate::journal::{Batch, Journal, JournalError, Kept, ObjectRow, Submission};
 use crate::submit::Taken;
 
-/// What became of each object of a request, in its order.
+/// The results for the objects of a request, in order.
 type Answers = Vec<Result<Taken, NotTaken>>;
 
-/// When, after it was handed in, an object is taken in.
+/// Delay between the submission of a manifest and the creation of its object.
 pub use fluxion_scheduler::marks::SUBMIT_AT;
-/// Effects and requests that one turn takes at most.
+/// Maximum number of effects and requests processed per iteration.
 const TURN_MAX: usize = 256;
-/// The loop looks at the clock at least so often: the machine's clock may jump.
+/// Maximum interval at which the loop checks the clock, which may jump.
 const NAP: Duration = Duration::from_secs(1);
 
-/// Why it was not taken.
+/// Why an object was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotTaken {
     #[error(transparent)]
@@ -42,7 +42,7 @@ pub enum NotTaken {
     Stopped,
 }
 
-/// Hands objects in; cheap to clone.
+/// Submits objects; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct SubmitHandle(mpsc::Sender<SubmitRequest>);
 
@@ -53,7 +53,7 @@ struct SubmitRequest {
 }
 
 impl SubmitHandle {
-    /// One answer for each object, in order; they are on disk by then.
+    /// One result per object, in order; they are on disk when this returns.
     pub(super) async fn submit_objects(&self, objects: Vec<Object>) -> Result<Answers, NotTaken> {
         let (answer, answers) = oneshot::channel();
         self.0.send(SubmitRequest { objects, answer }).await.map_err(|_| NotTaken::Stopped)?;
@@ -61,19 +61,19 @@ impl SubmitHandle {
     }
 }
 
-/// Everything that standalone mode keeps.
+/// All state of standalone mode.
 pub struct Server {
     cluster: Cluster,
     journal: Journal,
     clock: Clock,
-    /// Objects that come later, by their time.
+    /// Objects to be created later, by time.
     waiting: BTreeMap<(i64, NameKey), Object>,
-    /// What was handed in, now or in an earlier life.
+    /// Everything submitted, including before a restart.
     known: BTreeSet<NameKey>,
     batch: Batch,
 }
 
-/// A row that is no object any more.
+/// A journal row that is not a valid object.
 #[derive(Debug, thiserror::Error)]
 #[error("the state contains an invalid {what}: {problem}; move state.db away to start over")]
 pub struct BadRow {
@@ -82,9 +82,9 @@ pub struct BadRow {
 }
 
 impl Server {
-    /// From what the journal kept.
+    /// Restores the state from the journal.
     pub fn new(mut cluster: Cluster, journal: Journal, kept: Kept, clock: Clock) -> Result<Self, BadRow> {
-        // One after the other: both forms of all of them would take twice the memory.
+        // One by one: both forms of all of them would take twice the memory.
         for row in kept.objects {
             cluster.restore(parse(&row.kind, &row.body)?);
         }
@@ -104,7 +104,7 @@ impl Server {
         &self.cluster
     }
 
-    /// Nothing was ever handed in.
+    /// Whether nothing was ever submitted.
     pub fn is_new(&self) -> bool {
         self.known.is_empty() && self.cluster.store().is_empty()
     }
@@ -114,8 +114,8 @@ impl Server {
         (self.clock)().div_euclid(1000)
     }
 
-    /// Makes these Nodes the cluster: new ones come, known ones are replaced, others go unless Pods hold them.
-    /// Names of those that had to stay are returned.
+    /// Makes these Nodes the cluster: new ones are created, known ones updated, others deleted unless Pods run on
+    /// them. Returns the names of Nodes that could not be deleted.
     pub fn set_nodes(&mut self, nodes: Vec<Object>) -> Result<Vec<String>, StoreError> {
         let now = self.now();
         let names: BTreeSet<NameKey> = nodes.iter().map(name_key).collect();
@@ -146,8 +146,8 @@ impl Server {
         Ok(kept)
     }
 
-    /// Hands in an object. With `once`, one that was handed in before under its name is left alone, whether or
-    /// not it is still there.
+    /// Submits an object. With `once`, an object whose name was submitted before is skipped, whether or not it still
+    /// exists.
     pub fn submit(&mut self, object: Object, once: bool) -> Result<Taken, NotTaken> {
         let now = self.now();
         let (key, called) = (submission_key(&object), called(&object));
@@ -187,7 +187,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes in what is due by `now`.
+    /// Creates the objects due by `now`.
     fn take_due(&mut self, now: i64) {
         while self.cluster.changed() < CHANGES_MAX
             && let Some(entry) = self.waiting.first_entry().filter(|entry| entry.key().0 <= now)
@@ -195,15 +195,15 @@ impl Server {
             let ((due, key), object) = entry.remove_entry();
             let called = called(&object);
             if let Err(error) = self.take(key.clone(), object, due) {
-                tracing::warn!(object = called, %error, "not accepted");
-                // It had its chance: otherwise every restart would try it again.
+                tracing::warn!(object = called, %error, "rejected a manifest");
+                // It is not retried: otherwise, every restart would.
                 self.batch.submissions.push(Submission { key, due, body: None });
             }
         }
     }
 
-    /// Lets happen what is due, writes down what changed, and tells what the engine has to learn: bit by bit, so that
-    /// neither what is written at once nor what is held for it grows with what there is.
+    /// Processes everything that is due, writes changes to the journal and sends events to the engine: in batches, so
+    /// that neither transactions nor memory use grow with the state.
     pub async fn settle(&mut self, mut tell: impl FnMut(Event)) -> Result<(), JournalError> {
         let now = self.now();
         loop {
@@ -227,7 +227,7 @@ impl Server {
         }
     }
 
-    /// The same once much has come together, in the midst of more.
+    /// The same if there are many changes, during a longer operation.
     pub async fn settle_much(&mut self, tell: impl FnMut(Event)) -> Result<(), JournalError> {
         if self.cluster.changed() < CHANGES_MAX && self.batch.submissions.len() < CHANGES_MAX {
             return Ok(());
@@ -235,12 +235,12 @@ impl Server {
         self.settle(tell).await
     }
 
-    /// Everything there is, for an engine that knows nothing yet.
+    /// Events for all objects, for a new engine.
     pub fn everything(&self) -> impl Iterator<Item = Event> {
         self.cluster.store().iter().filter_map(|object| feed::of(&object))
     }
 
-    /// Runs until it is told to stop, or until nothing can be written any more.
+    /// Runs until stopped, or until the journal can't be written.
     pub async fn run(
         mut self,
         engine: EngineHandle,
@@ -278,7 +278,7 @@ impl Server {
                 engine.send(event);
             }
             for (answer, results) in answers {
-                // Who asked may have gone; what was wished is done all the same.
+                // The client may have disconnected; its request is processed anyway.
                 let _ = answer.send(results);
             }
         }
@@ -327,7 +327,7 @@ impl Server {
                 Effect::GroupStatus { group, status } => self.cluster.group_status(&group, &status, now),
                 Effect::Note { regarding, warning, reason, note, .. } => {
                     let object = format!("{} {}/{}", regarding.kind, regarding.namespace, regarding.name);
-                    // That Pods wait is what a queue is for.
+                    // Waiting Pods are normal for a queue.
                     if warning && reason != "FailedScheduling" {
                         tracing::warn!(object, reason, "{note}");
                     } else {
@@ -349,17 +349,17 @@ impl Server {
     }
 }
 
-/// Where requests arrive.
+/// The receiver of submissions.
 #[derive(Debug)]
 pub struct SubmitRequests(mpsc::Receiver<SubmitRequest>);
 
-/// A way to hand objects in, and its other end.
+/// A handle to submit objects, and its receiver.
 pub fn requests() -> (SubmitHandle, SubmitRequests) {
     let (sender, receiver) = mpsc::channel(TURN_MAX);
     (SubmitHandle(sender), SubmitRequests(receiver))
 }
 
-/// The node that a Pod holds something on.
+/// The node on which a Pod holds resources.
 fn node_held(object: &Object) -> Option<String> {
     match object {
         Object::Pod(pod) if super::kubelet::holds_a_node(pod) => pod.spec.as_ref()?.node_name.clone(),

@@ -1,7 +1,7 @@
-//! The objects of standalone mode: what an API server would keep.
+//! The objects of standalone mode: like the storage of an API server.
 //!
-//! In memory, with a list of what changed since it was last asked; that list is what the journal writes and the
-//! engine is fed. Knows how objects belong together (names, owners), not what becomes of them.
+//! In memory, with a list of changes since the last call; the journal and the engine receive these. Knows how objects
+//! are related (names, owners), but not what happens to them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,18 +14,18 @@ use super::metadata::{Uid, controller_uid, time};
 use super::object::Object;
 use super::packed::{Brief, Packed, Texts};
 
-/// More objects than this are not accepted: memory and state file stay bounded.
+/// Maximum number of objects: limits memory use and the size of the state file.
 pub const OBJECTS_MAX: usize = 200_000;
-/// Seconds a virtual Pod takes to stop.
+/// Seconds that a virtual Pod takes to terminate.
 const GRACE: i64 = 1;
 
-/// What an object is called among its like: resource (`pods`, `podgroups.scheduling.k8s.io`), namespace, name.
+/// Identifies an object: resource (`pods`, `podgroups.scheduling.k8s.io`), namespace, name.
 pub type NameKey = (String, String, String);
 
 /// Why an object was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    #[error("{0} exists already")]
+    #[error("{0} already exists")]
     Exists(String),
     #[error("{object} is invalid: {refused}")]
     Invalid { object: String, refused: Refused },
@@ -33,39 +33,38 @@ pub enum StoreError {
     Full,
 }
 
-/// What happened to one object since the changes were last taken.
+/// A change of an object since the changes were last taken.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// It is new or different; look it up.
+    /// Created or updated; look it up.
     Set(Uid),
-    /// It is gone; this is what it was.
+    /// Deleted; its last state.
     Gone(Box<Packed>),
 }
 
-/// All objects. Every change goes through a method of this.
+/// All objects. They are only changed through its methods.
 #[derive(Debug, Default)]
 pub struct Store {
     objects: BTreeMap<Uid, Packed>,
     texts: Texts,
-    /// By resource, namespace and name, with a zero byte between.
+    /// By resource, namespace and name, separated by a zero byte.
     names: BTreeMap<Box<str>, Uid>,
-    /// Uid of a controller to what it owns.
+    /// UIDs of controllers to their dependents.
     owned: BTreeMap<Uid, BTreeSet<Uid>>,
     changes: BTreeMap<Uid, Change>,
-    /// Grows with every change; makes resourceVersions and uids.
+    /// Incremented with every change; used for resourceVersions and UIDs.
     sequence: u64,
 }
 
 impl Store {
-    /// Puts back what a journal kept, as it was.
+    /// Restores an object from the journal, unchanged.
     pub fn restore(&mut self, object: Object) {
         let version = object.meta().resource_version.as_deref().and_then(|text| text.parse().ok());
         self.sequence = self.sequence.max(version.unwrap_or(0));
         self.index(object);
     }
 
-    /// Takes a new object in: checks it, fills in defaults, gives it a uid. `names` are the scheduler names that
-    /// are ours.
+    /// Creates an object: validates it, sets defaults and a UID. `names` are our scheduler names.
     pub fn create(&mut self, mut object: Object, now: i64, ours: &[Arc<str>]) -> Result<Uid, StoreError> {
         if self.objects.len() >= OBJECTS_MAX {
             return Err(StoreError::Full);
@@ -95,7 +94,7 @@ impl Store {
         uid
     }
 
-    /// The value of a `PriorityClass`; without a name, that of the class that Pods get which name none.
+    /// The value of a `PriorityClass`; without a name, that of the default class.
     fn priority(&self, class: Option<&str>) -> Option<i32> {
         let key = |name: &str| joined(&("priorityclasses".to_owned(), String::new(), name.to_owned()));
         let value = |uid: &Uid, wanted: fn(&PriorityClass) -> bool| match self.objects.get(uid)?.whole()? {
@@ -104,7 +103,7 @@ impl Store {
         };
         match class {
             Some(class) => value(self.names.get(&key(class))?, |_| true),
-            // Of several the smallest counts, as in a cluster.
+            // If there are several, the smallest applies, as in a cluster.
             None => self
                 .names
                 .range(key("")..)
@@ -119,12 +118,12 @@ impl Store {
         self.objects.get(uid).map(Packed::open)
     }
 
-    /// An object by uid, as it rests.
+    /// A stored object by UID.
     pub fn packed(&self, uid: &str) -> Option<&Packed> {
         self.objects.get(uid)
     }
 
-    /// The uid of what is called so.
+    /// The UID of the object with this key.
     pub fn named(&self, key: &NameKey) -> Option<&Uid> {
         self.names.get(&joined(key))
     }
@@ -139,43 +138,43 @@ impl Store {
         self.objects.is_empty()
     }
 
-    /// How many objects changed since the changes were last taken.
+    /// Number of objects changed since the changes were last taken.
     pub fn changed(&self) -> usize {
         self.changes.len()
     }
 
-    /// The uids of all objects, in order.
+    /// The UIDs of all objects, in order.
     pub fn uids(&self) -> impl Iterator<Item = &Uid> {
         self.objects.keys()
     }
 
-    /// All objects, in order of uid.
+    /// All objects, ordered by UID.
     pub fn iter(&self) -> impl Iterator<Item = Cow<'_, Object>> {
         self.objects.values().map(Packed::open)
     }
 
-    /// The Pods that this controller owns, in order of uid.
+    /// The Pods of this controller, ordered by UID.
     pub fn pods_of(&self, uid: &str) -> impl Iterator<Item = &Brief> {
         self.owned.get(uid).into_iter().flatten().filter_map(|uid| self.objects.get(uid)?.brief())
     }
 
-    /// How many objects this controller owns.
+    /// Number of objects owned by this controller.
     pub fn owned_by(&self, uid: &str) -> usize {
         self.owned.get(uid).map_or(0, BTreeSet::len)
     }
 
-    /// The controller of an object, while it is there; a Pod is none.
+    /// The controller of an object, if it exists and is not a Pod.
     pub fn controller_of(&self, object: &Object) -> Option<&Object> {
         self.objects.get(&controller_uid(object)?)?.whole()
     }
 
-    /// Whether an object could take the place of one of its name; its priority and the like are not looked at.
+    /// Whether an object could replace the one of the same name; its priority etc. are not checked.
     pub fn check(object: &Object, now: i64, ours: &[Arc<str>]) -> Result<(), StoreError> {
         admission::check_early(object, now, ours)
             .map_err(|refused| StoreError::Invalid { object: called(object), refused })
     }
 
-    /// Changes an object in place. `change` must leave name, uid and owners alone.
+    /// Updates an object in place. `change` must not modify its name, UID and owners.
     pub fn update(&mut self, uid: &str, change: impl FnOnce(&mut Object)) {
         let Some(key) = self.objects.get_key_value(uid).map(|(key, _)| key.clone()) else { return };
         let Some(packed) = self.objects.get_mut(uid) else { return };
@@ -190,11 +189,11 @@ impl Store {
         self.changes.insert(key.clone(), Change::Set(key));
     }
 
-    /// Deletes an object and all that it owns. Pods that run get a moment to stop, and their owners go with the
-    /// last of them; [`Store::remove`] ends that.
+    /// Deletes an object and its dependents. Running Pods get time to terminate, and their owners are deleted with the
+    /// last of them; [`Store::remove`] completes this.
     pub fn delete(&mut self, uid: &str, now: i64) {
         let mut open = vec![Uid::from(uid)];
-        // Manifests can say that two objects own each other.
+        // According to manifests, two objects may own each other.
         let mut seen = BTreeSet::new();
         let mut order = Vec::new();
         while let Some(uid) = open.pop() {
@@ -227,7 +226,7 @@ impl Store {
         }
     }
 
-    /// Takes an object away at once, and with the last one that it owned a controller that is being deleted.
+    /// Removes an object immediately, and its controller if that is being deleted and this was its last dependent.
     pub fn remove(&mut self, uid: &str) {
         let mut next = Some(Uid::from(uid));
         while let Some((uid, packed)) = next.take().and_then(|uid| self.objects.remove_entry(&uid)) {
@@ -253,7 +252,7 @@ impl Store {
         }
     }
 
-    /// What changed since the last call, in order of uid.
+    /// The changes since the last call, ordered by UID.
     pub fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes).into_values().collect()
     }
@@ -267,12 +266,12 @@ pub fn called(object: &Object) -> String {
     }
 }
 
-/// The same of an object by uid.
+/// The same for an object by UID.
 pub fn called_of(store: &Store, uid: &str) -> String {
     store.get(uid).map_or_else(|| uid.to_owned(), |object| called(&object))
 }
 
-/// What the object is called among its like.
+/// The key of an object.
 pub fn name_key(object: &Object) -> NameKey {
     let resource = match object {
         Object::PodGroup(_) => {
@@ -289,7 +288,7 @@ fn joined((resource, namespace, name): &NameKey) -> Box<str> {
     format!("{resource}\0{namespace}\0{name}").into()
 }
 
-/// The name under which it was handed in; with a generated name, the beginning of that.
+/// The name as submitted; for a generated name, its prefix.
 pub fn submission_key(object: &Object) -> NameKey {
     let (resource, namespace, name) = name_key(object);
     let namespace =

@@ -1,4 +1,4 @@
-//! Manifests that are handed in while the server runs, from their text to what became of their objects.
+//! Submission of manifests to a running server, from their text to the result for each object.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -20,7 +20,7 @@ async fn take(
     namespace: String,
     manifests: String,
 ) -> Result<Vec<Taken>, SubmitError> {
-    // A large body takes a while to read; nobody else waits for it.
+    // Parsing a large body takes a while; it blocks no other request.
     let objects = tokio::task::spawn_blocking(move || read(&manifests, &namespace))
         .await
         .map_err(|_| SubmitError::Unread)??;
@@ -41,7 +41,7 @@ async fn take(
 fn read(text: &str, namespace: &str) -> Result<Vec<Object>, SubmitError> {
     let mut manifests = Manifests::default();
     manifests.read_text("request body", text).map_err(|error| SubmitError::Invalid(error.to_string()))?;
-    // From a file a warning goes to the log; here nobody would see it.
+    // For a file, warnings are logged; here, the user would not see them.
     if let Some(warning) = manifests.warnings.first() {
         return Err(SubmitError::Invalid(warning.clone()));
     }

@@ -1,12 +1,12 @@
-//! Finds fields of a manifest that no API type has: a misspelt `resoures` would silently ask for nothing.
+//! Finds unknown fields in a manifest: a misspelled `resoures` would silently request nothing.
 
 use serde_json::Value;
 
-/// At most this many are named for one object; that there are more is said.
+/// Maximum number of fields reported per object; further ones are only mentioned.
 pub(super) const NAMED_MAX: usize = 10;
 
-/// Paths that stand in `written` and did not survive being read into the API type and written again
-/// (`understood`); at most one more than are to be named. Empty and null values say nothing and may vanish.
+/// Paths in `written` that are missing after a round trip through the API type (`understood`); at most one more than
+/// are reported. Empty and null values may be missing.
 pub(super) fn unknown_fields(written: &Value, understood: &Value) -> Vec<String> {
     let mut found = Vec::new();
     walk(written, Some(understood), &mut String::new(), &mut found);

@@ -1,6 +1,6 @@
-//! How something that must not end did.
+//! How a supervised task failed.
 
-/// Why the inspector can't go on.
+/// Why the inspector can't continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     #[error("{what} panicked: {message}")]

@@ -1,4 +1,4 @@
-//! Signs of life of loops.
+//! Heartbeats of loops.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::failure::Failure;
 
-/// How often a task that waits says that it still could do something.
+/// Interval of the heartbeats of a waiting task.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Beaten by a loop each time round, read by whoever wants to know whether it still turns; cheap to clone.
+/// Updated by a loop in each iteration, read by anyone who needs to know whether it is alive; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pulse {
     what: Arc<str>,
@@ -20,28 +20,28 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Of a loop that starts now; `what` names it in errors.
+    /// For a loop that starts now; `what` is its name in errors.
     pub fn new(what: &str) -> Self {
         Self { what: what.into(), began: Instant::now(), last: Arc::default() }
     }
 
-    /// The loop has come round.
+    /// Records a heartbeat.
     pub fn beat(&self) {
         let passed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.store(passed, Ordering::Release);
     }
 
-    /// How long it has not.
+    /// Time since the last heartbeat.
     pub fn silent(&self) -> Duration {
         self.began.elapsed().saturating_sub(Duration::from_millis(self.last.load(Ordering::Acquire)))
     }
 
-    /// What beats.
+    /// The name of the loop.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// Carries out `work`, and beats for as long as it waits or gets on.
+    /// Runs `work`, with heartbeats while it waits or makes progress.
     pub async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
@@ -53,7 +53,7 @@ impl Pulse {
     }
 }
 
-/// Loops, and how long one of them may be silent.
+/// Loops, and the maximum time without a heartbeat.
 #[derive(Clone, Debug)]
 pub struct Liveness {
     pulses: Vec<Pulse>,
@@ -65,7 +65,7 @@ impl Liveness {
         Self { pulses, limit }
     }
 
-    /// The one that has been silent for longest, if for too long. What was before `since` does not count.
+    /// The loop without a heartbeat for the longest time, if that is too long. Time before `since` is not counted.
     pub fn stuck(&self, since: Option<Instant>) -> Option<Failure> {
         let silent = |pulse: &Pulse| pulse.silent().min(since.map_or(Duration::MAX, |since| since.elapsed()));
         let pulse = self.pulses.iter().max_by_key(|pulse| pulse.silent())?;
@@ -75,7 +75,7 @@ impl Liveness {
         Some(Failure::Stuck { what: pulse.what().to_owned(), seconds: pulse.silent().as_secs() })
     }
 
-    /// The same loops with more patience.
+    /// The same loops with a longer limit.
     #[must_use]
     pub fn times(mut self, factor: u32) -> Self {
         self.limit *= factor;

@@ -1,4 +1,4 @@
-//! Notices a loop that turns no more, on a thread of its own: whatever hangs must not keep it from looking.
+//! Detects a stuck loop, on its own thread, so that nothing that hangs can block it.
 
 use std::time::{Duration, Instant};
 
@@ -6,18 +6,18 @@ use tokio::sync::watch;
 
 use super::{Failure, Liveness};
 
-/// How long the process may take to end in order after it was found stuck.
+/// Maximum time for an orderly shutdown after a loop was found stuck.
 const LAST_CHANCE: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// A nap that took this long says that the whole process stood still.
+/// If a sleep takes longer by this much, the whole process was suspended.
 const OVERSLEPT: Duration = Duration::from_secs(5);
 
-/// Says which loop is stuck.
+/// Reports which loop is stuck.
 #[derive(Clone, Debug)]
 pub struct Watchdog(watch::Receiver<Option<Failure>>);
 
 impl Watchdog {
-    /// Watches these from now on. When one is stuck, the process has a few seconds to end in order before it is ended.
+    /// Watches these loops from now on. If one is stuck, the process is terminated unless it shuts down in time.
     ///
     /// # Errors
     /// The system can't start another thread.
@@ -33,14 +33,14 @@ impl Watchdog {
                     return;
                 }
             }
-            // Whoever should end the process hangs too.
+            // The task that should end the process hangs too.
             eprintln!("error: {failure}; the process can't shut down gracefully");
             std::process::exit(1);
         })?;
         Ok(Self(receiver))
     }
 
-    /// Waits until one is stuck.
+    /// Waits until a loop is stuck.
     pub async fn stuck(&mut self) -> Failure {
         match self.0.wait_for(Option::is_some).await {
             Ok(found) => found.clone().unwrap_or_else(|| Failure::Ended("the watchdog".to_owned())),
@@ -49,9 +49,9 @@ impl Watchdog {
     }
 }
 
-/// The first that is stuck; nothing when nobody wants to know any more.
+/// The first stuck loop; none when the receiver is gone.
 fn look(liveness: &Liveness, sender: &watch::Sender<Option<Failure>>) -> Option<Failure> {
-    // A process that was stopped for a while has missed everything at once: silence counts from when it went on.
+    // A process that was suspended has missed all heartbeats: only time since it was resumed counts.
     let mut awake = Instant::now();
     loop {
         let before = Instant::now();

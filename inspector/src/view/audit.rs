@@ -1,4 +1,4 @@
-//! `FluxionAudit`: what is off.
+//! `FluxionAudit`: problems found in the state.
 
 use fluxion_api::graph::{Finding, FluxionAudit};
 use fluxion_api::{API_VERSION, ObjectMeta};
@@ -6,12 +6,19 @@ use fluxion_api::{API_VERSION, ObjectMeta};
 use super::Visible;
 use crate::health::WatchProblem;
 
-/// The findings about objects that the viewer may see, after those about watches, on which all else rests, and
-/// what is wrong with the history.
+/// Findings about watches and the history, followed by findings about objects that the viewer is allowed to
+/// see.
 pub fn audit(visible: &Visible<'_>, watches: &[WatchProblem], history: Option<String>) -> FluxionAudit {
-    let seen = |object: &str| match object.split('/').collect::<Vec<_>>().as_slice() {
-        [namespace, _, _] => visible.viewer.sees(namespace),
-        _ => true,
+    let viewer = visible.viewer;
+    let seen = |finding: &fluxion_scheduler::state::Finding| {
+        match (finding.object.split('/').collect::<Vec<_>>().as_slice(), finding.class) {
+            _ if viewer.sees_everything() => true,
+            ([namespace, _, _], _) => viewer.sees(namespace),
+            (["node", _], "Overcommitted") => true,
+            (["node", _], "NotUnderstood") => viewer.sees_nodes(),
+            // The others may tell of any namespace.
+            _ => false,
+        }
     };
     let stale = watches.iter().map(|problem| Finding {
         class: "StaleWatch".to_owned(),
@@ -22,10 +29,10 @@ pub fn audit(visible: &Visible<'_>, watches: &[WatchProblem], history: Option<St
         class: "NoHistory".to_owned(),
         object: "history".to_owned(),
         text: format!(
-            "{problem}; after a restart, finished jobs and parts of the job histories will be missing"
+            "{problem}; after a restart, finished jobs and part of the job history will be missing"
         ),
     });
-    let findings = visible.state.audit().into_iter().filter(|finding| seen(&finding.object));
+    let findings = visible.state.audit().into_iter().filter(|finding| seen(finding));
     FluxionAudit {
         api_version: API_VERSION.to_owned(),
         kind: "FluxionAudit".to_owned(),

@@ -1,4 +1,4 @@
-//! What cancelling a job means: which objects go, and what that gives back.
+//! Cancelling a job: which objects are deleted, and which resources that frees.
 
 use fluxion_api::{API_VERSION, CancelAnswer, CancelOutcome, CancelTarget, ObjectMeta};
 use fluxion_scheduler::model::ObjectRef;
@@ -9,7 +9,7 @@ use super::name::{full_name, short_name};
 use super::text::quantities;
 use crate::plural::plural;
 
-/// What has to be deleted for the job to end and stay ended.
+/// Objects to delete so that the job ends and is not recreated.
 pub fn targets(state: &State, job: &Job) -> Vec<CancelTarget> {
     state.cancel_plan(job).targets.iter().map(target).collect()
 }
@@ -26,21 +26,21 @@ fn target(object: &ObjectRef) -> CancelTarget {
     }
 }
 
-/// How `kubectl` deletes a target; for people whose plugin isn't at hand.
+/// The `kubectl` command that deletes a target, for users without the plugin.
 pub fn command(target: &CancelTarget) -> String {
     let group = target.api_version.split_once('/').map(|(group, _)| format!(".{group}")).unwrap_or_default();
     format!("kubectl delete {}{group} {} -n {}", target.resource, target.name, target.namespace)
 }
 
-/// The answer to a cancel with this outcome.
+/// The response to a cancel request with this outcome.
 pub fn answer(visible: &Visible<'_>, job: &Job, plan: &CancelPlan, outcome: CancelOutcome) -> CancelAnswer {
     let state = visible.state;
     let name = full_name(state, job);
     let message = match outcome {
         CancelOutcome::Cancelled => format!("{name} cancelled"),
         CancelOutcome::DryRun => format!("{name} would be cancelled (dry run)"),
-        CancelOutcome::AlreadyEnding => format!("{name} is already ending"),
-        CancelOutcome::AlreadyEnded => format!("{name} has already ended ({})", job.state.as_str()),
+        CancelOutcome::AlreadyEnding => format!("{name} is already terminating"),
+        CancelOutcome::AlreadyEnded => format!("{name} has already finished ({})", job.state.as_str()),
     };
     let ended = outcome == CancelOutcome::AlreadyEnded;
     CancelAnswer {
@@ -66,7 +66,7 @@ pub fn answer(visible: &Visible<'_>, job: &Job, plan: &CancelPlan, outcome: Canc
     }
 }
 
-/// The jobs that would start if this one were gone, as far as the viewer may see them.
+/// The jobs that would start if this job were cancelled, limited to those visible to the viewer.
 fn starts_next(visible: &Visible<'_>, job: &Job, plan: &CancelPlan) -> Vec<String> {
     let started = visible.state.starts_without(job, plan);
     let seen = started.iter().filter_map(|id| visible.state.job(*id));

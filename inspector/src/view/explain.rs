@@ -1,4 +1,4 @@
-//! `FluxionExplanation`: why a job is where it is, and the smallest changes that would start it now.
+//! `FluxionExplanation`: why a job is in its current state, and the smallest changes that would start it now.
 
 use fluxion_api::reason::{self, Fact, ShapeNodes};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
@@ -7,13 +7,13 @@ use fluxion_scheduler::explain::{self, Names};
 use fluxion_scheduler::state::{Job, JobId};
 use fluxion_text::quantity::Amount;
 
-use super::Visible;
 use super::name::{full_name, short_name};
 use super::text::time;
+use super::{Visible, redact};
 
 mod suggest;
 
-/// Explains a job; `object` is how the viewer sees it.
+/// Explains a job; `object` is the job as visible to the viewer.
 pub fn explain(visible: &Visible<'_>, job: &Job, mut object: FluxionJob) -> FluxionExplanation {
     let mut explanation = FluxionExplanation {
         api_version: API_VERSION.to_owned(),
@@ -34,11 +34,13 @@ pub fn explain(visible: &Visible<'_>, job: &Job, mut object: FluxionJob) -> Flux
         let now = visible.state.now();
         let why = explain::why_not(&inventory, request, now);
         let names = Seen { visible, job };
-        explanation.facts = explain::facts(&why, &names);
+        explanation.facts = redact::facts(explain::facts(&why, &names), visible.viewer);
         explanation.nodes = left_out(&explanation.facts);
         // What is said of now is counted now, also where no cluster like this could ever take it.
-        explanation.nearest =
-            nearest(&explain::facts(&explain::why_not_now(&inventory, request, now), &names));
+        explanation.nearest = nearest(&redact::facts(
+            explain::facts(&explain::why_not_now(&inventory, request, now), &names),
+            visible.viewer,
+        ));
         if let Some(trial) = visible.state.trial(job) {
             explanation.suggestions = suggest::suggestions(&trial, request, why.never);
         }
@@ -133,7 +135,8 @@ fn nearest(facts: &[Fact]) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(together) = together {
         let place = match (&together.topology, &together.domain) {
-            (Some(level), Some(best)) => format!(" in one {level} (the best is {best})"),
+            (Some(level), Some(unnamed)) if unnamed.is_empty() => format!(" in one {level}"),
+            (Some(level), Some(best)) => format!(" in one {level} (best: {best})"),
             (Some(level), None) => format!(" in one {level}: no node has that label"),
             (None, _) => String::new(),
         };

@@ -1,5 +1,5 @@
-//! `FluxionGraph`: the resource graph as JGF (JSON Graph Format, with the members that flux tools read), and
-//! as sums by level.
+//! `FluxionGraph`: the resource graph in JGF (JSON Graph Format, as read by the Flux tools) and summarized by
+//! level.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use fluxion_scheduler::resources::ResourceList;
 
 use super::text::quantities;
 
-/// The graph object as of `now`; `jgf` is left out when only the sums were asked for.
+/// The graph object as of `now`, without the JGF document if only the summary was requested.
 pub fn graph(inventory: &Inventory, now: i64, with_jgf: bool) -> FluxionGraph {
     let written = with_jgf.then(|| jgf(inventory, now));
     if let Some(Err(error)) = &written {
@@ -27,7 +27,7 @@ pub fn graph(inventory: &Inventory, now: i64, with_jgf: bool) -> FluxionGraph {
     }
 }
 
-/// The graph as JGF, as of `now`: what `resource-query` reads, and matches the same jobs on.
+/// The graph in JGF as of `now`, as input for `resource-query`.
 pub fn jgf(inventory: &Inventory, now: i64) -> Result<String, GraphError> {
     inventory.jgf(now)
 }

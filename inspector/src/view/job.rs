@@ -1,4 +1,4 @@
-//! `FluxionJob`: a job as its users see it.
+//! `FluxionJob`: a job as visible to users.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use fluxion_scheduler::state::{self, Job, State};
 
 use super::name::{full_name, short_name};
 use super::text::{quantities, time};
-use super::{Visible, cancel, words};
+use super::{Viewer, Visible, cancel, redact, words};
 
-/// Said instead of names that the viewer may not know.
+/// Shown instead of names that the viewer is not allowed to see.
 const ELSEWHERE: &str = "jobs in other namespaces";
 
-/// The job as the viewer sees it.
+/// The job as visible to the viewer.
 pub fn job(visible: &Visible<'_>, job: &Job) -> FluxionJob {
     FluxionJob {
         api_version: API_VERSION.to_owned(),
@@ -36,7 +36,7 @@ pub fn job(visible: &Visible<'_>, job: &Job) -> FluxionJob {
     }
 }
 
-/// The members that hold something, by node and in order of names.
+/// The members that hold resources, by node and sorted by name.
 pub fn placed(state: &State, job: &Job) -> BTreeMap<SharedStr, Vec<String>> {
     let mut nodes: BTreeMap<SharedStr, Vec<String>> = BTreeMap::new();
     for pod in live(state, job) {
@@ -80,7 +80,7 @@ fn spec(state: &State, job: &Job) -> JobSpec {
     }
 }
 
-/// What the members ask for that have not ended; where nobody is left, what those of the last attempt did.
+/// Requests of the unfinished members; if there are none, of the members of the last attempt.
 fn shapes(state: &State, job: &Job) -> Vec<Shape> {
     let mut shapes: BTreeMap<&ResourceList, u32> = BTreeMap::new();
     for pod in live(state, job) {
@@ -94,7 +94,7 @@ fn shapes(state: &State, job: &Job) -> Vec<Shape> {
     shapes.into_iter().map(|(needs, count)| Shape { count, requests: quantities(needs) }).collect()
 }
 
-/// The sum over the members that have not ended; of an ended job, over those of its last attempt.
+/// Sum of the requests of unfinished members; for a finished job, of the members of its last attempt.
 fn request(job: &Job) -> ResourceList {
     if !job.state.ended() {
         return (*job.holds).clone();
@@ -119,7 +119,7 @@ fn status(visible: &Visible<'_>, job: &Job) -> JobStatus {
         degraded: job.degraded,
         members: members(&job.members),
         request: quantities(&request(job)),
-        reason: job.reason.as_ref().map(reason),
+        reason: job.reason.as_ref().map(|told| reason(told, visible.viewer)),
         position: visible.position(job.id),
         started_at: job.started_at.map(time),
         ended_at: job.ended_at.map(time),
@@ -141,16 +141,23 @@ fn status(visible: &Visible<'_>, job: &Job) -> JobStatus {
         waits_for: waits_for(visible, job),
         cancel_targets: if job.state.ended() { Vec::new() } else { cancel::targets(visible.state, job) },
         warnings: job.warnings.clone(),
-        history: job
-            .history
-            .iter()
-            .map(|entry| HistoryEntry {
-                time: time(entry.time),
-                state: words::state(entry.state),
-                reason: entry.reason.clone(),
-            })
-            .collect(),
+        history: history(visible, job),
     }
+}
+
+fn history(visible: &Visible<'_>, job: &Job) -> Vec<HistoryEntry> {
+    // A text from then may name a domain, which is the label of a node.
+    let brief = job.level.is_some() && !visible.viewer.sees_nodes();
+    let told = |entry: &state::HistoryEntry| match entry.class {
+        Some(class) if brief => words::class(class).as_str().to_owned(),
+        _ => entry.reason.clone(),
+    };
+    let entries = job.history.iter().map(|entry| HistoryEntry {
+        time: time(entry.time),
+        state: words::state(entry.state),
+        reason: told(entry),
+    });
+    entries.collect()
 }
 
 fn members(members: &state::Members) -> Members {
@@ -158,13 +165,24 @@ fn members(members: &state::Members) -> Members {
     Members { wanted, seen, gated, bound, running, ended }
 }
 
-/// A reason names nothing of other namespaces, so everyone may read it who may see the job.
-pub fn reason(reason: &state::Reason) -> Reason {
-    Reason::new(words::class(reason.class), reason.facts.to_vec())
+/// A reason as the viewer may read it. Reasons contain no names of jobs in other namespaces.
+fn reason(reason: &state::Reason, viewer: &Viewer) -> Reason {
+    Reason::new(words::class(reason.class), redact::facts(reason.facts.iter().cloned(), viewer))
+}
+
+/// Leaves of a job what everyone may know who may see it.
+pub fn redact(job: &mut FluxionJob) {
+    if let Some(reason) = job.status.reason.take() {
+        let facts = redact::facts(reason.facts, &Viewer::namespaces([]));
+        job.status.reason = Some(Reason::new(reason.class, facts));
+    }
+    if job.spec.topology.is_some() {
+        job.status.history.iter_mut().for_each(|entry| entry.reason.clear());
+    }
 }
 
 /// The jobs it waits for; those the viewer may not see are one entry without a name or a time.
-fn waits_for(visible: &Visible<'_>, job: &Job) -> Vec<WaitsFor> {
+pub fn waits_for(visible: &Visible<'_>, job: &Job) -> Vec<WaitsFor> {
     let mut waits = Vec::new();
     let mut elsewhere = false;
     for other in job.waits_for.iter().filter_map(|id| visible.state.job(*id)) {

@@ -1,4 +1,4 @@
-//! `FluxionNode`: what a node has, who holds it, and whether it takes new work.
+//! `FluxionNode`: the resources of a node, who uses them, and whether it accepts new Pods.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::Visible;
 use super::name::full_name;
 use super::text::quantities;
 
-/// The node as the viewer sees it.
+/// The node as visible to the viewer.
 pub fn node(visible: &Visible<'_>, view: &NodeView) -> FluxionNode {
     let owned = |text: &std::sync::Arc<str>| text.to_string();
     // What is kept for a nominated Pod is as good as taken, by others than us. Neither part exceeds what a

@@ -1,4 +1,4 @@
-//! `FluxionQueue`: a queue's settings, its jobs by state, and what its last pass did.
+//! `FluxionQueue`: configuration of a queue, its jobs by state, and its last scheduling pass.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
 use super::text::time;
 use super::{Visible, words};
 
-/// The queue as the viewer sees it: jobs that may not be seen are not counted.
+/// The queue as visible to the viewer; jobs in other namespaces are not counted.
 pub fn queue(visible: &Visible<'_>, config: &QueueConfig) -> FluxionQueue {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let mut jobs: BTreeMap<JobState, u32> = BTreeMap::new();

@@ -177,7 +177,7 @@ fn an_explanation_names_changes_that_would_help() {
     let visible = Visible::new(&state, &viewer);
     let gang = state.job_named("ours", "group.gang").unwrap();
     let explanation = explain::explain(&visible, gang, job::job(&visible, gang));
-    assert_eq!(explanation.suggestions, ["with 1 member instead of 2 it could start now"]);
+    assert_eq!(explanation.suggestions, ["with 1 member instead of 2, it could start now"]);
     assert_eq!(
         explanation.nearest.as_deref().map(|text| text.starts_with("1 of 2 members fit now")),
         Some(true)

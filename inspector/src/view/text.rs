@@ -1,13 +1,13 @@
-//! How times and quantities are written.
+//! Formats times and quantities.
 
 use fluxion_api::Quantities;
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_text::quantity;
 
-/// Epoch seconds as RFC 3339 in UTC, whole seconds: in fields, and as clients find them in texts.
+/// Formats seconds since the epoch as RFC 3339 in UTC, in whole seconds.
 pub use fluxion_api::instant::write as time;
 
-/// Resources as Kubernetes writes them; what there is none of is left out where it says nothing.
+/// Converts resources to Kubernetes quantities.
 pub fn quantities(list: &ResourceList) -> Quantities {
     list.iter().map(|(name, amount)| (name.to_string(), quantity::format(name, amount))).collect()
 }

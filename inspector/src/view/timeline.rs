@@ -1,4 +1,4 @@
-//! `FluxionTimeline`: who holds which nodes until when, and who will.
+//! `FluxionTimeline`: current allocations and planned reservations of nodes.
 
 use fluxion_api::graph::{FluxionTimeline, TimelineSpan};
 use fluxion_api::{API_VERSION, ObjectMeta};
@@ -9,7 +9,7 @@ use super::job::placed;
 use super::name::full_name;
 use super::text::time;
 
-/// Allocations and reservations of the jobs that the viewer may see, by start.
+/// Allocations and reservations of the jobs visible to the viewer, sorted by start.
 pub fn timeline(visible: &Visible<'_>) -> FluxionTimeline {
     let mut spans: Vec<(i64, TimelineSpan)> = Vec::new();
     for job in

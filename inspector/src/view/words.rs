@@ -1,11 +1,11 @@
-//! The engine's words as those of the API. Each match names every variant, so that a new one can't be forgotten.
+//! Converts the engine's enums to those of the API. The matches are exhaustive, so that new variants are not missed.
 
 use fluxion_api as api;
 use fluxion_scheduler::state::{JobState, ReasonClass};
 
 use crate::engine::Role;
 
-/// Where a job stands.
+/// The state of a job.
 pub fn state(state: JobState) -> api::JobState {
     match state {
         JobState::Gathering => api::JobState::Gathering,
@@ -47,7 +47,7 @@ pub fn class(class: ReasonClass) -> api::ReasonClass {
     }
 }
 
-/// What this server is.
+/// The role of this server.
 pub fn role(role: Role) -> api::Role {
     match role {
         Role::Leader => api::Role::Leader,

@@ -1,4 +1,4 @@
-//! `cancel`: find the jobs, show what goes, ask, do it, and say for each what came of it.
+//! `cancel`: finds the jobs, shows a preview, asks for confirmation, cancels them and prints the outcomes.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -13,18 +13,18 @@ use crate::connect::Server;
 use crate::failure::Failure;
 use crate::{lookup, output};
 
-/// Questions asked at the same time when many jobs are named.
+/// Maximum number of concurrent requests.
 const AT_ONCE: usize = 8;
 
-/// One job of the command line.
+/// A job specified on the command line.
 enum Step {
-    /// It is settled; nothing is to be done.
+    /// Nothing to do; the outcome is known.
     Settled(Outcome),
-    /// What would go.
+    /// What would be deleted.
     Planned(Box<FluxionJob>, Box<CancelAnswer>),
 }
 
-/// Cancels the jobs. One line on stdout for each, in the order given.
+/// Cancels the jobs and prints one line per job to stdout, in the given order.
 pub(super) async fn run(
     server: &Server,
     scope: &Scope,
@@ -104,7 +104,7 @@ async fn prepare(
     }
 }
 
-/// What goes, job by job.
+/// What would be deleted, job by job.
 fn preview<'a>(planned: impl Iterator<Item = (&'a str, &'a CancelAnswer)>) -> String {
     let mut text = String::new();
     for (name, answer) in planned {
@@ -122,13 +122,13 @@ fn preview<'a>(planned: impl Iterator<Item = (&'a str, &'a CancelAnswer)>) -> St
             putln!(text, "  also deletes Pods of other jobs: {}", clean(&answer.also_deletes.join(", ")));
         }
         if !answer.starts_next.is_empty() {
-            putln!(text, "  starts next: {}", clean(&answer.starts_next.join(", ")));
+            putln!(text, "  would start next: {}", clean(&answer.starts_next.join(", ")));
         }
     }
     text
 }
 
-/// Asks on the terminal. `Some` says why it is not to be done.
+/// Asks for confirmation on the terminal. `Some` is the reason why it was not confirmed.
 fn confirm(jobs: usize) -> Result<Option<String>, Failure> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(Some("not a terminal, so nothing can be confirmed: pass -y".to_owned()));
@@ -141,13 +141,13 @@ fn confirm(jobs: usize) -> Result<Option<String>, Failure> {
     Ok((!yes).then(|| "not confirmed".to_owned()))
 }
 
-/// Goes to stderr, so that stdout holds outcomes only. A stderr that is gone is no reason to fail.
+/// Prints to stderr, so that stdout contains only outcomes; write errors are ignored.
 fn say(text: &str) {
     let mut err = io::stderr().lock();
     drop(err.write_all(clean_lines(text).as_bytes()).and_then(|()| err.flush()));
 }
 
-/// One exit code for all: their own where they agree, else "partly".
+/// The common exit code if all are equal, otherwise partial success.
 fn together(exits: &[Exit]) -> Exit {
     match exits {
         [first, rest @ ..] if rest.iter().all(|exit| exit == first) => *first,

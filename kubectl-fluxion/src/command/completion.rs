@@ -1,4 +1,4 @@
-//! `completion`: a script for the user's shell.
+//! `completion`: prints a shell completion script.
 
 use clap::CommandFactory;
 use fluxion_api::Exit;

@@ -1,4 +1,4 @@
-//! `explain`: why a job is where it is.
+//! `explain`: why a job is in its current state.
 
 use fluxion_api::client::Error;
 use fluxion_api::{Exit, FluxionExplanation, JobRef};
@@ -9,7 +9,7 @@ use crate::connect::Server;
 use crate::failure::Failure;
 use crate::{lookup, output, render};
 
-/// Finds the job, asks for the explanation and shows it.
+/// Finds the job, gets its explanation and prints it.
 pub(super) async fn run(
     server: &Server,
     scope: &Scope,

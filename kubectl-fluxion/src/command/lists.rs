@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::render::{self, Columns};
 use crate::{lookup, output};
 
-/// Jobs, those that wait or all.
+/// Lists waiting jobs or all jobs.
 pub(super) async fn jobs(
     server: &Server,
     scope: &Scope,
@@ -54,7 +54,7 @@ fn queue_place(job: &FluxionJob) -> (&str, u32) {
     (&job.spec.queue, job.status.position.unwrap_or(u32::MAX))
 }
 
-/// The field selector for what the server can sort out itself.
+/// Field selector for the filters that the server supports.
 fn fields(listing: &Listing, columns: Columns) -> String {
     let mut parts: Vec<String> = Vec::new();
     // A selector can't say "or": several states are sorted out here.
@@ -75,7 +75,7 @@ fn fields(listing: &Listing, columns: Columns) -> String {
 
 fn nothing(selection: &Selection, listing: &Listing, columns: Columns) -> String {
     let what = match columns {
-        Columns::Queue => "no waiting jobs",
+        Columns::Queue => "no waiting jobs found",
         Columns::Jobs => "no jobs found",
     };
     let Listing { selector, state, queue, kind, node, .. } = listing;
@@ -88,7 +88,7 @@ fn nothing(selection: &Selection, listing: &Listing, columns: Columns) -> String
     }
 }
 
-/// Nodes, in the natural order of their names.
+/// Lists nodes, in natural order of their names.
 pub(super) async fn nodes(server: &Server, listing: &NodeListing) -> Result<Exit, Failure> {
     let selection = Selection { labels: listing.selector.clone(), ..Selection::default() };
     let format = listing.output.output;
@@ -107,7 +107,7 @@ pub(super) async fn nodes(server: &Server, listing: &NodeListing) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// The graph: a summary for a person, bare JGF for programs.
+/// Prints a summary of the graph, or the plain JGF document.
 pub(super) async fn graph(server: &Server, format: Format) -> Result<Exit, Failure> {
     let whole = matches!(format, Format::Json | Format::Yaml);
     let graph = server.client.graph(!whole).await?;
@@ -116,7 +116,7 @@ pub(super) async fn graph(server: &Server, format: Format) -> Result<Exit, Failu
         (Format::Json | Format::Yaml, None) => {
             return Err(Failure::new(
                 Exit::Other,
-                "the server's response does not contain the graph; it may be an older version",
+                "the response does not contain the graph; the server may be running an older version",
             ));
         }
         (Format::Name, _) => output::names(graph.status.summary.iter().map(|level| &level.level))?,

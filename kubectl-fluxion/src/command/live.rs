@@ -1,4 +1,4 @@
-//! `-w`: the list, then a line for each thing that changes.
+//! `--watch`: prints the list, then a line for each change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::render::{self, Columns, Table};
 
-/// Jobs. One that was shown is shown once more when it leaves the selection.
+/// Watches jobs. A job that leaves the selection is printed once more.
 pub(super) async fn jobs(
     server: &Server,
     selection: Selection,
@@ -54,7 +54,7 @@ pub(super) async fn jobs(
     .await
 }
 
-/// Nodes.
+/// Watches nodes.
 pub(super) async fn nodes(
     server: &Server,
     selection: Selection,
@@ -81,8 +81,8 @@ pub(super) async fn nodes(
     .await
 }
 
-/// Hands over everything there is, then what changes, until the user ends it. A server that goes away later
-/// is waited for; one that doesn't answer at first, or refuses, ends it.
+/// Passes all objects, then all changes, to `show` until the user interrupts. A lost connection is retried, but an
+/// error of the first request ends the watch.
 async fn run<T: Resource>(
     server: &Server,
     selection: Selection,

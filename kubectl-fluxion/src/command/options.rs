@@ -1,4 +1,4 @@
-//! How a command lays its answer out.
+//! Rendering options of a command.
 
 use std::io::IsTerminal;
 
@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use crate::cli::Format;
 use crate::render;
 
-/// How text is laid out: as wide as the terminal, or not cut at all.
+/// Rendering options: limited to the terminal width, or not truncated.
 pub(super) fn options(format: Format, headers: bool, namespaces: bool) -> render::Options {
     let width = std::io::stdout()
         .is_terminal()

@@ -1,4 +1,4 @@
-//! Which jobs of a list are shown, and their names.
+//! Filters jobs of a list and prints their names.
 
 use fluxion_api::FluxionJob;
 
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::render::Columns;
 
-/// Whether the job belongs into the table.
+/// Whether to show the job.
 pub(super) fn wanted(job: &FluxionJob, listing: &Listing, columns: Columns) -> bool {
     // Users write `job` or `Job`; a selector would take only one of them.
     if listing.kind.as_ref().is_some_and(|kind| !kind.eq_ignore_ascii_case(&job.spec.group.kind)) {
@@ -19,7 +19,7 @@ pub(super) fn wanted(job: &FluxionJob, listing: &Listing, columns: Columns) -> b
     listing.state.contains(&job.status.state)
 }
 
-/// `KIND/NAME` a line, with the namespace in front where several were asked for.
+/// Prints `KIND/NAME`, one per line, with the namespace for all namespaces.
 pub(super) fn write_names(jobs: &[FluxionJob], all_namespaces: bool) -> Result<(), Failure> {
     output::names(jobs.iter().map(|job| {
         let mut reference = job.reference();

@@ -1,4 +1,4 @@
-//! `status`: everything on one screen.
+//! `status`: a summary on one screen.
 
 use fluxion_api::client::{Client, Error, Selection};
 use fluxion_api::{Exit, FluxionNode, FluxionQueue};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::render::{self, StatusReport};
 
-/// Asks for all of it at once and shows it.
+/// Gets the report and prints it.
 pub(super) async fn run(server: &Server, format: Format) -> Result<Exit, Failure> {
     let report = report(&server.client).await?;
     match format {
@@ -23,7 +23,7 @@ pub(super) async fn run(server: &Server, format: Format) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
-/// The report of a server. The audit is left out where it can't be had.
+/// Gets the report of a server, without the audit if it is not available.
 pub async fn report(client: &Client) -> Result<StatusReport, Error> {
     let all = Selection::default();
     let (queues, nodes, audit) =

@@ -1,5 +1,5 @@
-//! Completion behind `kubectl fluxion`: kubectl runs a program named `kubectl_complete-fluxion` with the words
-//! so far and reads one suggestion a line, then a number that says what the shell may add itself.
+//! Completion for `kubectl fluxion`: kubectl runs an executable named `kubectl_complete-fluxion` with the current
+//! words, and reads one suggestion per line followed by a completion directive.
 
 use std::time::Duration;
 
@@ -11,27 +11,27 @@ use fluxion_text::clean;
 use crate::cli::{Cli, Connection, Scope};
 use crate::{connect, lookup, output};
 
-/// The name under which kubectl looks for it.
+/// Name of the executable that kubectl runs for completion.
 pub const PROGRAM: &str = "kubectl_complete-fluxion";
 
-/// To the shell: add no names of files.
+/// Completion directive: no file names.
 const NO_FILES: &str = ":4";
-/// To the shell: names of files are welcome.
+/// Completion directive: default, including file names.
 const FILES: &str = ":0";
-/// Whoever pressed tab does not wait longer for names of jobs.
+/// Timeout for the completion of job names.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What may stand in place of the last word.
+/// What the last word can be.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
-    /// One of these, each with what it means.
+    /// One of these values, with descriptions.
     OneOf(Vec<(String, String)>),
     Job,
     File,
     Anything,
 }
 
-/// Suggests for the last of `words`, which may be empty. It never fails: no suggestion is the worst.
+/// Prints suggestions for the last of `words`, which may be empty. It never fails; at worst it prints no suggestions.
 pub async fn run(words: &[String]) {
     let typed = words.last().map_or("", String::as_str);
     let (suggestions, end) = match place(words) {
@@ -87,13 +87,13 @@ fn place(words: &[String]) -> Place {
     }
 }
 
-/// The option that `word` begins, if its value is the next word.
+/// The option in `word`, if its value is the next word.
 fn option<'a>(root: &'a clap::Command, command: &'a clap::Command, word: &str) -> Option<&'a clap::Arg> {
     let found = command.get_arguments().chain(root.get_arguments()).find(|it| is(it, word))?;
     (!word.contains('=') && matches!(found.get_action(), ArgAction::Set | ArgAction::Append)).then_some(found)
 }
 
-/// Whether `word` is this flag or option, with or without a value behind `=`.
+/// Whether `word` is this flag or option, with or without `=VALUE`.
 fn is(argument: &clap::Arg, word: &str) -> bool {
     let name = word.split('=').next().unwrap_or_default();
     argument.get_long().is_some_and(|long| name.strip_prefix("--") == Some(long))
@@ -119,7 +119,7 @@ fn help(text: Option<&clap::builder::StyledStr>) -> String {
     text.map(ToString::to_string).unwrap_or_default()
 }
 
-/// Jobs of the server that the words so far name.
+/// Jobs on the server selected by the preceding words.
 async fn jobs(words: &[String]) -> Vec<String> {
     #[derive(Parser)]
     struct Where {
@@ -146,7 +146,7 @@ async fn jobs(words: &[String]) -> Vec<String> {
     names.collect()
 }
 
-/// Those of the words that choose server and namespace.
+/// The words that select the server and namespace.
 fn that_say_where(words: &[String]) -> Vec<String> {
     let root = Cli::command();
     let mut chosen = Vec::new();

@@ -1,4 +1,4 @@
-//! `version`: of this program, and of the server where there is one.
+//! `version`: the client and server versions.
 
 use fluxion_api::Exit;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::output;
 
 const OWN: &str = env!("CARGO_PKG_VERSION");
 
-/// Tells both. A server that doesn't answer is no failure: one asks for versions when something is wrong.
+/// Prints both versions. An unreachable server is not an error, because the command is used for troubleshooting.
 pub(super) async fn run(connected: Result<Server, Failure>, format: Format) -> Result<Exit, Failure> {
     let server = match &connected {
         Ok(server) => server.client.version().await.map_err(|error| error.to_string()),
@@ -30,8 +30,8 @@ pub(super) async fn run(connected: Result<Server, Failure>, format: Format) -> R
             .iter()
             .find_map(|key| version.get(key)?.as_str().map(str::to_owned))
             .unwrap_or_else(|| version.to_string()),
-        Err(why) => format!("unknown: {why}"),
+        Err(why) => format!("unknown ({why})"),
     };
-    output::names([format!("Client: {OWN}"), format!("Server: {server}")])?;
+    output::names([format!("Client Version: {OWN}"), format!("Server Version: {server}")])?;
     Ok(Exit::Done)
 }

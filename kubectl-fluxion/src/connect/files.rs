@@ -1,4 +1,4 @@
-//! Reading what says where an inspector is, and who asks.
+//! Reads server and token files.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ pub(super) fn read_server_file(path: &Path) -> Result<Option<ServerFile>, Failur
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable("the server file of the standalone inspector", path, &error)),
+        Err(error) => return Err(unreadable("the standalone inspector's server file", path, &error)),
     };
     serde_json::from_slice(&text).map(Some).map_err(|error| {
         Failure::new(
@@ -39,5 +39,5 @@ pub(super) fn unreadable(what: &str, path: &Path, error: &io::Error) -> Failure 
     let exit = if error.kind() == io::ErrorKind::PermissionDenied { Exit::Forbidden } else { Exit::Other };
     let why = error.to_string();
     let why = why.split(" (os error").next().unwrap_or_default().to_lowercase();
-    Failure::new(exit, format!("can't read {what} from {}: {why}", path.display()))
+    Failure::new(exit, format!("failed to read {what} from {}: {why}", path.display()))
 }

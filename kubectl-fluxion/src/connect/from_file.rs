@@ -1,5 +1,5 @@
-//! Asks an inspector that files tell of (`server.json`, a file with a token), and reads them again when it was
-//! started anew: it then has another token, and perhaps another address.
+//! Connects to an inspector configured by files (`server.json`, a token file), and reads them again when it was
+//! restarted, because its token and possibly its address have changed.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,16 +11,16 @@ use futures::future::BoxFuture;
 use super::files::{read_server_file, read_token};
 use crate::failure::Failure;
 
-/// Where address and token stand.
+/// Where the URL and token are stored.
 pub(super) enum AddressSource {
-    /// Both in a `server.json`, but for a token that stands in a file of its own. With `only`, an inspector
-    /// that has moved to another address is not followed.
+    /// Both in `server.json`, unless there is a separate token file. With `only`, an inspector that has moved
+    /// to another URL is not followed.
     ServerFile { path: PathBuf, only: Option<String>, token_file: Option<PathBuf> },
-    /// The address is given, the token stands in a file.
+    /// The URL is specified, the token is in a file.
     Url { url: String, token_file: PathBuf, certificates: Option<Vec<u8>> },
 }
 
-/// Whom to ask, and with what.
+/// URL and token of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Target {
     url: String,
@@ -28,7 +28,7 @@ struct Target {
 }
 
 impl AddressSource {
-    /// What the files say now; `None` where there is no inspector to follow.
+    /// Reads the current contents of the files; `None` if there is no inspector to follow.
     fn read(&self) -> Result<Option<Target>, Failure> {
         match self {
             Self::ServerFile { path, only, token_file } => {
@@ -54,20 +54,23 @@ impl AddressSource {
     }
 }
 
-/// The inspector that the files tell of.
+/// The inspector configured by the files.
 pub(super) struct FromFile {
     source: AddressSource,
     current: Mutex<(Target, Arc<Direct>)>,
 }
 
 impl FromFile {
-    /// The inspector of `source` as it is now; `None` where it tells of none.
+    /// The current inspector of `source`; `None` if there is none.
     pub(super) fn new(source: AddressSource) -> Result<Option<Self>, Failure> {
         let Some(target) = source.read()? else { return Ok(None) };
         let direct = source.connect(&target).map_err(|error| match &source {
             AddressSource::ServerFile { path, token_file: None, .. } => Failure::new(
                 fluxion_api::Exit::Other,
-                format!("{} can't be used: {error}; delete it and restart the inspector", path.display()),
+                format!(
+                    "invalid server file {}: {error}; delete it and restart the inspector",
+                    path.display()
+                ),
             ),
             _ => error.into(),
         })?;
@@ -79,7 +82,7 @@ impl FromFile {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).1)
     }
 
-    /// The inspector that the files name now, if that is another one than before.
+    /// The inspector currently configured by the files, if it has changed.
     fn successor(&self) -> Option<Arc<Direct>> {
         // Half-written files are read again at the next attempt.
         let target = self.source.read().ok()??;

@@ -1,13 +1,15 @@
-//! Asks through a kube-apiserver, with the credentials of a kubeconfig.
+//! Connects through a kube-apiserver, with the credentials of a kubeconfig.
 
 use fluxion_api::Exit;
+use fluxion_api::Status;
 use fluxion_api::client::{Answer, Call, Error, Method, Transport};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use super::files::unreadable;
+use super::registration::diagnosis;
 use crate::cli::Connection;
 use crate::failure::Failure;
 
@@ -18,7 +20,7 @@ pub struct ThroughCluster {
     name: String,
 }
 
-/// The cluster that the flags mean, and the namespace of its context.
+/// The cluster selected by the flags, and the namespace of its context.
 pub async fn cluster(flags: &Connection) -> Result<(ThroughCluster, String), Failure> {
     // Fails when one is installed already, which is as good.
     drop(rustls::crypto::ring::default_provider().install_default());
@@ -45,6 +47,10 @@ pub async fn cluster(flags: &Connection) -> Result<(ThroughCluster, String), Fai
         kube::Config::from_custom_kubeconfig(file, &options).await.map_err(|error| bad(&error))?;
     // Errors are to be told at once, not after retries.
     config.default_retry = false;
+    if let Some(token) = &flags.token {
+        // As somebody else, with nothing of the user in the file: a certificate would win.
+        config.auth_info = AuthInfo { token: Some(token.clone().into()), ..AuthInfo::default() };
+    }
     if let Some(user) = &flags.impersonate {
         config.auth_info.impersonate = Some(user.clone());
     }
@@ -60,17 +66,17 @@ pub async fn cluster(flags: &Connection) -> Result<(ThroughCluster, String), Fai
 }
 
 impl ThroughCluster {
-    /// The same connection for other objects of the cluster.
+    /// The client for other objects in the cluster.
     pub fn kube(&self) -> kube::Client {
         self.kube.clone()
     }
 
-    /// The cluster as a person calls it.
+    /// Human-readable name of the cluster.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a request means that got no answer.
+    /// Converts the error of a request without a response.
     pub fn failed(&self, error: &kube::Error) -> Error {
         let mut innermost: &dyn std::error::Error = error;
         while let Some(source) = innermost.source() {
@@ -86,7 +92,7 @@ impl ThroughCluster {
             kube::Error::Service(_) | kube::Error::HyperError(_) => {
                 Error::Unreachable { server: self.name.clone(), why }
             }
-            _ => Error::Setup(format!("can't connect to the cluster at {}: {why}", self.name)),
+            _ => Error::Setup(format!("unable to connect to the cluster at {}: {why}", self.name)),
         }
     }
 }
@@ -94,8 +100,9 @@ impl ThroughCluster {
 impl Transport for ThroughCluster {
     fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, Error>> {
         async move {
-            let setup =
-                |error: &dyn std::fmt::Display| Error::Setup(format!("can't create the request: {error}"));
+            let setup = |error: &dyn std::fmt::Display| {
+                Error::Setup(format!("failed to create the request: {error}"))
+            };
             let (method, body) = match call.method {
                 Method::Get => ("GET", Body::empty()),
                 Method::Post => ("POST", Body::from(call.body)),
@@ -108,18 +115,23 @@ impl Transport for ThroughCluster {
                 .body(body)
                 .map_err(|error| setup(&error))?;
             let response = self.kube.send(request).await.map_err(|error| self.failed(&error))?;
+            let (parts, body) = response.into_parts();
             let header = |name: &str| {
-                response
-                    .headers()
-                    .get(name)
-                    .and_then(|value| value.to_str().ok())
-                    .unwrap_or_default()
-                    .to_owned()
+                let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
+                value.unwrap_or_default().to_owned()
             };
-            let (status, content_type) = (response.status().as_u16(), header("content-type"));
+            let (status, content_type) = (parts.status.as_u16(), header("content-type"));
             let retry_after = header("retry-after").parse().ok();
+            // kube-apiserver's own answer where it can't forward a request is no object.
+            if status == 503 && !content_type.contains("json") {
+                drop(body);
+                let message = diagnosis(&self.kube).await;
+                let told = serde_json::to_vec(&Status::failure(status, "ServiceUnavailable", message));
+                let body = futures::stream::iter(told.ok().map(|told| Ok(told.into()))).boxed();
+                return Ok(Answer { status, content_type: "application/json".to_owned(), retry_after, body });
+            }
             let server = self.name.clone();
-            let body = http_body_util::BodyDataStream::new(response.into_body())
+            let body = http_body_util::BodyDataStream::new(body)
                 .map(move |chunk| {
                     chunk.map_err(|error| Error::Unreachable {
                         server: server.clone(),

@@ -1,19 +1,19 @@
-//! Bars that show how much of something is used.
+//! Usage bars.
 
 use fluxion_text::quantity::Amount;
 
-/// How a whole is divided.
+/// Usage of a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     pub whole: Amount,
-    /// Held now.
+    /// Currently allocated.
     pub used: Amount,
-    /// Planned on top.
+    /// Reserved in addition.
     pub reserved: Amount,
 }
 
-/// A bar of `width` cells: `█` held, `▒` planned, `·` free. What is held at all shows at least one cell, and
-/// what isn't full never looks full.
+/// A bar of `width` cells: `█` allocated, `▒` reserved, `·` free. Nonzero usage shows at least one cell, and
+/// only full usage fills the bar.
 pub fn bar(share: Share, width: usize) -> String {
     let cells = |amount: Amount| -> usize {
         if amount <= Amount::ZERO || share.whole <= Amount::ZERO {

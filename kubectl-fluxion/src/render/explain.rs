@@ -1,4 +1,4 @@
-//! The answer of `explain`: a few short paragraphs instead of a dump of fields.
+//! Output of `explain`, similar to `kubectl describe`.
 
 use fluxion_api::{FluxionExplanation, FluxionJob, JobState};
 use fluxion_text::{clean, hostlist};
@@ -8,12 +8,12 @@ use super::jobs::{members, name_some, planned_start, request, state_style};
 use super::style::{BAD, BOLD, DIM, WARN};
 use super::time::{ago, clock, localised, parse, short, until};
 
-/// Nodes that are named.
+/// Maximum number of nodes listed.
 const MOST_NODES: usize = 20;
-/// Entries of the history that are shown, the newest.
+/// Maximum number of history entries shown; older entries are omitted.
 const MOST_HISTORY: usize = 15;
 
-/// Why the job is where it is.
+/// Renders an explanation.
 pub fn explain(answer: &FluxionExplanation, options: &Options) -> String {
     let job = &answer.job;
     let mut out = Page { text: String::new(), options };
@@ -21,18 +21,16 @@ pub fn explain(answer: &FluxionExplanation, options: &Options) -> String {
     out.why(answer);
     out.place(job);
     out.waits(job);
-    let never = answer.job.status.state == JobState::Unsatisfiable;
-    let title = if never { "What would allow it to run" } else { "What would allow it to start now" };
-    out.list(title, &answer.suggestions);
+    out.list("What would help", &answer.suggestions);
     out.warnings(job);
     out.history(job);
     out.text
 }
 
-/// How long it is planned to run, and what ends it then, if anything does.
+/// Planned duration and time limit.
 fn duration(job: &FluxionJob) -> String {
     match (job.spec.duration_seconds, job.spec.limit_seconds) {
-        (None, None) => "no planned duration".to_owned(),
+        (None, None) => "no time limit".to_owned(),
         (Some(planned), None) => format!("planned duration {} (not enforced)", short(planned)),
         (Some(planned), Some(limit)) if planned != limit => {
             format!(
@@ -57,7 +55,7 @@ impl Page<'_> {
         let since = ago(Some(&status.state_since), self.options.now);
         put!(
             self.text,
-            "{BOLD}{}{BOLD:#} is {style}{}{style:#}",
+            "{BOLD}Job:{BOLD:#} {}\n{BOLD}State:{BOLD:#} {style}{}{style:#}",
             clean(&job.reference().to_string()),
             clean(status.state.as_str())
         );
@@ -70,36 +68,35 @@ impl Page<'_> {
         self.text.push('\n');
         let duration = duration(job);
         let request = match request(job, true).as_str() {
-            "-" => "no requests".to_owned(),
-            some => clean(some).into_owned(),
+            "-" => "no resource requests".to_owned(),
+            some => format!("requesting {}", clean(some)),
         };
         // The count is that of the attempt; a controller may have made Pods before.
         let counted = if job.has_ended() { status.members.bound } else { 0 };
         let earlier = match status.members.ended.saturating_sub(counted) {
             0 => String::new(),
-            ended if !job.has_ended() => format!(" ({ended} ended)"),
-            before => format!(" ({before} more ended before)"),
+            ended if !job.has_ended() => format!(" ({ended} finished)"),
+            before => format!(" ({before} more in earlier attempts)"),
         };
         let place = status.position.map_or_else(String::new, |place| format!(", position {place}"));
         putln!(
             self.text,
-            "{DIM}{} members{earlier}, {request}, {duration}; queue {}{place}, priority {}{DIM:#}",
+            "{BOLD}Members:{BOLD:#} {}{earlier}, {request}, {duration}\n{BOLD}Queue:{BOLD:#} {}{place}, priority {}",
             members(job),
             clean(&job.spec.queue),
             job.spec.priority
         );
         if let Some(topology) = &job.spec.topology {
-            putln!(self.text, "{DIM}all members within one {}{DIM:#}", clean(topology));
+            putln!(self.text, "{BOLD}Topology:{BOLD:#} all members in one {}", clean(topology));
         }
     }
 
     fn why(&mut self, answer: &FluxionExplanation) {
         let status = &answer.job.status;
         if let Some(reason) = &status.reason {
-            self.title("Why");
             putln!(
                 self.text,
-                "  {} {DIM}[{}]{DIM:#}",
+                "\n{BOLD}Reason:{BOLD:#} {} {DIM}[{}]{DIM:#}",
                 self.said(&reason.line()),
                 clean(reason.class.as_str())
             );
@@ -113,14 +110,14 @@ impl Page<'_> {
         if status.members.gated > 0 {
             putln!(
                 self.text,
-                "  {} of its Pods are blocked by scheduling gates and are not counted yet",
+                "  Pods blocked by scheduling gates, not counted as members yet: {}",
                 status.members.gated
             );
         }
         if !answer.nodes.is_empty() {
             let total: u32 = answer.nodes.iter().fold(0, |sum, left_out| sum.saturating_add(left_out.count));
             let (nodes, are) = if total == 1 { ("node", "is") } else { ("nodes", "are") };
-            putln!(self.text, "  {total} {nodes} {are} not available to a member:");
+            putln!(self.text, "  {total} {nodes} {are} not available:");
             for left_out in &answer.nodes {
                 let detail = left_out.detail(&|time| self.clock(time));
                 putln!(self.text, "  {:>7}  {}", left_out.count, clean(&detail));
@@ -131,13 +128,13 @@ impl Page<'_> {
         }
     }
 
-    /// Where it runs, or is planned to.
+    /// Where the job runs or is planned to run.
     fn place(&mut self, job: &FluxionJob) {
         let status = &job.status;
         let now = self.options.now;
         if let Some(allocation) = status.allocation.as_ref().filter(|allocation| !allocation.nodes.is_empty())
         {
-            self.title(if job.has_ended() { "Ran on" } else { "Runs on" });
+            self.title(if job.has_ended() { "Ran on" } else { "Running on" });
             for node in allocation.nodes.iter().take(MOST_NODES) {
                 putln!(
                     self.text,
@@ -158,14 +155,14 @@ impl Page<'_> {
                     let over = ago(Some(end), now);
                     putln!(
                         self.text,
-                        "  {WARN}planned to end at {at}, overdue by {over}, and still holding its nodes{WARN:#}"
+                        "  {WARN}planned to end at {at}, overdue by {over}; its nodes are still allocated{WARN:#}"
                     );
                 } else {
                     let ends = if job.spec.limit_seconds.is_some() { "ends by" } else { "planned to end at" };
                     putln!(self.text, "  {ends} {at} (in {left})");
                 }
             } else {
-                putln!(self.text, "  no planned duration: its end is unknown");
+                putln!(self.text, "  no time limit: end unknown");
             }
         } else if let Some(start) = planned_start(job).filter(|_| job.is_queued()) {
             self.title("Planned start");
@@ -178,21 +175,21 @@ impl Page<'_> {
             if let Some(reservation) = status.reservation.as_ref().filter(|it| !it.nodes.is_empty()) {
                 putln!(self.text, " on {}", clean(&hostlist(&reservation.nodes, 12)));
             } else {
-                putln!(self.text, ", an estimate: no nodes are reserved");
+                putln!(self.text, "; estimate only, no nodes are reserved");
             }
         } else if matches!(status.state, JobState::Pending | JobState::Reserved) {
             self.title("Planned start");
-            putln!(self.text, "  none: no estimate is available");
+            putln!(self.text, "  no estimate available");
         }
     }
 
-    /// From when to when it ran, and for how long.
+    /// When and for how long the job ran.
     fn ran(&mut self, job: &FluxionJob) {
         let (Some(start), Some(end)) = (&job.status.started_at, &job.status.ended_at) else { return };
         let zone = &self.options.zone;
         let (from, to) = (clock(start, self.options.now, zone), clock(end, self.options.now, zone));
         let length = parse(end).map_or_else(|| "-".to_owned(), |end| ago(Some(start), end));
-        putln!(self.text, "  from {} to {}, for {length}", clean(&from), clean(&to));
+        putln!(self.text, "  from {} to {} ({length})", clean(&from), clean(&to));
     }
 
     fn waits(&mut self, job: &FluxionJob) {
@@ -247,7 +244,7 @@ impl Page<'_> {
         }
         self.title("History");
         if history.len() > MOST_HISTORY {
-            putln!(self.text, "  {DIM}… {} earlier{DIM:#}", history.len() - MOST_HISTORY);
+            putln!(self.text, "  {DIM}… {} earlier entries{DIM:#}", history.len() - MOST_HISTORY);
         }
         for entry in &history[history.len().saturating_sub(MOST_HISTORY)..] {
             let style = state_style(&entry.state);
@@ -265,7 +262,7 @@ impl Page<'_> {
         }
     }
 
-    /// What the server says, with its times as the clock shows them.
+    /// A message of the server, with its times in the user's time zone.
     fn said(&self, text: &str) -> String {
         localised(&clean(text), self.options.now, &self.options.zone)
     }
@@ -275,6 +272,6 @@ impl Page<'_> {
     }
 
     fn title(&mut self, title: &str) {
-        putln!(self.text, "\n{BOLD}{title}{BOLD:#}");
+        putln!(self.text, "\n{BOLD}{title}:{BOLD:#}");
     }
 }

@@ -15,7 +15,7 @@ use super::table::Table;
 /// One line for each level and resource.
 pub fn graph(graph: &FluxionGraph, options: &Options) -> String {
     let mut table =
-        Table::new(vec!["LEVEL", "VERTICES", "RESOURCE", "USE", "ALLOCATED", "FREE", "ALLOCATABLE"]);
+        Table::new(vec!["LEVEL", "VERTICES", "RESOURCE", "USAGE", "ALLOCATED", "FREE", "ALLOCATABLE"]);
     for level in &graph.status.summary {
         let all: BTreeSet<&String> = level.allocatable.keys().collect();
         let shown = all.into_iter().filter(|name| {

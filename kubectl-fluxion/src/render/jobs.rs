@@ -1,4 +1,4 @@
-//! The tables of jobs: those that wait, and all of them.
+//! Tables of waiting jobs and of all jobs.
 
 use anstyle::Style;
 use fluxion_api::job::Members;
@@ -11,10 +11,10 @@ use super::table::Table;
 use super::time::{ago, localised, short, until};
 use fluxion_text::hostlist;
 
-/// Which table of jobs.
+/// Which job table to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// Jobs that wait.
+    /// Waiting jobs.
     Queue,
     /// All jobs.
     Jobs,
@@ -43,12 +43,12 @@ impl Columns {
     }
 }
 
-/// The table of jobs that wait, in the order given.
+/// The table of waiting jobs, in the given order.
 pub fn queue(jobs: &[FluxionJob], options: &Options) -> String {
     table(jobs, Columns::Queue, options)
 }
 
-/// The table of all jobs, in the order given.
+/// The table of all jobs, in the given order.
 pub fn jobs(jobs: &[FluxionJob], options: &Options) -> String {
     table(jobs, Columns::Jobs, options)
 }
@@ -121,14 +121,14 @@ pub fn state_style(state: &JobState) -> Style {
     }
 }
 
-/// Seen of wanted before the start, bound of wanted after it; of an ended job, those that ran last.
+/// Seen/wanted members before the start, bound/wanted members afterwards; for a finished job, those of the last attempt.
 pub fn members(job: &FluxionJob) -> String {
     let Members { wanted, seen, bound, .. } = job.status.members;
     let have = if job.is_queued() { seen } else { bound };
     format!("{have}/{}", wanted.map_or_else(|| "?".to_owned(), |wanted| wanted.to_string()))
 }
 
-/// What the job asks for, in one cell.
+/// Requests of the job, in one cell.
 pub fn request(job: &FluxionJob, full_names: bool) -> String {
     summary(&job.status.request, full_names)
 }
@@ -141,7 +141,7 @@ pub(super) fn planned_start(job: &FluxionJob) -> Option<&str> {
         .or(status.reservation.as_ref().map(|reservation| reservation.start.as_str()))
 }
 
-/// When it ends or ended; for one that overruns, by how much.
+/// When the job ends or ended, or by how much it is overdue.
 fn ends(job: &FluxionJob, options: &Options) -> String {
     let status = &job.status;
     if let Some(ended) = &status.ended_at {
@@ -167,7 +167,7 @@ fn nodes(job: &FluxionJob) -> String {
     hostlist(&names, 3)
 }
 
-/// The first few names, and how many more there are.
+/// The first few names and the number of remaining ones.
 pub(super) fn name_some(names: &[String], most: usize) -> String {
     match names.len() {
         0 => "-".to_owned(),

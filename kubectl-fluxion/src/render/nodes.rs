@@ -12,16 +12,16 @@ use super::quantity::{amount_of, is_gpu, summary};
 use super::style::{BAD, BOLD, GOOD, Painted, WARN};
 use super::table::Table;
 
-/// What one node, or many together, has of one resource.
+/// Usage of one resource on one or more nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeUse {
     pub share: Share,
-    /// The part of what is used that other schedulers placed.
+    /// The part of the usage allocated by other schedulers.
     pub foreign: Amount,
 }
 
 impl NodeUse {
-    /// The books of `resource` on `node`.
+    /// Usage of `resource` on `node`.
     pub fn of(node: &FluxionNode, resource: &str) -> Self {
         let status = &node.status;
         Self {
@@ -34,7 +34,7 @@ impl NodeUse {
         }
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl NodeUse {
     }
 }
 
-/// The resources that are worth a bar: cpu, memory, and every GPU that a node has, in this order.
+/// The resources shown as bars: cpu, memory, and all GPU resources of the nodes, in this order.
 pub fn resources_of(nodes: &[FluxionNode]) -> Vec<String> {
     let gpus: BTreeSet<&String> = nodes
         .iter()
@@ -58,7 +58,7 @@ pub fn resources_of(nodes: &[FluxionNode]) -> Vec<String> {
     ["cpu".to_owned(), "memory".to_owned()].into_iter().chain(gpus.into_iter().cloned()).collect()
 }
 
-/// All GPUs of a node together, and parts of GPUs as if they were whole.
+/// All GPU resources of a node combined; fractions of GPUs count like whole GPUs.
 pub fn gpus(node: &FluxionNode) -> NodeUse {
     let names: BTreeSet<&String> =
         node.status.allocatable.keys().chain(node.status.allocated.keys()).collect();
@@ -78,7 +78,7 @@ pub fn nodes(nodes: &[FluxionNode], options: &Options) -> String {
     table.take(options.headers, options.width)
 }
 
-/// An empty table with a column for cpu, one for memory and, where there are any, one for GPUs.
+/// An empty table with columns for cpu, memory and, if there are any, GPUs.
 pub fn node_table(resources: &[String], options: &Options) -> Table {
     let mut columns = vec!["NAME", "STATUS", "CPU", "MEMORY"];
     if resources.len() > 2 {
@@ -86,7 +86,7 @@ pub fn node_table(resources: &[String], options: &Options) -> Table {
     }
     columns.push("JOBS");
     if options.wide {
-        columns.extend(["PODS", "FOREIGN", "RESERVED", "LEVELS"]);
+        columns.extend(["PODS", "OTHER-SCHEDULERS", "RESERVED", "TOPOLOGY"]);
     }
     columns.push("NOTE");
     Table::new(columns)
@@ -133,7 +133,7 @@ fn cell(usage: NodeUse, resource: &str) -> Painted {
     )
 }
 
-/// Whether no new Pod can start there: not for a taint, which Pods may tolerate.
+/// Whether no new Pods can start on the node; taints do not count, because Pods may tolerate them.
 pub fn unschedulable(node: &FluxionNode) -> bool {
     !node.status.eligible && node.status.reasons.iter().any(|reason| !reason.starts_with("tainted "))
 }
@@ -145,7 +145,7 @@ fn condition(node: &FluxionNode) -> String {
     if is("cordoned") { format!("{ready},SchedulingDisabled") } else { ready.to_owned() }
 }
 
-/// Why it accepts no Pods, and what it lacks.
+/// Why the node does not accept Pods, and which resources are overcommitted.
 fn note(node: &FluxionNode) -> Painted {
     let status = &node.status;
     if status.deficit.is_empty() {

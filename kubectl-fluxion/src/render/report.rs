@@ -1,4 +1,4 @@
-//! The status screen, and the same as data.
+//! The status screen and its JSON document.
 
 use std::collections::BTreeMap;
 
@@ -16,45 +16,45 @@ use super::table::Table;
 use super::time::{ago, parse};
 use fluxion_text::quantity::Amount;
 
-/// What `status` tells; `-o json` writes it as it is.
+/// The status report, printed unchanged with `-o json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusReport {
     pub api_version: String,
     /// `FluxionStatus`.
     pub kind: String,
-    /// The server as it was asked.
+    /// Name of the server.
     pub server: String,
     pub role: Role,
     pub resource_version: String,
     /// When the snapshot was taken (RFC 3339).
     pub observed_at: String,
-    /// What has to be known about the data beside its age.
+    /// Warning about the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
     pub nodes: NodeCount,
-    /// By resource, summed over nodes.
+    /// Usage by resource, summed over all nodes.
     pub usage: BTreeMap<String, Usage>,
     /// Number of jobs by state.
     pub jobs: BTreeMap<JobState, u32>,
     pub queues: Vec<FluxionQueue>,
-    /// `None`: the audit can't be had, e.g. for lack of rights.
+    /// `None` if the audit is not available, e.g. because of missing permissions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<Finding>>,
 }
 
-/// Nodes counted.
+/// Number of nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeCount {
     pub total: usize,
     /// Nodes that accept Pods without tolerations.
     pub eligible: usize,
-    /// Why the others don't; a node with two reasons counts for both.
+    /// Reasons why the other nodes are not eligible; a node with two reasons counts for both.
     pub reasons: BTreeMap<String, u32>,
 }
 
-/// One resource, as Kubernetes writes quantities.
+/// Usage of one resource, as Kubernetes quantities.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -62,13 +62,13 @@ pub struct Usage {
     pub allocated: String,
     pub foreign: String,
     pub reserved: String,
-    /// The same as numbers, for the bars.
+    /// The same amounts as numbers, for the bars.
     #[serde(skip)]
     amounts: NodeUse,
 }
 
 impl StatusReport {
-    /// Sums up what the server answered. Usage counts what is on unschedulable nodes too: it is allocated.
+    /// Summarizes the responses of the server. Usage includes unschedulable nodes.
     pub fn new(
         server: &str,
         list: &ListMeta,
@@ -129,17 +129,17 @@ pub fn status(report: &StatusReport, options: &Options) -> String {
         putln!(text, "{DIM}{name:<9}{DIM:#}{value}");
     };
     let role = if report.role == Role::default() { String::new() } else { format!("  ({})", report.role) };
-    line("Server", &format!("{BOLD}{}{BOLD:#}{}", clean(&report.server), clean(&role)));
-    line("Data", &freshness(report, options));
+    line("Server:", &format!("{BOLD}{}{BOLD:#}{}", clean(&report.server), clean(&role)));
+    line("Data:", &freshness(report, options));
     if let Some(warning) = &report.warning {
         line("", &format!("{WARN}{}{WARN:#}", clean(warning)));
     }
-    line("Nodes", &node_line(&report.nodes));
+    line("Nodes:", &node_line(&report.nodes));
     for (name, usage) in &report.usage {
-        line(&short_name(name), &usage_line(name, usage));
+        line(&format!("{}:", short_name(name)), &usage_line(name, usage));
     }
-    line("Jobs", &job_line(&report.jobs));
-    line("Audit", &audit_line(report.findings.as_deref()));
+    line("Jobs:", &job_line(&report.jobs));
+    line("Audit:", &audit_line(report.findings.as_deref()));
     for finding in report.findings.iter().flatten().take(5) {
         line(
             "",
@@ -154,7 +154,7 @@ pub fn status(report: &StatusReport, options: &Options) -> String {
     if let Some(more) =
         report.findings.as_ref().map(|all| all.len().saturating_sub(5)).filter(|more| *more > 0)
     {
-        line("", &format!("and {more} more: kubectl fluxion status -o json"));
+        line("", &format!("and {more} more; run `kubectl fluxion status -o json` to list all findings"));
     }
     if !report.queues.is_empty() {
         text.push('\n');
@@ -168,7 +168,7 @@ fn freshness(report: &StatusReport, options: &Options) -> String {
     let age = options.now.duration_since(taken).as_secs_f64().max(0.0);
     let style = if age < 5.0 { GOOD } else { WARN };
     let age = if age < 10.0 {
-        format!("{age:.1} s old")
+        format!("{age:.1}s old")
     } else {
         format!("{} old", ago(Some(&report.observed_at), options.now))
     };
@@ -211,7 +211,7 @@ fn usage_line(name: &str, usage: &Usage) -> String {
         share.used.shown(name),
         share.whole.shown(name)
     );
-    for (amount, what) in [(share.reserved, "reserved"), (foreign, "by other schedulers")] {
+    for (amount, what) in [(share.reserved, "reserved"), (foreign, "used by other schedulers")] {
         if amount > Amount::ZERO {
             put!(text, ", {} {what}", amount.shown(name));
         }
@@ -236,15 +236,15 @@ fn job_line(jobs: &BTreeMap<JobState, u32>) -> String {
 fn audit_line(findings: Option<&[Finding]>) -> String {
     match findings.map(<[Finding]>::len) {
         None => format!("{DIM}not available{DIM:#}"),
-        Some(0) => format!("{GOOD}clean{GOOD:#}"),
-        Some(1) => format!("{BAD}1 finding{BAD:#}"),
-        Some(number) => format!("{BAD}{number} findings{BAD:#}"),
+        Some(0) => format!("{GOOD}no problems found{GOOD:#}"),
+        Some(1) => format!("{BAD}1 problem{BAD:#}"),
+        Some(number) => format!("{BAD}{number} problems{BAD:#}"),
     }
 }
 
 fn queues(queues: &[FluxionQueue], options: &Options) -> String {
     let mut table =
-        Table::new(vec!["QUEUE", "POLICY", "DEPTH", "RESERVES", "WAITING", "RUNNING", "LAST PASS"]);
+        Table::new(vec!["QUEUE", "POLICY", "DEPTH", "RESERVATIONS", "WAITING", "RUNNING", "LAST PASS"]);
     for queue in queues {
         let count = |counted: fn(&JobState) -> bool| {
             let jobs = queue.status.jobs.iter().filter(|(state, _)| counted(state));

@@ -9,14 +9,14 @@ use super::table::Table;
 use super::time::{clock, until};
 use fluxion_text::hostlist;
 
-/// Marks a time that nobody said.
+/// Marks an assumed time.
 fn assumed(is: bool) -> &'static str {
     if is { " (assumed)" } else { "" }
 }
 
 /// The table of jobs that have a planned start.
 pub fn reservations(jobs: &[FluxionJob], options: &Options) -> String {
-    let mut columns = vec!["NAME", "STARTS", "IN", "ENDS", "REQUEST", "NODES", "WAITS FOR"];
+    let mut columns = vec!["NAME", "STARTS", "IN", "ENDS", "REQUEST", "NODES", "WAITING FOR"];
     if options.namespaces {
         columns.insert(0, "NAMESPACE");
     }

@@ -1,4 +1,4 @@
-//! The few styles that are used, named after what they say.
+//! Text styles, named by their meaning.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Columns as kubectl writes them: padded with blanks, no lines, the last one as long as it likes.
+//! Tables in the style of kubectl: columns padded with spaces, no borders, and a last column of any length.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::style::{DIM, Painted};
 
-/// Rows under named columns.
+/// A table with column headers.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<&'static str>,
@@ -22,7 +22,7 @@ impl Table {
         Self { columns, widths, rows: Vec::new() }
     }
 
-    /// Adds a row; cells that are missing stay empty.
+    /// Adds a row; missing cells stay empty.
     pub fn push(&mut self, row: Vec<Painted>) {
         let row: Vec<Painted> = row
             .into_iter()
@@ -34,8 +34,8 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Writes the rows that were added since the last call, under their headers if asked for. Columns never
-    /// get narrower, so what is written later stays in line where it can.
+    /// Renders the rows added since the last call, optionally with headers. Columns never get narrower, so that
+    /// later rows stay aligned if possible.
     pub fn take(&mut self, headers: bool, limit: Option<usize>) -> String {
         let mut text = String::new();
         if headers {
@@ -74,7 +74,7 @@ impl Table {
     }
 }
 
-/// The beginning of a text that fits into `width` columns, with `…` where it was cut.
+/// Truncates a text to `width` columns, ending with `…` if truncated.
 pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if text.width() <= width {
         return Cow::Borrowed(text);

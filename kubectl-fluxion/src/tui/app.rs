@@ -1,4 +1,4 @@
-//! What the live screen knows and what its user has chosen.
+//! State of the interactive view.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::message::{Key, Question};
 use super::order::{JobOrder, NodeOrder};
 use crate::render::parse;
 
-/// The lists on the screen.
+/// The panes of the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pane {
     Nodes,
@@ -22,7 +22,7 @@ pub enum Pane {
     Reservations,
 }
 
-/// Which jobs the queue pane shows.
+/// Which jobs to show in the queue pane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Show {
     #[default]
@@ -31,11 +31,11 @@ pub enum Show {
     All,
 }
 
-/// Objects of one kind, and how the server that sends them does.
+/// Objects of one kind, and the state of the connection.
 #[derive(Debug)]
 pub(super) struct Feed<T> {
     pub(super) objects: BTreeMap<Key, T>,
-    /// When the server was last heard of.
+    /// Time of the last contact with the server.
     pub(super) contact: Option<Timestamp>,
     pub(super) lost: Option<Error>,
 }
@@ -47,8 +47,8 @@ impl<T> Default for Feed<T> {
 }
 
 impl<T> Feed<T> {
-    /// The server is lost. A connection that breaks was good until then; one that only stays silent was last
-    /// good when something was heard.
+    /// Marks the connection as lost. A connection that was closed was good until then; after a timeout, it was last
+    /// good at the last contact.
     pub(super) fn lose(&mut self, error: Error, now: Timestamp) {
         if self.lost.is_none() && self.contact.is_some() && !matches!(error, Error::TimedOut { .. }) {
             self.contact = Some(now);
@@ -57,22 +57,22 @@ impl<T> Feed<T> {
     }
 }
 
-/// What lies over the panes.
+/// Overlays.
 #[derive(Debug)]
 pub(super) enum Over {
     Help,
-    /// Everything about one job or node, and how many lines it is scrolled.
+    /// Details of a job or node, with the scroll offset in lines.
     Detail {
         pane: Pane,
         key: Key,
         scroll: u16,
     },
-    /// What a cancel would do is being asked.
+    /// Waiting for the preview of a cancel.
     Asking(Question, String),
     Confirm(Box<FluxionJob>, Box<CancelAnswer>),
 }
 
-/// A line about what just happened.
+/// A status message.
 #[derive(Debug)]
 pub(super) struct Notice {
     pub(super) text: String,
@@ -80,24 +80,24 @@ pub(super) struct Notice {
     pub(super) since: Timestamp,
 }
 
-/// The whole of it.
+/// State of the interactive view.
 #[derive(Debug)]
 pub struct App {
     pub(super) server: String,
     pub(super) role: Role,
-    /// What the server warns of, and when its data was current.
+    /// Warning of the server, and the time of its data.
     pub(super) warning: Option<(String, Option<Timestamp>)>,
     pub(super) now: Timestamp,
     pub(super) zone: TimeZone,
-    /// Whether colours are wanted.
+    /// Whether to use colors.
     pub colours: bool,
     pub(super) jobs: Feed<FluxionJob>,
     pub(super) nodes: Feed<FluxionNode>,
     pub(super) queues: Vec<FluxionQueue>,
     pub(super) findings: Option<Vec<Finding>>,
-    /// The number of the last question to the server.
+    /// Number of the last request to the server.
     pub(super) asked: Question,
-    /// The question whose explanation is waited for.
+    /// Number of the pending explain request.
     pub(super) explaining: Question,
     pub(super) explained: Option<(Key, Box<fluxion_api::FluxionExplanation>)>,
     pub(super) focus: Pane,
@@ -105,7 +105,7 @@ pub struct App {
     pub(super) job_order: JobOrder,
     pub(super) node_order: NodeOrder,
     pub(super) filter: String,
-    /// Whether keys go into the filter.
+    /// Whether the filter is being edited.
     pub(super) typing: bool,
     pub(super) over: Option<Over>,
     pub(super) notice: Option<Notice>,
@@ -113,11 +113,11 @@ pub struct App {
     pub(super) changed: bool,
     pub(super) lists: Lists,
     pub(super) cursors: Cursors,
-    /// Why it ended, when it could not go on.
+    /// The error that ended the view, if any.
     pub(super) failure: Option<crate::failure::Failure>,
 }
 
-/// The objects each pane shows, in order.
+/// The objects shown in each pane, in order.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     pub(super) nodes: Vec<Key>,
@@ -125,7 +125,7 @@ pub(super) struct Lists {
     pub(super) reservations: Vec<Key>,
 }
 
-/// The chosen line of each pane.
+/// The selected line of each pane.
 #[derive(Debug, Default)]
 pub(super) struct Cursors {
     pub(super) nodes: Cursor,
@@ -134,7 +134,7 @@ pub(super) struct Cursors {
 }
 
 impl App {
-    /// Nothing is known yet.
+    /// The initial state, without data.
     pub fn new(server: &str, now: Timestamp, zone: TimeZone) -> Self {
         Self {
             server: server.to_owned(),
@@ -165,7 +165,7 @@ impl App {
         }
     }
 
-    /// The chosen line and the list of a pane.
+    /// The cursor and the list of a pane.
     pub(super) fn cursor(&mut self, pane: Pane) -> (&mut Cursor, &[Key]) {
         match pane {
             Pane::Nodes => (&mut self.cursors.nodes, &self.lists.nodes),
@@ -174,13 +174,13 @@ impl App {
         }
     }
 
-    /// The number of a new question.
+    /// Returns the number of a new request.
     pub(super) fn ask(&mut self) -> Question {
         self.asked += 1;
         self.asked
     }
 
-    /// The job that is chosen in the focused pane.
+    /// The selected job in the focused pane.
     pub(super) fn chosen_job(&self) -> Option<&FluxionJob> {
         let key = match self.focus {
             Pane::Nodes => return None,
@@ -190,14 +190,14 @@ impl App {
         self.jobs.objects.get(key?)
     }
 
-    /// Why what is shown may be out of date, and since when.
+    /// Why the data may be stale, and since when.
     pub(super) fn stale(&self) -> Option<(Option<Timestamp>, &Error)> {
         let jobs = self.jobs.lost.as_ref().map(|error| (self.jobs.contact, error));
         let nodes = self.nodes.lost.as_ref().filter(|error| !matches!(error, Error::Forbidden { .. }));
         jobs.or_else(|| nodes.map(|error| (self.nodes.contact, error)))
     }
 
-    /// Brings the lists and chosen lines up to date with the objects.
+    /// Updates the lists and cursors from the objects.
     pub(super) fn settle(&mut self) {
         if !std::mem::take(&mut self.changed) {
             return;
@@ -249,7 +249,7 @@ impl App {
     }
 }
 
-/// When the job is planned to start.
+/// The planned start of a job.
 pub(super) fn planned_start(job: &FluxionJob) -> Option<Timestamp> {
     let status = &job.status;
     let reserved = status.reservation.as_ref().map(|reservation| reservation.start.as_str());

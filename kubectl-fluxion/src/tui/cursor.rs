@@ -1,10 +1,10 @@
-//! The chosen line of a list that changes under it.
+//! The selected line of a list that changes.
 
 use std::ops::Range;
 
 use super::message::Key;
 
-/// Follows an object, not a place: when lines come and go above it, it stays on its object.
+/// Follows an object rather than a position: it stays on the object when lines above it change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cursor {
     key: Option<Key>,
@@ -13,12 +13,12 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// The object it is on.
+    /// The selected object.
     pub(super) fn key(&self) -> Option<&Key> {
         self.key.as_ref()
     }
 
-    /// Finds its object in the list anew; where that is gone, it stays at its place.
+    /// Finds the selected object in an updated list; if it no longer exists, the position is kept.
     pub(super) fn settle(&mut self, list: &[Key]) {
         if let Some(found) = self.key.as_ref().and_then(|key| list.iter().position(|it| it == key)) {
             self.place = found;
@@ -28,13 +28,13 @@ impl Cursor {
         }
     }
 
-    /// Moves by so many lines, as far as there are any.
+    /// Moves by a number of lines, within the list.
     pub(super) fn step(&mut self, list: &[Key], by: isize) {
         self.place = self.place.saturating_add_signed(by).min(list.len().saturating_sub(1));
         self.key = list.get(self.place).cloned();
     }
 
-    /// The lines to show in a window of `height`, and which of them is chosen. Scrolls no more than it must.
+    /// The lines visible in a window of `height`, and which of them is selected. Scrolls as little as possible.
     pub(super) fn window(&mut self, length: usize, height: usize) -> (Range<usize>, usize) {
         if height == 0 || length == 0 {
             return (0..0, 0);

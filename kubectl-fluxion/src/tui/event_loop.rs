@@ -1,5 +1,5 @@
-//! Takes messages, lets them change the screen, and draws it: at once after a key, else at most some twenty
-//! times a second.
+//! Processes messages and redraws the view: immediately after a key press, otherwise at most 20 times per
+//! second.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use super::update::update;
 use super::view::view;
 use crate::failure::Failure;
 
-/// Shortest time between two pictures that no key asked for.
+/// Minimum time between redraws not caused by a key press.
 const FRAME: Duration = Duration::from_millis(50);
 
-/// What lies outside the screen: where messages come from and where effects go.
+/// Source of messages and handler of effects.
 pub struct Outside<S, F> {
-    /// Keys, ticks, and what the server sends. Its end ends the loop.
+    /// Key presses, ticks and server data. The loop ends when the stream ends.
     pub messages: S,
-    /// Does what was asked for; its results come back as messages.
+    /// Carries out effects; results are returned as messages.
     pub effect: F,
 }
 
-/// Runs until an effect or the end of the messages says to leave.
+/// Runs until the `Quit` effect or the end of the messages.
 pub async fn run_loop<B, S, F>(
     terminal: &mut Terminal<B>,
     mut app: App,
@@ -39,7 +39,7 @@ where
     let Outside { mut messages, mut effect } = outside;
     let draw = |terminal: &mut Terminal<B>, app: &mut App| {
         terminal.draw(|frame| view(frame, app)).map(drop).map_err(|error| {
-            Failure::new(fluxion_api::Exit::Other, format!("can't draw on the terminal: {error}"))
+            Failure::new(fluxion_api::Exit::Other, format!("failed to draw to the terminal: {error}"))
         })
     };
     draw(terminal, &mut app)?;

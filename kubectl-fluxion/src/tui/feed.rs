@@ -1,4 +1,4 @@
-//! Connects the live screen with the keyboard, the clock, signals and the server.
+//! Connects the interactive view to the keyboard, clock, signals and server.
 
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -17,26 +17,26 @@ use super::update::key_of;
 use crate::cancel::{self, Deleter};
 use crate::failure::Failure;
 
-/// Messages that may wait to be taken; whoever sends more has to wait.
+/// Maximum number of queued messages.
 const QUEUED: usize = 1024;
-/// How often queues and audit are asked for; they can't be watched together with the rest.
+/// Polling interval of queues and audit, which can't be watched together with the other objects.
 const OVERVIEW: Duration = Duration::from_secs(2);
-/// A server that is silent for so long is said to be, though it is waited for as long as the user allows.
+/// Time after which an unresponsive server is reported, although requests continue until their timeout.
 const SILENCE: Duration = Duration::from_secs(3);
 
 type Messages = Pin<Box<dyn Stream<Item = Message> + Send>>;
 type Effects = Box<dyn FnMut(Effect) + Send>;
 
-/// What the live screen is told.
+/// Settings of the interactive view.
 #[derive(Clone)]
 pub struct Settings {
-    /// Jobs of this namespace only; `None`: of all.
+    /// Show only jobs in this namespace; `None` for all namespaces.
     pub namespace: Option<String>,
-    /// Deletes what a cancelled job is made of.
+    /// Deletes the objects of cancelled jobs.
     pub deleter: Deleter,
 }
 
-/// Starts listening to everything. It ends when the messages are dropped.
+/// Starts all event sources, which end when the messages are dropped.
 pub(super) fn connect(client: Client, settings: Settings) -> Outside<Messages, Effects> {
     let (sender, mut receiver) = channel(QUEUED);
     let jobs = Selection { namespace: settings.namespace.clone(), ..Selection::default() };
@@ -56,8 +56,8 @@ pub(super) fn connect(client: Client, settings: Settings) -> Outside<Messages, E
     Outside { messages: Box::pin(messages), effect: Box::new(effect) }
 }
 
-/// Runs a task, and ends the screen should it panic: by then the terminal has been given back, and drawing on
-/// would spoil it.
+/// Runs a task, and ends the view if it panics: the terminal has been restored by then, and must not be drawn
+/// to.
 fn watched(sender: &Sender<Message>, task: impl Future<Output = ()> + Send + 'static) {
     let sender = sender.clone();
     tokio::spawn(async move {
@@ -89,7 +89,7 @@ fn clock() -> impl Stream<Item = Message> + Send {
     })
 }
 
-/// The signals that ask a program to end. In raw mode Ctrl-C is a key, but others may still send one.
+/// Termination signals. In raw mode, Ctrl-C is a key, but other processes can still send signals.
 fn signals() -> impl Stream<Item = Message> + Send {
     use tokio::signal::unix::{SignalKind, signal};
     stream::select_all(
@@ -142,8 +142,8 @@ async fn nodes_into(sender: Sender<Message>, client: Client) {
     }
 }
 
-/// Queues and audit. Losing the server is told by the watches; here it also shows a server that keeps its
-/// connections and says nothing.
+/// Polls queues and audit. Lost connections are reported by the watches; this also detects a server that keeps its
+/// connections open but does not respond.
 async fn overview_into(sender: Sender<Message>, client: Client) {
     let mut ticks = interval(OVERVIEW);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! What can happen to the live screen, and what it can ask to be done.
+//! Messages and effects of the interactive view.
 
 use crossterm::event::KeyEvent;
 use fluxion_api::client::Error;
@@ -12,59 +12,59 @@ use crate::failure::Failure;
 /// Namespace and name.
 pub type Key = (String, String);
 
-/// The number of a question to the server: answers come in any order, and one that is late belongs to nobody.
+/// Sequence number of a request to the server; outdated responses are ignored.
 pub type Question = u64;
 
-/// Which of the two streams of objects.
+/// One of the two object streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Jobs,
     Nodes,
 }
 
-/// One thing that happened.
+/// An event that changes the view.
 #[derive(Debug)]
 pub enum Message {
     Key(KeyEvent),
-    /// The terminal has another size; it is drawn anew.
+    /// The terminal was resized and must be redrawn.
     Resized,
-    /// Time went on.
+    /// The current time.
     Tick(Timestamp),
-    /// What the server is called that answers now.
+    /// Name of the current server.
     Server(String),
-    /// All jobs there are, and the server's role.
+    /// All jobs, and the role of the server.
     AllJobs(Vec<FluxionJob>, Role),
     Job(Box<FluxionJob>),
     JobGone(Key),
     AllNodes(Vec<FluxionNode>),
     Node(Box<FluxionNode>),
     NodeGone(Key),
-    /// The server lives and has nothing new.
+    /// The server responded without changes.
     Alive(Source),
     Lost(Source, Error),
-    /// What the server says of itself and its data: its role, when the data was current, what else has to be known.
+    /// Role of the server, age of its data, and warnings.
     Standing(ListMeta),
-    /// Queues, and what the audit found where the user may see it.
+    /// Queues, and audit findings if the user is allowed to see them.
     Overview(Vec<FluxionQueue>, Option<Vec<Finding>>),
-    /// What a cancel would do, as the question of this number asked.
+    /// Preview of a cancel, for the request with this number.
     Planned(Question, Box<FluxionJob>, Result<Box<CancelAnswer>, Outcome>),
-    /// What became of a cancel; the job as users write it.
+    /// Job reference and outcome of a cancel.
     Cancelled(String, Outcome),
-    /// The answer to the question of this number.
+    /// Explanation, for the request with this number.
     Explained(Question, Key, Box<FluxionExplanation>),
-    /// Somebody outside wants it to end.
+    /// Terminate, e.g. because of a signal.
     Quit,
-    /// It cannot go on.
+    /// Terminate because of an error.
     Failed(Failure),
 }
 
-/// One thing to be done outside.
+/// An action to carry out.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
-    /// Ask what cancelling would do.
+    /// Request a preview of a cancel.
     Plan(Question, Box<FluxionJob>),
     Cancel(Box<FluxionJob>, Box<CancelAnswer>),
     Explain(Question, Key),
-    /// Leave.
+    /// Quit the view.
     Quit,
 }

@@ -1,4 +1,4 @@
-//! In which order lines stand.
+//! Sort orders.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -6,14 +6,14 @@ use fluxion_api::{FluxionJob, FluxionNode};
 
 use crate::render::{amount_of, natural_order};
 
-/// Orders of jobs.
+/// Sort orders of jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum JobOrder {
-    /// As the queue takes them.
+    /// In queue order.
     #[default]
     Queue,
     Name,
-    /// Youngest first.
+    /// Newest first.
     Age,
     Priority,
     State,
@@ -32,7 +32,7 @@ impl JobOrder {
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Queue => "queue order",
+            Self::Queue => "queue position",
             Self::Name => "name",
             Self::Age => "age",
             Self::Priority => "priority",
@@ -61,14 +61,14 @@ impl JobOrder {
     }
 }
 
-/// Orders of nodes.
+/// Sort orders of nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum NodeOrder {
     #[default]
     Name,
-    /// Fullest first, by cpu.
+    /// Highest CPU usage first.
     Used,
-    /// Those that take no work first.
+    /// Nodes that are not eligible first.
     Closed,
 }
 
@@ -84,7 +84,7 @@ impl NodeOrder {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Name => "name",
-            Self::Used => "use",
+            Self::Used => "CPU usage",
             Self::Closed => "availability",
         }
     }

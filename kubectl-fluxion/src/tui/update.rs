@@ -1,4 +1,4 @@
-//! How one message changes the live screen.
+//! Applies messages to the state of the interactive view.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use fluxion_api::client::Error;
@@ -10,12 +10,12 @@ use crate::cancel::Outcome;
 use crate::failure::Failure;
 use crate::render::parse;
 
-/// Longest filter that is taken; more is not shown anyway.
+/// Maximum length of the filter.
 const LONGEST_FILTER: usize = 100;
-/// Seconds that a notice stays.
+/// Seconds for which a status message is shown.
 const NOTICE: i64 = 8;
 
-/// Takes one message; what is to be done outside comes back.
+/// Applies one message and returns the effect to carry out.
 pub fn update(app: &mut App, message: Message) -> Option<Effect> {
     match message {
         Message::Key(key) if key.kind == KeyEventKind::Release => None,
@@ -64,7 +64,7 @@ pub fn update(app: &mut App, message: Message) -> Option<Effect> {
     }
 }
 
-/// Takes what the server sent.
+/// Applies data from the server.
 fn learn(app: &mut App, message: Message) {
     let now = app.now;
     let heard = |contact: &mut Option<jiff::Timestamp>, lost: &mut Option<Error>| {
@@ -121,11 +121,15 @@ pub(super) fn key_of(metadata: &fluxion_api::ObjectMeta) -> Key {
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone())
 }
 
-/// A server that goes away is waited for; one that never let us in is the end.
+/// A lost connection is retried; an error before the first successful request ends the view.
 fn lost(app: &mut App, source: Source, error: Error) -> Option<Effect> {
     let never_seen = app.jobs.contact.is_none();
     if source == Source::Jobs && never_seen && !error.is_temporary() {
-        let help = if matches!(error, Error::Forbidden { .. }) { "; -n shows one namespace" } else { "" };
+        let help = if matches!(error, Error::Forbidden { .. }) {
+            "; use -n to select a single namespace"
+        } else {
+            ""
+        };
         app.failure = Some(Failure::new(error.exit(), format!("{error}{help}")));
         return Some(Effect::Quit);
     }
@@ -208,7 +212,7 @@ fn next(pane: Pane) -> Pane {
     }
 }
 
-/// How many lines a key moves by.
+/// Number of lines that a key moves by.
 fn steps(code: KeyCode) -> Option<isize> {
     Some(match code {
         KeyCode::Down | KeyCode::Char('j') => 1,
@@ -239,7 +243,7 @@ fn type_filter(app: &mut App, code: KeyCode) {
     app.changed = true;
 }
 
-/// Keys while something lies over the panes.
+/// Handles keys while an overlay is shown.
 fn over(app: &mut App, code: KeyCode) -> Option<Effect> {
     match (app.over.take(), code) {
         (Some(Over::Confirm(job, answer)), KeyCode::Char('y' | 'Y')) => {

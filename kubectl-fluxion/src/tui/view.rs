@@ -1,4 +1,4 @@
-//! Draws the live screen. Any size will do: what doesn't fit is left out, the focused pane last.
+//! Draws the interactive view at any size; panes that do not fit are omitted, the focused pane last.
 
 mod detail;
 mod over;
@@ -17,7 +17,7 @@ use super::app::{App, Over, Pane};
 use crate::render::{Amount, NodeUse, bar, clean, cut, short};
 use theme::Theme;
 
-/// Draws everything. Only scroll positions change.
+/// Draws the view. Only scroll positions are changed.
 pub fn view(frame: &mut Frame, app: &mut App) {
     app.settle();
     let theme = Theme::of(app);
@@ -50,7 +50,7 @@ pub fn view(frame: &mut Frame, app: &mut App) {
     make_safe(frame);
 }
 
-/// The last thing before the terminal: no cell holds anything that acts on it.
+/// Replaces unsafe characters in all cells before they are written to the terminal.
 fn make_safe(frame: &mut Frame) {
     for cell in &mut frame.buffer_mut().content {
         if cell.symbol().contains(fluxion_text::is_unsafe) {
@@ -67,7 +67,7 @@ fn app_parts<'a>(
     detail::Known { jobs: &jobs.objects, nodes: &nodes.objects, explained }
 }
 
-/// Side by side where there is room, else below each other, else the focused pane alone.
+/// Panes side by side if there is enough room, otherwise stacked, otherwise only the focused pane.
 fn panes_of(frame: &mut Frame, area: Rect, app: &mut App, theme: Theme) {
     let (wide, high) = (area.width >= 110, area.height >= 20);
     if wide && high {
@@ -95,14 +95,14 @@ fn panes_of(frame: &mut Frame, area: Rect, app: &mut App, theme: Theme) {
     }
 }
 
-/// The beginning of what there is to say about the chosen line.
+/// Details of the selected line, truncated.
 fn small_detail(frame: &mut Frame, area: Rect, app: &mut App, theme: Theme) {
     if area.is_empty() {
         return;
     }
     let focus = app.focus;
     let Some(key) = app.cursor(focus).0.key().cloned() else {
-        let block = Block::bordered().title("Detail").border_style(theme.dim());
+        let block = Block::bordered().title("Details").border_style(theme.dim());
         let text = Paragraph::new(panes::nothing(app, focus)).style(theme.dim()).block(block);
         frame.render_widget(text, area);
         return;
@@ -137,7 +137,7 @@ fn header(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }
 
-/// Why what is shown may be out of date: because the server is lost, or because it says so itself.
+/// Why the data may be stale: the connection is lost, or the server reports it.
 fn stale_banner(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     let age = |since: Timestamp| short(app.now.as_second() - since.as_second());
     let text = if let Some((contact, error)) = app.stale() {
@@ -149,10 +149,10 @@ fn stale_banner(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
         let why = match error {
             Error::Unreachable { why, .. } => why.clone(),
             Error::NotReady { message, .. } => format!("not ready: {message}"),
-            Error::TimedOut { limit, .. } => format!("no response within {} s", limit.as_secs_f64()),
+            Error::TimedOut { limit, .. } => format!("no response within {}s", limit.as_secs_f64()),
             other => other.to_string(),
         };
-        format!(" {age}: {}; trying again ", clean(&why))
+        format!(" {age}: {}; retrying ", clean(&why))
     } else if let Some((warning, current)) = &app.warning {
         let age = current.map(|current| format!("data {} old: ", age(current))).unwrap_or_default();
         format!(" {age}{} ", clean(warning))
@@ -183,7 +183,7 @@ fn footer(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
             None => "? help  tab pane  enter details  / filter  s sort  a jobs  c cancel  q quit".to_owned(),
         };
         if !app.filter.is_empty() {
-            text = format!("filter '{}' (esc clears)  {text}", clean(&app.filter));
+            text = format!("filter '{}' (esc to clear)  {text}", clean(&app.filter));
         }
         Line::styled(text, theme.dim())
     };

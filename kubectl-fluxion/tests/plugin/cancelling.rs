@@ -8,7 +8,7 @@ fn nothing_is_done_where_nobody_can_be_asked() {
     let Ran { code, out, err } = mock.run(&["cancel", "job/lammps"]);
     assert_eq!(code, 7);
     assert_eq!(out, "job/lammps refused: not a terminal, so nothing can be confirmed: pass -y\n");
-    assert_eq!(err, "job/lammps: 4 Pods; frees cpu=8,mem=16Gi\n  starts next: podgroup/train\n");
+    assert_eq!(err, "job/lammps: 4 Pods; frees cpu=8,mem=16Gi\n  would start next: podgroup/train\n");
     assert!(
         mock.requests
             .lock()
@@ -23,8 +23,8 @@ fn nothing_is_done_where_nobody_can_be_asked() {
 fn each_job_has_its_outcome() {
     for (job, code, text) in [
         ("job/lammps", 0, "cancelled"),
-        ("group/sim", 0, "already ending"),
-        ("job/done", 0, "already ended"),
+        ("group/sim", 0, "already terminating"),
+        ("job/done", 0, "already finished"),
         ("podgroup/train", 4, "forbidden: you may not cancel podgroup/train"),
         (
             "job/sweep",
@@ -34,7 +34,7 @@ fn each_job_has_its_outcome() {
         (
             "job/nothing-like-it",
             3,
-            "not found: no such job job/nothing-like-it in namespace default; `kubectl fluxion jobs -A` lists them",
+            "not found: no job named job/nothing-like-it in namespace default; run `kubectl fluxion jobs -A` to list jobs",
         ),
     ] {
         let ran = Mock::sample().run(&["cancel", "-y", job]);
@@ -45,7 +45,7 @@ fn each_job_has_its_outcome() {
 #[test]
 fn several_jobs_at_once() {
     let ran = Mock::sample().run(&["cancel", "-y", "lammps", "done", "lammps"]);
-    assert_eq!((ran.code, ran.out.as_str()), (0, "job/lammps cancelled\njob/done already ended\n"));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "job/lammps cancelled\njob/done already finished\n"));
     let ran = Mock::sample().run(&["cancel", "-y", "lammps", "podgroup/train"]);
     assert_eq!(ran.code, 6);
     let ran = Mock::sample().run(&["cancel", "-y", "team-b/job/lammps", "--with-others", "job/sweep"]);

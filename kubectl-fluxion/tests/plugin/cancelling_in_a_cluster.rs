@@ -27,7 +27,7 @@ fn cluster(deleted: &Arc<Mutex<Vec<String>>>) -> Mock {
     let one = |Path(name): Path<String>| async move {
         let name = name.strip_prefix("job.").unwrap_or_default();
         if name == "missing" {
-            return Err(failure(404, "NotFound", "there is no such job"));
+            return Err(failure(404, "NotFound", "there is no job named"));
         }
         Ok::<_, Response>(Json(sample::job("Job", name, "Running")))
     };
@@ -92,7 +92,7 @@ async fn plan(Path(name): Path<String>, request: Request) -> Json<CancelAnswer> 
     })
 }
 
-fn kubeconfig(url: &str) -> tempfile::NamedTempFile {
+pub(crate) fn kubeconfig(url: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     let token = USER.trim_start_matches("Bearer ");
     let text = format!(
@@ -127,8 +127,8 @@ fn objects_are_deleted_by_uid_with_the_users_credentials() {
 #[test]
 fn what_the_cluster_answers_decides_the_outcome() {
     for (name, code, text) in [
-        ("gone", 0, "already ending"),
-        ("replaced", 0, "already ended"),
+        ("gone", 0, "already terminating"),
+        ("replaced", 0, "already finished"),
         (
             "protected",
             4,
@@ -137,7 +137,7 @@ fn what_the_cluster_answers_decides_the_outcome() {
         (
             "missing",
             3,
-            "not found: no such job job/missing in namespace default; `kubectl fluxion jobs -A` lists them",
+            "not found: no job named job/missing in namespace default; run `kubectl fluxion jobs -A` to list jobs",
         ),
     ] {
         let ran = cancel(&cluster(&Arc::default()), &[&format!("job/{name}")]);
@@ -159,7 +159,7 @@ fn an_inspector_that_is_asked_directly_still_leaves_deleting_to_the_user() {
     assert_eq!(deleted.lock().unwrap().len(), 1);
     let ran = Ran::of(command.env_remove("KUBECONFIG"));
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("failed: can't read the kubeconfig from"), "{}", ran.out);
+    assert!(ran.out.contains("failed: failed to read the kubeconfig from"), "{}", ran.out);
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn status_on_one_screen() {
         "2 of 3 schedulable  (1 cordoned)",
         "8.5 of 48",
         "1 Running, 1 Reserved, 2 Pending, 1 Gathering, 1 Unsatisfiable, 1 Completed",
-        "1 finding",
+        "1 problem",
         "Overcommitted node/n1",
     ] {
         assert!(ran.out.contains(expected), "{expected}:\n{}", ran.out);
@@ -109,8 +109,8 @@ fn reservations_soonest_first() {
 fn explain_answers_in_sentences() {
     let ran = Mock::sample().run(&["explain", "train"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.starts_with("default/podgroup/train is Reserved"), "{}", ran.out);
-    assert!(ran.out.contains("Waiting for\n  job/lammps"), "{}", ran.out);
+    assert!(ran.out.starts_with("Job: default/podgroup/train\nState: Reserved for "), "{}", ran.out);
+    assert!(ran.out.contains("Waiting for:\n  job/lammps"), "{}", ran.out);
 }
 
 /// Jobs of these namespaces and names, and nothing else.
@@ -138,17 +138,17 @@ fn explain_finds_a_name_that_is_unique_over_all_namespaces() {
     let mock = only(&[("shop", "web-0"), ("a", "twin"), ("b", "twin"), ("default", "near"), ("a", "near")]);
     let ran = mock.run(&["explain", "web-0"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.starts_with("shop/pod/web-0 "), "{}", ran.out);
-    assert!(mock.run(&["explain", "pod/web-0"]).out.starts_with("shop/pod/web-0 "));
+    assert!(ran.out.starts_with("Job: shop/pod/web-0\n"), "{}", ran.out);
+    assert!(mock.run(&["explain", "pod/web-0"]).out.starts_with("Job: shop/pod/web-0\n"));
     // The own namespace comes first.
-    assert!(mock.run(&["explain", "near"]).out.starts_with("default/pod/near "));
+    assert!(mock.run(&["explain", "near"]).out.starts_with("Job: default/pod/near\n"));
     for (arguments, wanted) in [
         (&["explain", "twin"][..], "a/pod/twin, b/pod/twin"),
-        (&["explain", "-n", "team", "web-0"], "no such job web-0 in namespace team"),
+        (&["explain", "-n", "team", "web-0"], "no job named web-0 in namespace team"),
         (&["explain", "team/pod/web-0"], "in namespace team"),
-        (&["explain", "nobody"], "no such job nobody in namespace default"),
+        (&["explain", "nobody"], "no job named nobody in namespace default"),
         // What is deleted is named in full, or is here.
-        (&["cancel", "-y", "web-0"], "no such job web-0 in namespace default"),
+        (&["cancel", "-y", "web-0"], "no job named web-0 in namespace default"),
     ] {
         let ran = mock.run(arguments);
         assert_eq!(ran.code, 3, "{arguments:?}: {}", ran.err);
@@ -162,11 +162,11 @@ fn explain_finds_a_name_that_is_unique_over_all_namespaces() {
 fn versions_of_both_sides() {
     assert_eq!(
         Mock::sample().run(&["version"]).out,
-        format!("Client: {}\nServer: 9.9.9\n", env!("CARGO_PKG_VERSION"))
+        format!("Client Version: {}\nServer Version: 9.9.9\n", env!("CARGO_PKG_VERSION"))
     );
     let alone = Ran::of(plugin().arg("version"));
     assert_eq!(alone.code, 0);
-    assert!(alone.out.contains("Server: unknown: no inspector found"), "{}", alone.out);
+    assert!(alone.out.contains("Server Version: unknown (no inspector found"), "{}", alone.out);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn kubectl_completes_commands_flags_and_jobs() {
             .args(words);
         Ran::of(&mut command).out
     };
-    assert_eq!(suggest(&["res"]), "reservations\tList planned starts, soonest first\n:4\n");
+    assert_eq!(suggest(&["res"]), "reservations\tList jobs with a planned start, soonest first\n:4\n");
     assert_eq!(suggest(&["explain", "job/"]), "job/lammps\njob/sweep\n:4\n");
     assert_eq!(suggest(&["cancel", "-y", "-A", "team"]), "team-b/job/lammps\n:4\n");
     assert_eq!(suggest(&["queue", "--kubeconfig", ""]), ":0\n");

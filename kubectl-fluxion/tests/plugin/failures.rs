@@ -27,7 +27,7 @@ fn nobody_listens() {
     assert_eq!((ran.code, ran.out.as_str()), (5, ""));
     assert_eq!(
         ran.err,
-        format!("error: can't reach an inspector at {url}: connection refused; is it running?\n")
+        format!("error: unable to connect to the inspector at {url}: connection refused; is it running?\n")
     );
 }
 
@@ -46,7 +46,10 @@ fn the_token_is_wrong_or_missing() {
     assert!(ran.err.contains("--token-file"), "{}", ran.err);
     let ran = Ran::of(plugin().args(["queue", "--server", &mock.url, "--token-file", "/nonexistent/token"]));
     assert_eq!(ran.code, 1);
-    assert_eq!(ran.err, "error: can't read the token from /nonexistent/token: no such file or directory\n");
+    assert_eq!(
+        ran.err,
+        "error: failed to read the token from /nonexistent/token: no such file or directory\n"
+    );
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn it_takes_too_long() {
     let slow = Router::new().fallback(any(|| async { tokio::time::sleep(Duration::from_mins(1)).await }));
     let ran = against(&Mock::serve(slow).url);
     assert_eq!(ran.code, 8);
-    assert!(ran.err.contains("within 1 s") && ran.err.contains("--timeout"), "{}", ran.err);
+    assert!(ran.err.contains("within 1s") && ran.err.contains("--timeout"), "{}", ran.err);
 }
 
 #[test]
@@ -140,7 +143,7 @@ fn an_unknown_job_and_an_ambiguous_one() {
     let mock = Mock::sample();
     let ran = mock.run(&["explain", "job/lamps"]);
     assert_eq!(ran.code, 3);
-    assert_eq!(ran.err, "error: no such job job/lamps in namespace default; did you mean job/lammps?\n");
+    assert_eq!(ran.err, "error: no job named job/lamps in namespace default; did you mean job/lammps?\n");
     let ran = mock.run(&["explain", "-A", "lammps"]);
     assert_eq!(ran.code, 3);
     assert!(ran.err.contains("default/job/lammps, team-b/job/lammps"), "{}", ran.err);
@@ -171,7 +174,7 @@ fn a_kubeconfig_that_is_not_there_is_named_once() {
     assert_eq!(ran.code, 1);
     assert_eq!(
         ran.err,
-        "error: can't read the kubeconfig from /nonexistent/config: no such file or directory\n"
+        "error: failed to read the kubeconfig from /nonexistent/config: no such file or directory\n"
     );
 }
 

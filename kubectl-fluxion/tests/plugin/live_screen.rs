@@ -331,7 +331,7 @@ fn a_filter_that_selects_nothing_says_so_in_every_pane() {
     screen.press(KeyCode::Char('/'));
     screen.type_in("no such thing");
     let picture = screen.picture();
-    assert_eq!(picture.matches("nothing matching the filter").count(), 4, "{picture}");
+    assert_eq!(picture.matches("nothing matches the filter").count(), 4, "{picture}");
 }
 
 #[test]

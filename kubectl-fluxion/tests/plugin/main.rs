@@ -12,3 +12,4 @@ mod live_screen;
 mod mock;
 mod rendering;
 mod sample;
+mod through_a_cluster;

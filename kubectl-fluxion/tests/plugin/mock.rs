@@ -148,7 +148,7 @@ fn find(namespace: &str, name: &str) -> Result<FluxionJob, Box<Response>> {
     sample::jobs()
         .into_iter()
         .find(|job| job.metadata.name == name && job.metadata.namespace.as_deref() == Some(namespace))
-        .ok_or_else(|| Box::new(failure(404, "NotFound", &format!("no such job {name} in {namespace}"))))
+        .ok_or_else(|| Box::new(failure(404, "NotFound", &format!("no job named {name} in {namespace}"))))
 }
 
 async fn cancel(

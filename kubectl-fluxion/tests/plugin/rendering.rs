@@ -112,14 +112,14 @@ fn what_ends_a_job_is_told_from_what_is_planned() {
             "planned duration 30m, time limit 60m (activeDeadlineSeconds)",
             "ends by 12:45:00",
         ),
-        (None, None, "no planned duration", "planned to end at 12:45:00"),
+        (None, None, "no time limit", "planned to end at 12:45:00"),
     ] {
         let mut job = sample::running();
         (job.spec.duration_seconds, job.spec.limit_seconds) = (planned, limit);
         let answer = FluxionExplanation { job, ..FluxionExplanation::default() };
         let page = plain(&render::explain(&answer, &options()));
         assert!(page.contains(head) && page.contains(end), "{page}");
-        assert_eq!(page.contains("limit"), limit.is_some(), "{page}");
+        assert_eq!(page.contains("activeDeadlineSeconds"), limit.is_some(), "{page}");
     }
 }
 
@@ -154,7 +154,7 @@ fn assumed_times_are_marked() {
         &options(),
     ));
     for part in [
-        "available), the first until 12:45:00 (assumed)",
+        "available), the earliest until 12:45:00 (assumed)",
         "(in 45m, assumed)",
         "assumed to end at 12:45:00 (in 45m)",
     ] {

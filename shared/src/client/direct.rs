@@ -1,4 +1,4 @@
-//! Asks the inspector itself, with a bearer token.
+//! Connects directly to the inspector, with a bearer token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,19 +18,19 @@ pub struct Direct {
     token: Option<String>,
 }
 
-/// How long a connection may take to be made.
+/// Connection timeout.
 const CONNECT: Duration = Duration::from_secs(5);
 
 impl Direct {
     /// A server at `url` (`http` or `https`); `certificates` is a PEM bundle that replaces the system's
     /// trust store.
     ///
-    /// Over plain http no TLS is set up at all, which keeps the start of a short command short.
+    /// TLS is not initialized for plain http, which reduces the startup time of short commands.
     pub fn new(url: &str, token: Option<String>, certificates: Option<&[u8]>) -> Result<Self, Error> {
         let bad = |why: &str| Error::BadUrl { url: url.to_owned(), why: why.to_owned() };
         let parsed = Url::parse(url).map_err(|error| bad(&error.to_string()))?;
         if parsed.host_str().is_none() {
-            return Err(bad("it has no host"));
+            return Err(bad("it has no host name"));
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(bad("it must not contain a user name or password"));
@@ -78,7 +78,7 @@ impl Direct {
         if error.is_timeout() && error.is_connect() {
             return Error::Unreachable {
                 server: self.base.clone(),
-                why: format!("no connection within {} s", CONNECT.as_secs()),
+                why: format!("connection timed out after {}s", CONNECT.as_secs()),
             };
         }
         Error::Unreachable { server: self.base.clone(), why: chain(error) }
@@ -127,8 +127,8 @@ impl Transport for Direct {
     }
 }
 
-/// A configuration that trusts nobody, for connections that never use it: building one is all the HTTP
-/// library needs in order not to read the system's trust store.
+/// A TLS configuration without trusted roots, for plain http connections: it keeps the HTTP library from
+/// reading the system's trust store.
 fn no_tls() -> Result<rustls::ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     Ok(rustls::ClientConfig::builder_with_provider(provider)
@@ -149,7 +149,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The innermost cause: the outer ones only repeat the URL.
+/// The innermost cause; the outer errors only repeat the URL.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

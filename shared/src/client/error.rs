@@ -1,59 +1,65 @@
-//! What can go wrong between plugin and inspector, each with what to do about it.
+//! Client errors, with advice on how to fix them.
 
 use std::time::Duration;
 
 use crate::exit::Exit;
+use crate::names::API_VERSION;
 use crate::server_file::DEFAULT_LISTEN;
 use crate::status::Status;
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The address is no URL that can be asked.
-    #[error("invalid server URL '{url}': {why}; must be like http://{DEFAULT_LISTEN}")]
+    /// The server URL is invalid.
+    #[error("invalid server URL '{url}': {why}; specify a URL such as http://{DEFAULT_LISTEN}")]
     BadUrl { url: String, why: String },
-    /// Nobody listens, the name is unknown, or the connection broke.
-    #[error("can't reach an inspector at {server}: {why}; is it running?")]
+    /// The connection was refused, the host name is unknown, or the connection was lost.
+    #[error("unable to connect to the inspector at {server}: {why}; is it running?")]
     Unreachable { server: String, why: String },
-    /// It listens, but isn't ready: starting, or without a leader.
+    /// The server is not ready: it is starting, or there is no leader.
     #[error("the inspector at {server} is not ready: {message}")]
     NotReady { server: String, message: String, retry_after: Option<u64> },
-    /// No answer within the time limit.
-    #[error("no response from {server} within {}; the server may be busy: try again, or increase --timeout", seconds(*.limit))]
+    /// No response within the timeout.
+    #[error("no response from {server} within {}; the server may be busy; retry or increase --timeout", seconds(*.limit))]
     TimedOut { server: String, limit: Duration },
     /// The token is missing or wrong.
     #[error("{server} rejected the token: {message}; use --token-file to specify a valid one")]
     Unauthorized { server: String, message: String },
-    /// The user may not.
+    /// The user is not allowed to do this.
     #[error("{message}")]
     Forbidden { message: String },
-    /// There is no such object.
+    /// The object does not exist.
     #[error("{message}")]
     NotFound { message: String },
-    /// The position in a watch or list is too old; start again.
+    /// The resource version or continue token is too old; list again.
     #[error("{message}")]
     Expired { message: String },
-    /// The server speaks, but refuses.
+    /// The server rejected the request.
     #[error("{message}")]
     Refused { code: u16, reason: String, message: String },
-    /// What answers is no inspector, or one of another version.
+    /// A cluster without Fluxion, or one in which it is not registered.
+    #[error(
+        "{server} does not serve {API_VERSION}: install Fluxion in the cluster (`helm install fluxion charts/fluxion -n fluxion-system --create-namespace`), or specify an inspector with --server URL"
+    )]
+    NotInstalled { server: String },
+    /// The server is not an inspector, or is an incompatible version.
     #[error("the server at {server} is not a Fluxion inspector: {why}; check the URL")]
     Foreign { server: String, why: String },
-    /// The answer is larger than is ever right.
-    #[error("the response from {server} is larger than {limit} bytes; narrow the request with -n or -l")]
+    /// The response exceeds the size limit.
+    #[error("the response from {server} exceeds {limit} bytes; use -n or -l to narrow the request")]
     TooLarge { server: String, limit: usize },
-    /// The way to the server could not be set up (kubeconfig, certificates).
+    /// The connection could not be set up (kubeconfig, certificates).
     #[error("{0}")]
     Setup(String),
 }
 
 impl Error {
-    /// The exit code of a command that ends with this error.
+    /// Exit code of a command that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
             // Only what the user wrote into a selector can make a request that is none.
             Self::BadUrl { .. } | Self::Refused { code: 400, .. } => Exit::Usage,
-            Self::Unreachable { .. } | Self::NotReady { .. } => Exit::Unreachable,
+            Self::Unreachable { .. } | Self::NotReady { .. } | Self::NotInstalled { .. } => Exit::Unreachable,
             Self::TimedOut { .. } => Exit::TimedOut,
             Self::Unauthorized { .. } | Self::Forbidden { .. } => Exit::Forbidden,
             Self::NotFound { .. } => Exit::NotFound,
@@ -66,7 +72,7 @@ impl Error {
         }
     }
 
-    /// Whether asking again later may help.
+    /// Whether retrying later may succeed.
     pub fn is_temporary(&self) -> bool {
         matches!(
             self,
@@ -74,10 +80,10 @@ impl Error {
         ) || matches!(self, Self::Refused { code: 429 | 500..=599, .. })
     }
 
-    /// Makes an error of an answer that is none of 2xx.
+    /// Creates an error from a response with a status other than 2xx.
     ///
-    /// Both the inspector's own `Status` objects and the plain texts of a kube-apiserver whose aggregated
-    /// API is down are understood.
+    /// Handles both `Status` objects and the plain-text responses of a kube-apiserver whose aggregated API
+    /// is unavailable.
     pub(super) fn from_answer(server: &str, code: u16, retry_after: Option<u64>, body: &[u8]) -> Self {
         let server = server.to_owned();
         let status = serde_json::from_slice::<Status>(body).ok().filter(|status| status.kind == "Status");
@@ -93,17 +99,17 @@ impl Error {
                 .as_ref()
                 .is_some_and(|status| status.message.contains("the server could not find")) =>
             {
-                Self::not_installed(server)
+                Self::NotInstalled { server }
             }
             404 if status.is_some() => Self::NotFound { message },
-            404 if text == "404 page not found" => Self::not_installed(server),
+            404 if text == "404 page not found" => Self::NotInstalled { server },
             410 if status.is_some() => Self::Expired { message },
             502 | 503 => Self::NotReady {
                 server,
                 message: if status.is_some() {
                     message
                 } else if text.contains("error trying to reach service") || text == "service unavailable" {
-                    "kube-apiserver can't reach it; see `kubectl get apiservice v1alpha1.fluxion.flux-framework.org`"
+                    "kube-apiserver cannot reach it; see `kubectl get apiservice v1alpha1.fluxion.flux-framework.org`"
                         .to_owned()
                 } else {
                     message
@@ -124,20 +130,10 @@ impl Error {
             },
         }
     }
-
-    fn not_installed(server: String) -> Self {
-        Self::Foreign {
-            server,
-            why: format!(
-                "it does not serve {} (is Fluxion installed in the cluster?)",
-                crate::names::API_VERSION
-            ),
-        }
-    }
 }
 
 fn seconds(limit: Duration) -> String {
-    format!("{} s", limit.as_secs_f64())
+    format!("{}s", limit.as_secs_f64())
 }
 
 #[cfg(test)]
@@ -173,7 +169,11 @@ mod tests {
 
     #[test]
     fn a_cluster_without_fluxion_and_a_web_server_are_told_apart_from_a_missing_job() {
-        assert!(error(404, "404 page not found\n").to_string().contains("does not serve"));
+        let missing = error(404, "404 page not found\n");
+        assert!(
+            missing.to_string().contains("does not serve") && missing.to_string().contains("helm install")
+        );
+        assert_eq!(missing.exit(), Exit::Unreachable);
         assert!(
             error(404, &status(404, "NotFound", "the server could not find the requested resource"))
                 .to_string()

@@ -1,4 +1,4 @@
-//! List, then watch, then begin again when that ends: what a live view is fed from.
+//! List and watch with automatic retries, for live views.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use futures::{Stream, StreamExt, stream};
 use super::{Client, Error, Resource, Selection};
 use crate::meta::{ListMeta, WatchEvent};
 
-/// One step of following a kind of objects.
+/// A change to the followed objects.
 #[derive(Debug)]
 pub enum Change<T> {
-    /// Everything there is now; what was known before is void.
+    /// The complete list of objects; replaces everything received before.
     All(ListMeta, Vec<T>),
-    /// New or changed.
+    /// An object was added or modified.
     Set(T),
     Gone(T),
-    /// Nothing changed, and the server is alive.
+    /// No change, but the server responded.
     Alive,
-    /// The server is lost; it is tried again by itself.
+    /// The connection was lost; it is retried automatically.
     Lost(Error),
 }
 
@@ -34,8 +34,8 @@ struct Follower<T> {
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
-/// Follows the selected objects for as long as the stream is read. It never ends by itself: after
-/// [`Change::Lost`] the next item is waited for longer each time (up to 8 s, or what the server asks for).
+/// Follows the selected objects for as long as the stream is polled. The stream never ends: after
+/// [`Change::Lost`] it retries with exponential backoff (up to 8 s), honoring `Retry-After` up to that limit.
 pub fn follow<T: Resource>(client: Client, selection: Selection) -> impl Stream<Item = Change<T>> + Send {
     let follower = Follower { client, selection, events: None, wait: Duration::ZERO };
     stream::unfold(follower, |mut follower| async move {

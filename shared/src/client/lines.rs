@@ -1,4 +1,4 @@
-//! Cuts a stream of bytes into lines, with a limit on how long one may get.
+//! Splits a byte stream into lines, with a limit on the line length.
 
 use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
@@ -6,7 +6,7 @@ use futures::{Stream, StreamExt, stream};
 
 use super::error::Error;
 
-/// Lines of a body, without their ends; empty ones are left out. A longer line than `limit` bytes ends the
+/// Lines of a body without line endings; empty lines are skipped. A line longer than `limit` bytes ends the
 /// stream with [`Error::TooLarge`].
 pub(super) fn lines(
     body: BoxStream<'static, Result<Bytes, Error>>,

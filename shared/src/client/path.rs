@@ -1,4 +1,4 @@
-//! Paths and queries of the API, with every user-given part percent-encoded.
+//! API paths and queries, with all user input percent-encoded.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 

@@ -1,5 +1,4 @@
-//! How a request reaches the server. The client doesn't know whether that is the inspector itself or a
-//! kube-apiserver in front of it.
+//! How requests are sent to the server, which is either the inspector itself or a kube-apiserver in front of it.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -16,14 +15,14 @@ pub struct Call {
     pub body: Vec<u8>,
 }
 
-/// The methods that are used.
+/// HTTP methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     Get,
     Post,
 }
 
-/// The head of an answer, its body still to be read.
+/// Status and headers of a response, with a body that has not been read yet.
 pub struct Answer {
     pub status: u16,
     pub content_type: String,
@@ -32,11 +31,11 @@ pub struct Answer {
     pub body: BoxStream<'static, Result<Bytes, Error>>,
 }
 
-/// Something that carries requests to one server.
+/// Sends requests to one server.
 pub trait Transport: Send + Sync {
-    /// Sends one request and waits for the head of the answer. It has no time limit of its own.
+    /// Sends a request and waits for the response headers. Has no timeout of its own.
     fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, Error>>;
 
-    /// What a person calls the server that is asked now: its URL, and how it was found if that isn't plain.
+    /// Human-readable name of the current server: its URL, and the kubeconfig context if there is one.
     fn server(&self) -> String;
 }

@@ -1,25 +1,26 @@
-//! How the member ended that failed first.
+//! How the first failed member ended.
 
 use fluxion_text::shorten;
 use serde::{Deserialize, Serialize};
 
-/// Characters of a text that somebody else wrote.
+/// Maximum length of untrusted text, in characters.
 const LONGEST: usize = 64;
 
 /// How a member failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExitCause {
     /// Name of the Pod.
     pub pod: String,
-    /// `DeadlineExceeded`, `Evicted`, `OOMKilled`, `Error`, or what else its status says.
+    /// `DeadlineExceeded`, `Evicted`, `OOMKilled`, `Error` or another reason from its status.
     pub reason: String,
     /// The container that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What the kubelet says about it.
+    /// Message from the kubelet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +28,7 @@ pub struct ExitCause {
 }
 
 impl ExitCause {
-    /// How the member failed; `limit_seconds` is its activeDeadlineSeconds.
+    /// Describes the failure; `limit_seconds` is activeDeadlineSeconds of the Pod.
     pub fn text(&self, limit_seconds: Option<i64>) -> String {
         let (pod, reason) = (shorten(&self.pod, LONGEST), shorten(&self.reason, LONGEST));
         let container = self.container.as_deref().zip(self.exit_code);
@@ -38,7 +39,7 @@ impl ExitCause {
             format!(", container {}, exit code {code}", shorten(name, LONGEST))
         });
         if self.reason == "DeadlineExceeded" {
-            let limit = limit_seconds.map_or_else(String::new, |it| format!(", activeDeadlineSeconds {it}"));
+            let limit = limit_seconds.map_or_else(String::new, |it| format!(", activeDeadlineSeconds: {it}"));
             return format!("{reason} (Pod {pod}{container}{limit})");
         }
         let message = self.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));

@@ -1,4 +1,4 @@
-//! What a reason says, as fields.
+//! The facts of a reason in structured form.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,13 +8,14 @@ use super::left_out::{NodesLeftOut, is_zero};
 use super::names::JobNames;
 use crate::meta::Quantities;
 
-/// One thing that a reason says. On the wire its `type` is the variant's name.
+/// One fact of a reason. On the wire, `type` is the name of the variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum Fact {
-    /// A sentence that says all there is, such as what is wrong with an annotation.
+    /// A complete message, for example about an invalid annotation.
     Message { text: String },
-    /// Fewer members have been created than are wanted.
+    /// Fewer members have been created than the job needs.
     WaitingForMembers {
         /// Members that have been created and are not blocked by a scheduling gate.
         created: u32,
@@ -22,30 +23,30 @@ pub enum Fact {
         /// Members that are blocked by a scheduling gate.
         #[serde(default, skip_serializing_if = "is_zero")]
         gated: u32,
-        /// The names of these gates.
+        /// Names of the scheduling gates.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         gates: Vec<String>,
-        /// The job runs, and these members join it.
+        /// Whether these members join a job that is already running.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         joining: bool,
     },
-    /// All Pods have finished, and the controller has not said yet what follows.
+    /// All Pods have finished, but the controller has not yet updated the job.
     MembersFinished { finished: u32 },
-    /// Members of a running job wait for a node.
+    /// Members of a running job are waiting for a node.
     MembersWaiting { count: u32 },
-    /// Members of a running job are gone.
+    /// Members of a running job are missing.
     MembersMissing {
         missing: u32,
         wanted: u32,
-        /// What happens about it.
+        /// How the missing members are handled.
         because: MissingMembers,
         /// Nodes on which resources are reserved for replacements.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         nodes: Vec<String>,
     },
-    /// Nodes were deleted that members were on.
+    /// Nodes with members were deleted.
     MembersOnDeletedNodes { members: u32, wanted: u32, nodes: Vec<String> },
-    /// All its nodes were deleted; its Pods are not yet.
+    /// All nodes of the job were deleted, but its Pods still exist.
     NodesDeleted,
     /// The PodGroup of a running job was deleted.
     PodGroupDeleted { name: String },
@@ -54,50 +55,50 @@ pub enum Fact {
     /// The job's Pods are terminating.
     Terminating { pods: u32 },
 
-    /// The job waits for the next pass over the queue.
+    /// The job is waiting for the next scheduling pass.
     InQueue,
-    /// The queue starts jobs in order, and earlier ones wait.
+    /// The queue starts jobs in order, and earlier jobs are waiting.
     BehindEarlierJobs,
-    /// The queue's depth ends before the job.
+    /// The job is beyond the queue depth.
     BeyondQueueDepth,
-    /// Its start would delay planned starts.
+    /// Starting the job would delay the planned start of other jobs.
     WouldDelay { jobs: JobNames },
-    /// Its resources are in use, which is not looked at more closely.
+    /// The requested resources are in use; no further details.
     ResourcesInUse,
     /// The cluster has no nodes.
     NoNodes,
-    /// Which nodes take members of one shape, and why others don't.
+    /// How many nodes can run members of one shape, and why others cannot.
     Nodes(Box<ShapeNodes>),
-    /// Shapes that are left out here.
+    /// Number of shapes omitted from the facts.
     MoreShapes { count: u32 },
-    /// The members have to start together, and there is no room for all of them.
+    /// The members must start together, but there is not enough room for all of them.
     Together(Box<Together>),
-    /// It would start but for reservations.
+    /// The job could start if no resources were reserved.
     RoomReserved { jobs: JobNames },
     /// No start can be planned.
     NoEstimate {
         because: NoEstimate,
-        /// Of those without a time limit, the ones that may be named.
+        /// Jobs without a time limit, as far as the reader is allowed to see them.
         #[serde(default)]
         jobs: JobNames,
     },
     /// The job has a planned start.
     PlannedStart,
-    /// The planned start rests on the assumed end of these jobs.
+    /// The planned start depends on the assumed end of these jobs.
     StartAssumed {
         jobs: JobNames,
-        /// They have a time limit, and wait themselves for jobs that have none.
+        /// They have a time limit, but wait for jobs without one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         limited: bool,
     },
     /// The Job's activeDeadlineSeconds expires before the planned start.
     LimitBeforeStart,
 
-    /// The API server refused a binding.
+    /// The API server rejected a binding.
     BindFailed { pod: String, node: String, answer: String },
-    /// The gang was given up because of that, and is tried again later.
+    /// The gang was released for that reason and is retried later.
     RetriedLater,
-    /// The kubelet rejected a member.
+    /// The kubelet rejected a Pod of the job.
     Rejected { pod: String, reason: String },
 
     /// The job was cancelled, or its Pods were deleted.
@@ -110,88 +111,93 @@ pub enum Fact {
     /// Members failed and are not recreated.
     PodsFailed {
         failed: u32,
-        /// The one that failed first.
+        /// The Pod that failed first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<ExitCause>,
         /// activeDeadlineSeconds of that Pod.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit_seconds: Option<i64>,
     },
-    /// The controller gave the job up.
+    /// The controller marked the job as failed.
     JobFailed {
         reason: String,
-        /// The Job's activeDeadlineSeconds, where that ended it.
+        /// The Job's activeDeadlineSeconds, if it was exceeded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit_seconds: Option<i64>,
     },
 
-    /// What only a newer server knows, as it came.
+    /// A fact that only a newer server knows, unchanged.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(Value),
 }
 
-/// Which nodes take members that request the same.
+/// How many nodes can run members with the same requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ShapeNodes {
-    /// Members of this shape that are to start.
+    /// Number of members of this shape to start.
     pub members: u32,
-    /// What each of them requests.
+    /// Requests of each member.
     pub requests: Quantities,
-    /// Members that find room, at most as many as are to start.
+    /// Number of members that fit, at most `members`.
     pub room: u32,
-    /// Nodes that take at least one.
+    /// Number of nodes that can run at least one member.
     pub available: u32,
-    /// Nodes of the cluster.
+    /// Number of nodes in the cluster.
     pub total: u32,
-    /// The other nodes by reason, the most frequent first.
+    /// The other nodes by reason, most frequent first.
     pub left_out: Vec<NodesLeftOut>,
-    /// The node that lacks least.
+    /// The node closest to fitting a member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<NearestNode>,
 }
 
-/// The node that lacks least.
+/// The node closest to fitting a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NearestNode {
     pub name: String,
     pub lacks: Vec<Lack>,
-    /// A host port that is in use there, e.g. `8080/TCP`.
+    /// Host port in use on the node, e.g. `8080/TCP`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
 }
 
-/// A resource of which a node has less than a member requests.
+/// A resource of which a node has less available than a member requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Lack {
     pub resource: String,
-    /// As Kubernetes writes quantities.
+    /// As a Kubernetes quantity.
     pub requested: String,
     pub available: String,
 }
 
-/// What a gang as a whole is short of.
+/// Why a gang as a whole does not fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Together {
-    /// Members that have to start together.
+    /// Number of members that must start together.
     pub wanted: u32,
-    /// Members that these are any of.
+    /// Total number of members.
     pub of: u32,
-    /// Members that find room together.
+    /// Number of members that fit together.
     pub room: u32,
-    /// That is so even when nodes are empty.
+    /// Whether this also holds when all nodes are empty.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub when_empty: bool,
-    /// The topology key whose one domain all of them must share.
+    /// Topology key; all members must be in a single domain of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<String>,
-    /// The domain with most room, or the one that is asked for.
+    /// The requested domain, or the one with the most room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// The resource that nodes with room run out of.
+    /// The insufficient resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     /// The host port that limits each node to one member.
@@ -201,28 +207,30 @@ pub struct Together {
 
 /// Why no start can be planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum NoEstimate {
-    /// Nodes are unavailable, and nobody knows until when.
+    /// Nodes are unavailable for an unknown time.
     NodesDown,
-    /// Who holds what is needed has no time limit.
+    /// The required resources are used by jobs without a time limit.
     NoTimeLimit,
-    /// No planned end frees enough.
+    /// The planned ends of running jobs do not free enough resources.
     NothingFreed,
 }
 
-/// What happens about missing members.
+/// How missing members are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum MissingMembers {
     /// Resources are reserved for replacements.
     Reserved,
     /// No node has room for a replacement.
     NoRoom,
-    /// Pods that terminate are to be replaced.
+    /// Terminating Pods are expected to be replaced.
     Terminating,
     /// No replacement was created in time.
     GivenUp,
-    /// Nothing is reserved for replacements.
+    /// No resources are reserved for replacements.
     NotReserved,
-    /// Nobody recreates Pods without a controller.
+    /// Pods without a controller are not recreated.
     NotRecreated,
 }

@@ -1,4 +1,4 @@
-//! Nodes that take no member of a job, and why.
+//! Nodes that cannot run a member of a job, and why.
 
 use std::fmt::Write as _;
 
@@ -8,38 +8,39 @@ use serde::{Deserialize, Serialize};
 use super::names::JobNames;
 use crate::words::NodeReasonClass;
 
-/// Nodes that can't take a member for one reason.
+/// Nodes that cannot run a member, for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodesLeftOut {
     pub count: u32,
     pub class: NodeReasonClass,
-    /// [`text`](Self::text), as it follows the number: `had no nvidia.com/gpu`.
+    /// The result of [`text`](Self::text), without the number: `had no nvidia.com/gpu`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Which resource there is too little of.
+    /// The insufficient resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// How much of it one member requests, as Kubernetes writes quantities.
+    /// Amount requested by one member, as a Kubernetes quantity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested: Option<String>,
-    /// The most that one of these nodes has: available, or when empty, as the class says.
+    /// Largest amount on any of these nodes: available or when empty, depending on the class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest: Option<String>,
-    /// The taint (`KEY=VALUE:EFFECT`), the pair of the node selector (`KEY=VALUE`), the terms of the node affinity or the
-    /// host port (`8080/TCP`), as the class says.
+    /// The taint (`KEY=VALUE:EFFECT`), the node selector pair (`KEY=VALUE`), the node affinity terms or the host port
+    /// (`8080/TCP`), depending on the class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Whom they are reserved for.
+    /// Jobs the nodes are reserved for.
     #[serde(skip_serializing_if = "is_nobody")]
     pub jobs: JobNames,
-    /// When that is planned to end for the first of them (RFC 3339, UTC); absent when nobody knows.
+    /// Earliest planned end of this condition on any of the nodes (RFC 3339, UTC); absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// That is assumed, since who holds them has no time limit.
+    /// Whether `until` is assumed, because the jobs using the nodes have no time limit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub until_assumed: bool,
-    /// How many of them have no planned end.
+    /// Number of these nodes without a planned end.
     #[serde(skip_serializing_if = "is_zero")]
     pub without_end: u32,
 }
@@ -54,7 +55,7 @@ pub(super) fn is_zero(count: &u32) -> bool {
 }
 
 impl NodesLeftOut {
-    /// Why, as it follows the number of nodes: `had insufficient cpu`. What a server sent where its class is not known.
+    /// The reason, to follow the number of nodes: `had insufficient cpu`. The server's text if the class is unknown.
     pub fn text(&self) -> String {
         let were = if self.count == 1 { "was" } else { "were" };
         let resource = self.resource.as_deref().unwrap_or_default();
@@ -84,7 +85,7 @@ impl NodesLeftOut {
         }
     }
 
-    /// [`text`](Self::text), how much there is and until when, with times as `time` writes RFC 3339.
+    /// [`text`](Self::text) with available amounts and end times; `time` formats RFC 3339 times.
     pub fn detail(&self, time: &dyn Fn(&str) -> String) -> String {
         let mut line = self.text();
         if self.class == NodeReasonClass::Insufficient && self.requested.is_some() {
@@ -92,7 +93,7 @@ impl NodesLeftOut {
             _ = write!(line, " ({requested} requested, at most {largest} available)");
         }
         if let Some(until) = &self.until {
-            let first = if self.count > 1 { "the first until" } else { "until" };
+            let first = if self.count > 1 { "the earliest until" } else { "until" };
             let assumed = if self.until_assumed { " (assumed)" } else { "" };
             _ = write!(line, ", {first} {}{assumed}", time(until));
         }
@@ -110,7 +111,7 @@ impl NodesLeftOut {
     }
 }
 
-/// Two quantities that are compared: see [`Amount::compared`].
+/// Formats two quantities for comparison; see [`Amount::compared`].
 pub(super) fn compared(resource: &str, one: &str, other: &str) -> (String, String) {
     match (one.parse::<Amount>(), other.parse()) {
         (Ok(one), Ok(other)) => one.compared(other, resource),

@@ -1,37 +1,38 @@
-//! Names of jobs that a reason tells, as far as the reader may know them.
+//! Job names in a reason, limited to those the reader is allowed to see.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// Names that are written out.
+/// Maximum number of names listed.
 const LISTED: usize = 5;
 
-/// Jobs or Pods of which the reader may know some.
+/// Jobs or Pods, some of which the reader may not be allowed to see.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct JobNames {
-    /// `KIND/NAME`, with the namespace in front when it is another one.
+    /// `KIND/NAME`, or `NAMESPACE/KIND/NAME` in other namespaces.
     pub names: Vec<String>,
-    /// There are others, which are not named.
+    /// Whether there are others that are not listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub others: bool,
 }
 
 impl JobNames {
-    /// In words: `job/a, job/b and others`.
+    /// As text: `job/a, job/b and others`.
     pub fn text(&self) -> String {
         self.listed("other jobs").0
     }
 
-    /// That they have no time limit.
+    /// States that they have no time limit.
     pub(super) fn without_limit(&self) -> String {
         let (names, count) = self.listed("running Pods");
         let have = if count == Some(1) { "has" } else { "have" };
         format!("{names} {have} no time limit")
     }
 
-    /// Each once, at most five, and how many there are, where that is known.
+    /// Distinct names, at most five, and their number if known.
     fn listed(&self, nobody: &str) -> (String, Option<usize>) {
         let mut seen = BTreeSet::new();
         let names: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Why nodes take no member, in words.
+//! Renders why nodes cannot run a member.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use fluxion_text::quantity::Amount;
 use super::fact::{Lack, NearestNode, ShapeNodes};
 use super::left_out::{NodesLeftOut, compared};
 
-/// `3/10 nodes are available: 5 had insufficient cpu, 2 were not ready`; where there are `several` shapes, with what this
-/// one requests in front.
+/// `3/10 nodes are available: 5 had insufficient cpu, 2 were not ready`, prefixed with the requests of this shape if there
+/// are `several`.
 pub(super) fn line(shape: &ShapeNodes, several: bool) -> String {
     let mut text = String::new();
     if several {
@@ -30,7 +30,7 @@ pub(super) fn details(shape: &ShapeNodes, time: &dyn Fn(&str) -> String) -> Vec<
     lines
 }
 
-/// How many, and why: `5 had insufficient cpu`.
+/// Number of nodes and reason: `5 had insufficient cpu`.
 fn counted(left_out: &NodesLeftOut) -> String {
     format!("{} {}", left_out.count, left_out.text())
 }
@@ -58,7 +58,7 @@ impl NearestNode {
     }
 }
 
-/// As a person reads it; what is no quantity as it is.
+/// Human-readable quantity; invalid quantities are returned unchanged.
 fn shown(resource: &str, quantity: &str) -> String {
     quantity.parse().map_or_else(|_| quantity.to_owned(), |amount: Amount| amount.shown(resource))
 }

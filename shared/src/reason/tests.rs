@@ -56,7 +56,7 @@ fn facts_make_one_line_and_details() {
     assert_eq!(
         reason.details(&|time| time.replace("2026-03-01T", "")),
         [
-            "2 had insufficient cpu (8 requested, at most 0.5 available), the first until 12:45:00Z",
+            "2 had insufficient cpu (8 requested, at most 0.5 available), the earliest until 12:45:00Z",
             "1 had insufficient cpu (8 requested, at most 0.5 available), without a planned end",
         ]
     );
@@ -122,7 +122,7 @@ fn causes_of_an_end_are_written_out() {
     assert_eq!(exit("Evicted", None, Some("no memory")), "Evicted (Pod w-0): no memory");
     assert_eq!(
         exit("DeadlineExceeded", None, Some("too long")),
-        "DeadlineExceeded (Pod w-0, activeDeadlineSeconds 60)"
+        "DeadlineExceeded (Pod w-0, activeDeadlineSeconds: 60)"
     );
     assert_eq!(Fact::PodsFailed { failed: 2, exit: None, limit_seconds: None }.text(), "2 Pods failed");
     assert_eq!(Fact::Cancelled { by: Some("me".into()) }.text(), "cancelled by me");
@@ -131,10 +131,13 @@ fn causes_of_an_end_are_written_out() {
 #[test]
 fn jobs_are_named_as_far_as_the_reader_may_know() {
     let limit = |jobs| Fact::NoEstimate { because: NoEstimate::NoTimeLimit, jobs }.text();
-    assert_eq!(limit(names(&["job/a"], false)), "no estimate: job/a has no time limit");
-    assert_eq!(limit(names(&["job/a", "job/b"], false)), "no estimate: job/a, job/b have no time limit");
-    assert_eq!(limit(names(&["job/a"], true)), "no estimate: job/a and others have no time limit");
-    assert_eq!(limit(names(&[], true)), "no estimate: running Pods have no time limit");
+    assert_eq!(limit(names(&["job/a"], false)), "no start time estimate: job/a has no time limit");
+    assert_eq!(
+        limit(names(&["job/a", "job/b"], false)),
+        "no start time estimate: job/a, job/b have no time limit"
+    );
+    assert_eq!(limit(names(&["job/a"], true)), "no start time estimate: job/a and others have no time limit");
+    assert_eq!(limit(names(&[], true)), "no start time estimate: running Pods have no time limit");
     let six = names(&["a", "b", "c", "d", "e", "f"], false);
     assert_eq!(
         Fact::WouldDelay { jobs: six }.text(),

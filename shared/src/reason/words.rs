@@ -1,4 +1,4 @@
-//! Facts as text: one line, and details.
+//! Renders facts as text: one summary line, and details.
 
 use fluxion_text::shorten;
 
@@ -7,12 +7,12 @@ use super::fact::{Fact, MissingMembers, NoEstimate, ShapeNodes, Together};
 use super::names::JobNames;
 use super::nodes;
 
-/// Scheduling gates that are written out.
+/// Maximum number of scheduling gates listed.
 const GATES: usize = 3;
-/// Characters of a text that somebody else wrote.
+/// Maximum length of untrusted text, in characters.
 const LONGEST: usize = 64;
 
-/// The facts in one line.
+/// The facts as one summary line.
 pub fn line(facts: &[Fact]) -> String {
     let shapes = || facts.iter().filter_map(shape);
     let several = shapes().nth(1).is_some();
@@ -23,7 +23,7 @@ pub fn line(facts: &[Fact]) -> String {
     parts.join("; ")
 }
 
-/// The facts in parts, with times as `time` writes RFC 3339.
+/// The facts as detail lines; `time` formats RFC 3339 times.
 pub fn details(facts: &[Fact], time: &dyn Fn(&str) -> String) -> Vec<String> {
     facts.iter().filter_map(shape).flat_map(|shape| nodes::details(shape, time)).collect()
 }
@@ -35,24 +35,28 @@ fn shape(fact: &Fact) -> Option<&ShapeNodes> {
     }
 }
 
-/// One fact; none where the others say as much.
+/// Text of one fact; `None` if other facts already cover it.
 fn one(fact: &Fact, several: bool) -> Option<String> {
     Some(match fact {
         Fact::Message { text } => text.clone(),
         Fact::WaitingForMembers { created, wanted, gated, gates, joining } => {
             let gated = match gated {
                 0 => String::new(),
-                1 => format!("; 1 has scheduling gate{}", named_gates(gates)),
-                _ => format!("; {gated} have scheduling gate{}", named_gates(gates)),
+                1 => format!("; 1 is blocked by scheduling gate{}", named_gates(gates)),
+                _ => format!("; {gated} are blocked by scheduling gate{}", named_gates(gates)),
             };
             let verb = if gated.is_empty() { "created" } else { "are schedulable" };
-            let then = if *joining { "; they start once the minimum can be reached" } else { "" };
+            let then = if *joining {
+                "; they will start once the minimum number of members can be reached"
+            } else {
+                ""
+            };
             format!("waiting for members: {created} of {wanted} {verb}{gated}{then}")
         }
         Fact::MembersFinished { finished } => format!(
-            "all Pods have finished ({finished}): waiting for the controller to finish the job or recreate them"
+            "all Pods have finished ({finished}); waiting for the controller to finish the job or recreate them"
         ),
-        Fact::MembersWaiting { count: 1 } => "a member is waiting for a node".to_owned(),
+        Fact::MembersWaiting { count: 1 } => "1 member is waiting for a node".to_owned(),
         Fact::MembersWaiting { count } => format!("{count} members are waiting for nodes"),
         Fact::MembersMissing { missing, wanted, because, nodes } => {
             let are = if *missing == 1 { "is" } else { "are" };
@@ -64,22 +68,21 @@ fn one(fact: &Fact, several: bool) -> Option<String> {
             format!("{members} of {wanted} members were on deleted nodes ({node}{more})")
         }
         Fact::NodesDeleted => {
-            "its nodes were deleted: the gang is scheduled again once its Pods on them are deleted".to_owned()
+            "all its nodes were deleted; the gang will be rescheduled once its Pods on them are deleted"
+                .to_owned()
         }
         Fact::PodGroupDeleted { name } => {
-            format!("PodGroup {name} was deleted: its Pods keep running, but no more can join")
+            format!("PodGroup {name} was deleted; its Pods keep running, but no more Pods can join")
         }
-        Fact::Suspended => "the Job is suspended: it holds no resources until it is resumed".to_owned(),
-        Fact::Terminating { pods: 1 } => {
-            "being deleted: 1 Pod holds its resources until it is gone".to_owned()
-        }
+        Fact::Suspended => "the Job is suspended; it holds no resources until it is resumed".to_owned(),
+        Fact::Terminating { pods: 1 } => "terminating: 1 Pod still holds its resources".to_owned(),
         Fact::Terminating { pods } => {
-            format!("being deleted: {pods} Pods hold their resources until they are gone")
+            format!("terminating: {pods} Pods still hold their resources")
         }
         Fact::InQueue => "waiting in the queue".to_owned(),
         Fact::BehindEarlierJobs => "waiting behind earlier jobs in the queue".to_owned(),
         Fact::BeyondQueueDepth => {
-            "not considered yet: as many jobs as queueDepth allows are ahead of it in its queue".to_owned()
+            "not considered yet: the jobs ahead of it in the queue already reach queueDepth".to_owned()
         }
         Fact::WouldDelay { jobs: others } => {
             format!("starting it now would delay the planned start of {}", others.text())
@@ -92,20 +95,24 @@ fn one(fact: &Fact, several: bool) -> Option<String> {
         Fact::RoomReserved { jobs: others } => {
             format!("the remaining resources are reserved for {}", others.text())
         }
-        Fact::NoEstimate { because, jobs: others } => format!("no estimate: {}", endless(*because, others)),
-        Fact::PlannedStart => "a start is planned for it".to_owned(),
+        Fact::NoEstimate { because, jobs: others } => {
+            format!("no start time estimate: {}", endless(*because, others))
+        }
+        Fact::PlannedStart => "start planned".to_owned(),
         Fact::StartAssumed { jobs: others, limited } => {
             let because = match limited {
                 true => format!("the end of {} is assumed", others.text()),
                 false => others.without_limit(),
             };
-            format!("the planned start is an assumption: {because}")
+            format!("the planned start is assumed: {because}")
         }
         Fact::LimitBeforeStart => {
             "the Job's activeDeadlineSeconds expires before its planned start".to_owned()
         }
-        Fact::BindFailed { pod, node, answer } => format!("failed to bind Pod {pod} to {node}: {answer}"),
-        Fact::RetriedLater => "it will be retried later".to_owned(),
+        Fact::BindFailed { pod, node, answer } => {
+            format!("failed to bind Pod {pod} to node {node}: {answer}")
+        }
+        Fact::RetriedLater => "will be retried later".to_owned(),
         Fact::Rejected { pod, reason } => format!("Pod {pod} was rejected by the kubelet: {reason}"),
         Fact::Cancelled { by: Some(by) } => format!("cancelled by {by}"),
         Fact::Cancelled { by: None } => "the Pods were deleted".to_owned(),
@@ -134,7 +141,7 @@ fn named_gates(names: &[String]) -> String {
 fn replacement(because: MissingMembers, nodes: &[String]) -> String {
     match (because, nodes) {
         (MissingMembers::Reserved, [node, _, ..]) => {
-            format!("resources for replacements are reserved on {node} and {} more nodes", nodes.len() - 1)
+            format!("resources for replacements are reserved on {} nodes ({node}, …)", nodes.len())
         }
         (MissingMembers::Reserved, _) => {
             format!("resources for the replacement are reserved on {}", nodes.concat())
@@ -169,6 +176,10 @@ fn whole(together: &Together) -> Option<String> {
         room => format!("room for only {room}{empty}{short}"),
     };
     Some(match (topology, domain) {
+        // Whoever may not know its name is told the rest.
+        (Some(level), Some(unnamed)) if unnamed.is_empty() => {
+            format!("{wanted} {members} must start together in one {level}, but the best one has {room}")
+        }
         (Some(level), Some(best)) => {
             format!(
                 "{wanted} {members} must start together in one {level}, but the best one ({best}) has {room}"
@@ -184,9 +195,11 @@ fn whole(together: &Together) -> Option<String> {
 fn endless(because: NoEstimate, jobs: &JobNames) -> String {
     match because {
         NoEstimate::NodesDown => {
-            "it depends on unavailable nodes, whose recovery can't be predicted".to_owned()
+            "it depends on unavailable nodes, and their recovery time is unknown".to_owned()
         }
-        NoEstimate::NothingFreed => "the planned ends of running jobs don't free enough resources".to_owned(),
+        NoEstimate::NothingFreed => {
+            "running jobs with a planned end will not free enough resources".to_owned()
+        }
         NoEstimate::NoTimeLimit => jobs.without_limit(),
     }
 }
@@ -194,9 +207,9 @@ fn endless(because: NoEstimate, jobs: &JobNames) -> String {
 fn disrupted(reason: &str) -> String {
     match reason {
         "PreemptionByScheduler" => "preempted by another scheduler".to_owned(),
-        "DeletionByTaintManager" => "evicted by a taint of its node".to_owned(),
-        "EvictionByEvictionAPI" => "evicted through the API".to_owned(),
-        "TerminationByKubelet" => "evicted by its node's kubelet".to_owned(),
+        "DeletionByTaintManager" => "evicted because of a node taint".to_owned(),
+        "EvictionByEvictionAPI" => "evicted through the Eviction API".to_owned(),
+        "TerminationByKubelet" => "evicted by the kubelet".to_owned(),
         "DeletionByPodGC" => "its node was deleted".to_owned(),
         other => format!("disrupted: {}", shorten(other, LONGEST)),
     }
@@ -207,16 +220,16 @@ fn pods_failed(failed: u32, exit: Option<&ExitCause>, limit_seconds: Option<i64>
     match exit.map(|exit| exit.text(limit_seconds)) {
         None => count,
         Some(exit) if failed <= 1 => exit,
-        Some(exit) => format!("{count}, the first: {exit}"),
+        Some(exit) => format!("{count}; first failure: {exit}"),
     }
 }
 
 fn limit(seconds: Option<i64>) -> String {
-    seconds.map_or_else(String::new, |seconds| format!(" (activeDeadlineSeconds {seconds})"))
+    seconds.map_or_else(String::new, |seconds| format!(" (activeDeadlineSeconds: {seconds})"))
 }
 
 impl Fact {
-    /// The fact alone, in words.
+    /// The fact alone, as text.
     pub fn text(&self) -> String {
         one(self, false).unwrap_or_default()
     }

@@ -1,12 +1,12 @@
-//! Many names in little room: `node-[0-2,5]` for `node-0,node-1,node-2,node-5`, and `cpu-[01-12]` where numbers are
-//! padded.
+//! Compact lists of names: `node-[0-2,5]` for `node-0,node-1,node-2,node-5`, and `cpu-[01-12]` for zero-padded
+//! numbers.
 
 use std::fmt::Write as _;
 
 use crate::natural_order;
 
-/// The names in natural order, runs of numbers at their ends folded. At most `most` parts are written, and
-/// how many names are left; `-` for none.
+/// Lists the names in natural order, with trailing numbers combined into ranges. At most `most` parts are listed,
+/// followed by the number of remaining names; `-` if there are none.
 pub fn hostlist(names: &[String], most: usize) -> String {
     let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
     sorted.sort_by(|a, b| natural_order(a, b));
@@ -42,13 +42,13 @@ pub fn hostlist(names: &[String], most: usize) -> String {
     }
 }
 
-/// Names that differ by the number at their end only; without runs it is a name without a number.
+/// Names that differ only in their trailing number; without runs, a name without a number.
 struct Family<'a> {
     prefix: &'a str,
     runs: Vec<Run>,
 }
 
-/// Numbers that follow each other.
+/// A range of consecutive numbers.
 #[derive(Clone, Copy)]
 struct Run {
     start: u64,
@@ -112,7 +112,7 @@ fn count(runs: &[Run]) -> u64 {
     runs.iter().map(|run| (run.end - run.start).saturating_add(1)).fold(0, u64::saturating_add)
 }
 
-/// The name before the number at its end, and that number; one that is too large for counting is part of the name.
+/// Splits a name into prefix and trailing number; a number that is too large is part of the prefix.
 fn split(name: &str) -> (&str, Option<Run>) {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = &name[prefix.len()..];

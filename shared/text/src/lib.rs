@@ -1,23 +1,26 @@
-//! Text that people read, written one way wherever it is written: names and quantities, and what others wrote made safe
-//! for a terminal and for a log.
+//! Human-readable names and quantities, and sanitizing of untrusted text for terminals and logs.
 //!
-//! Names, annotations and messages of a cluster may hold any character. Some of them move the cursor, change colours,
-//! begin a new line or turn the direction of writing round, so that a line shows what it does not say. Whatever writes
-//! to a terminal or a log passes others' text through here.
+//! Names, annotations and messages of a cluster may contain any character. Some move the cursor, change colors, start a
+//! new line or reverse the writing direction, so that the output is misleading. All untrusted text is sanitized by this
+//! crate before it is written to a terminal or a log.
 
+mod age;
 mod hostlist;
 mod natural;
 pub mod quantity;
+mod summary;
 
+pub use age::short;
 pub use hostlist::hostlist;
 pub use natural::natural_order;
+pub use summary::{is_gpu, summary};
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// Whether a character acts on what is shown instead of being shown: control characters (C0, DEL, C1), line and
+/// Whether a character affects the display instead of being displayed: control characters (C0, DEL, C1), line and
 /// paragraph separators, and format characters (Unicode category Cf: bidirectional controls, zero-width characters,
 /// tags).
 pub fn is_unsafe(c: char) -> bool {
@@ -33,7 +36,7 @@ pub fn is_unsafe(c: char) -> bool {
     )
 }
 
-/// At most so many characters of a text that somebody else wrote.
+/// Shortens untrusted text to at most `most` characters.
 pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     if text.chars().nth(most).is_none() {
         return Cow::Borrowed(text);
@@ -41,14 +44,14 @@ pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(text.chars().take(most.saturating_sub(1)).chain(['…']).collect())
 }
 
-/// The text on one line: a blank for what separates words or lines, `U+FFFD` for every other unsafe character.
+/// Makes a text safe to print on one line: tabs and line breaks become spaces, other unsafe characters `U+FFFD`.
 pub fn clean(text: &str) -> Cow<'_, str> {
     replace(text, |c, out| {
         out.push(if matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}') { ' ' } else { '\u{fffd}' });
     })
 }
 
-/// The text in as many lines as it has, each of them clean.
+/// Like [`clean`], but keeps line feeds.
 pub fn clean_lines(text: &str) -> Cow<'_, str> {
     replace(text, |c, out| match c {
         '\n' => out.push('\n'),
@@ -57,17 +60,17 @@ pub fn clean_lines(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// How a character outside the basic plane is escaped.
+/// Escape syntax for characters outside the Basic Multilingual Plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
-    /// Two surrogates, `\udb40\udc01`.
+    /// Surrogate pair, `\udb40\udc01`.
     Json,
     /// `\U000e0001`.
     Yaml,
 }
 
-/// Escapes unsafe characters other than those in `keep`, as strings in double quotes do in JSON (`\n`, `\u202e`). A
-/// JSON document stays the same document when its line feeds are kept.
+/// Escapes unsafe characters except those in `keep`, as in double-quoted JSON strings (`\n`, `\u202e`). The meaning of
+/// a JSON document does not change if its line feeds are kept.
 pub fn escape<'t>(text: &'t str, keep: &[char], syntax: Syntax) -> Cow<'t, str> {
     replace(text, |c, out| match c {
         _ if keep.contains(&c) => out.push(c),

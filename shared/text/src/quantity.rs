@@ -1,8 +1,8 @@
-//! Kubernetes quantities, exactly: `2.56Gi`, `100m`, `1e3`, `.25`.
+//! Exact Kubernetes quantities: `2.56Gi`, `100m`, `1e3`, `.25`.
 //!
-//! An [`Amount`] counts nano-units in an `i128`, so that sums over containers are exact and rounding happens
-//! once, where a whole number of milli-units (cpu) or of bytes and pieces (all else) is asked for. What cannot be
-//! held is an error, never 0 and never a largest value.
+//! An [`Amount`] counts nano-units in an `i128`, so sums over containers are exact and are rounded only once, to whole
+//! milli-units (cpu) or whole bytes and units (other resources). Overflow is an error; amounts are never silently set
+//! to 0 or the maximum.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,51 +11,51 @@ use std::str::FromStr;
 const NANO: i128 = 1_000_000_000;
 /// Nano-units in one milli-unit.
 const NANOS_PER_MILLI: i128 = 1_000_000;
-/// Longer texts are refused: no quantity that fits needs more.
+/// Maximum length of a quantity in characters; valid quantities are shorter.
 const LONGEST: usize = 64;
 
-/// An exact amount of a resource, in nano-units (10⁻⁹ of a core, byte or piece); may be negative.
+/// An exact amount of a resource in nano-units (10⁻⁹ of a core, byte or unit); may be negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Amount(i128);
 
-/// What is wrong with a text that should be a quantity.
+/// Why a quantity is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidQuantity {
-    /// Nothing, or only a sign or suffix.
-    #[error("quantity {0:?} has no digits")]
+    /// Empty, or only a sign or suffix.
+    #[error("invalid quantity {0:?}: no digits")]
     NoDigits(String),
-    /// Something that is no digit, suffix or exponent.
+    /// Unknown suffix or exponent.
     #[error(
-        "quantity {text:?} has unknown suffix {suffix:?} (must be one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent)"
+        "invalid quantity {text:?}: unknown suffix {suffix:?} (must be n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent)"
     )]
     Suffix {
         /// The whole text.
         text: String,
-        /// The part that is not understood.
+        /// The unknown suffix.
         suffix: String,
     },
-    /// Beyond what the engine can count.
-    #[error("quantity {0:?} is too large")]
+    /// Exceeds the largest supported amount.
+    #[error("invalid quantity {0:?}: too large")]
     TooLarge(String),
-    /// More characters than any quantity needs.
-    #[error("quantity of {0} characters is too long")]
+    /// Too many characters.
+    #[error("invalid quantity: {0} characters is too long")]
     TooLong(usize),
 }
 
 impl Amount {
-    /// The sum, at most what fits.
+    /// The saturating sum.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The part of `whole` that this is, from 0 to 1; 0 of nothing.
+    /// The fraction of `whole`; 0 if `whole` is zero.
     pub fn ratio(self, whole: Self) -> f64 {
         if whole.0 <= 0 { 0.0 } else { (self.0 as f64 / whole.0 as f64).clamp(0.0, 1.0) }
     }
 
-    /// How a person reads it: bytes in the largest unit that they fill (`1.5Gi`), cores and pieces in units (`15.5`).
-    /// Beyond thousandths of a core and tenths of a unit it is rounded down; nothing is shown of less than nothing.
+    /// Human-readable form: bytes in the largest suitable unit (`1.5Gi`), cores and other resources in units (`15.5`).
+    /// Rounded down to thousandths of a core or tenths of a unit; negative amounts are shown as 0.
     pub fn shown(self, resource: &str) -> String {
         let nanos = self.0.max(0);
         if !in_bytes(resource) {
@@ -76,26 +76,26 @@ impl Amount {
         }
     }
 
-    /// This and another amount as a person reads them: exactly, where rounding would make them look the same.
+    /// Human-readable forms of this and another amount; exact if rounding would make different amounts look equal.
     pub fn compared(self, other: Self, resource: &str) -> (String, String) {
         let both = (self.shown(resource), other.shown(resource));
         if both.0 == both.1 && self != other { (self.to_string(), other.to_string()) } else { both }
     }
 
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// That many nano-units.
+    /// An amount in nano-units.
     pub const fn from_nanos(nanos: i128) -> Self {
         Self(nanos)
     }
 
-    /// That many whole units.
+    /// An amount in whole units.
     pub const fn from_units(units: u64) -> Self {
         Self(units as i128 * NANO)
     }
 
-    /// That many milli-units.
+    /// An amount in milli-units.
     pub const fn from_milli(milli: u64) -> Self {
         Self(milli as i128 * NANOS_PER_MILLI)
     }
@@ -105,17 +105,17 @@ impl Amount {
         self.0
     }
 
-    /// Whether it is below nothing.
+    /// Whether the amount is negative.
     pub const fn is_negative(self) -> bool {
         self.0 < 0
     }
 
-    /// The sum, or `None` where it cannot be held.
+    /// The sum, or `None` on overflow.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).map(Self)
     }
 
-    /// Rounded up to whole milli-units, as an API server stores every quantity of a container.
+    /// Rounded up to whole milli-units, as the API server stores container quantities.
     #[must_use]
     pub fn ceil_to_milli(self) -> Self {
         Self(ceil_div(self.0, NANOS_PER_MILLI).saturating_mul(NANOS_PER_MILLI))
@@ -196,7 +196,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// The factor and the power of ten that a suffix or exponent stands for.
+/// The factor and power of ten of a suffix or exponent.
 fn scale(suffix: &str) -> Option<(i128, i64)> {
     let binary = |power: u32| Some((1_i128 << (10 * power), 0));
     match suffix {
@@ -229,12 +229,12 @@ fn scale(suffix: &str) -> Option<(i128, i64)> {
     }
 }
 
-/// Division that rounds towards the larger number; `by` is positive.
+/// Division rounding up; `by` must be positive.
 fn ceil_div(value: i128, by: i128) -> i128 {
     value.div_euclid(by) + i128::from(value.rem_euclid(by) != 0)
 }
 
-/// How Kubernetes writes a stored quantity: cpu counts milli-cores (`2500m`, `4`), all else whole units.
+/// Formats a stored quantity as Kubernetes does: cpu in milli-cores (`2500m`, `4`), others in whole units.
 pub fn format(resource: &str, quantity: u64) -> String {
     if resource == "cpu" && !quantity.is_multiple_of(1000) {
         format!("{quantity}m")
@@ -250,12 +250,12 @@ fn stored(resource: &str, quantity: u64) -> Amount {
     if resource == "cpu" { Amount::from_milli(quantity) } else { Amount::from_units(quantity) }
 }
 
-/// How a person reads a stored quantity; see [`Amount::shown`].
+/// Human-readable form of a stored quantity; see [`Amount::shown`].
 pub fn shown(resource: &str, quantity: u64) -> String {
     stored(resource, quantity).shown(resource)
 }
 
-/// Two stored quantities that are held against each other; see [`Amount::compared`].
+/// Human-readable forms of two stored quantities to compare; see [`Amount::compared`].
 pub fn compared(resource: &str, one: u64, other: u64) -> (String, String) {
     stored(resource, one).compared(stored(resource, other), resource)
 }

@@ -69,7 +69,7 @@ mod tests {
     fn wording_is_free() {
         assert!(has("2 nodes: 1 not ready, 1 cordoned", "1 node not ready"));
         assert!(has("PodGroup train does not exist", "not found"));
-        assert!(has("no estimate: job pod/p-none has no time limit", "no time limit"));
+        assert!(has("no start time estimate: job pod/p-none has no time limit", "no time limit"));
         assert!(has("insufficient nvidia.com/gpu", "nvidia.com/gpu"));
         assert!(!has("2 nodes are full", "cordoned"));
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use serde_json::json;
 
 use super::options::{Kubelets, Options, Scheduler};
 use super::pki::Pki;
@@ -27,6 +28,7 @@ pub(super) struct Components {
     tools: Tools,
     watchdog: Watchdog,
     gates: String,
+    audited: Option<String>,
     ports: Ports,
 }
 
@@ -49,6 +51,7 @@ impl Components {
             tools: tools.clone(),
             watchdog: watchdog.clone(),
             gates: options.gates_flag(),
+            audited: options.audited.clone(),
             ports: Ports {
                 etcd: Port::reserve()?,
                 peers: Port::reserve()?,
@@ -86,8 +89,10 @@ impl Components {
 
     pub(super) fn api_server(&self, pki: &Pki) -> Result<Process> {
         let file = |name: &str| pki.file(name).display().to_string();
+        let audit = self.audit()?;
         self.start(Tool::ApiServer, |command| {
             command
+                .args(audit)
                 .arg(flag("etcd-servers", self.etcd_url()))
                 .arg(flag("secure-port", self.ports.api_server.number()))
                 .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
@@ -112,6 +117,26 @@ impl Components {
                 .arg(&self.gates)
                 .arg("--runtime-config=scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true");
         })
+    }
+
+    /// Flags with which kube-apiserver records who asked what, and what the authoriser said.
+    fn audit(&self) -> Result<Vec<String>> {
+        let Some(user) = &self.audited else { return Ok(Vec::new()) };
+        let policy = json!({
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            "omitStages": ["RequestReceived"],
+            "rules": [{ "level": "Metadata", "users": [user] }, { "level": "None" }],
+        });
+        let path = self.dir.join("audit-policy.yaml");
+        std::fs::write(&path, policy.to_string()).with_context(|| format!("writing {}", path.display()))?;
+        let log = audit_log(&self.dir);
+        // At once: a reader wants to see what has been answered.
+        Ok(vec![
+            flag("audit-policy-file", path.display()),
+            flag("audit-log-path", log.display()),
+            flag("audit-log-mode", "blocking"),
+        ])
     }
 
     pub(super) fn controller_manager(&self, kubeconfig: &Path, pki: &Pki) -> Result<Process> {
@@ -168,6 +193,11 @@ impl Components {
         let log = self.dir.join("logs").join(format!("{}.log", tool.program()));
         Process::start(tool.program(), command, log, &self.watchdog)
     }
+}
+
+/// Where the record of requests is.
+pub(super) fn audit_log(dir: &Path) -> PathBuf {
+    dir.join("logs").join("audit.log")
 }
 
 fn flag(name: &str, value: impl std::fmt::Display) -> String {

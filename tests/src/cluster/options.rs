@@ -13,6 +13,8 @@ pub struct Options {
     pub kubelets: Kubelets,
     /// Installs the `PodGroup` of scheduling.x-k8s.io.
     pub pod_group_crd: bool,
+    /// The user whose requests kube-apiserver records; see `Cluster::audit_log`.
+    pub audited: Option<String>,
 }
 
 /// Settings of kube-scheduler.
@@ -48,6 +50,7 @@ impl Default for Options {
             scheduler: None,
             kubelets: Kubelets::default(),
             pod_group_crd: false,
+            audited: None,
         }
     }
 }
@@ -84,6 +87,13 @@ impl Options {
     #[must_use]
     pub fn with_pod_group_crd(mut self) -> Self {
         self.pod_group_crd = true;
+        self
+    }
+
+    /// With a record of this user's requests.
+    #[must_use]
+    pub fn with_audit_of(mut self, user: &str) -> Self {
+        self.audited = Some(user.to_owned());
         self
     }
 

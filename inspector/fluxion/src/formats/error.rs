@@ -1,33 +1,33 @@
-//! Why a document can't be read.
+//! Errors of the document readers.
 
 use crate::graph::GraphError;
 
-/// Why a document is refused. The texts name the step that failed, as flux-sched's own do.
+/// Why a document could not be read. As in flux-sched, messages include the step that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// A GRUG recipe that is not XML or doesn't make sense.
+    /// A GRUG recipe is not XML or is invalid.
     #[error("error in reading grug string; {0}")]
     Grug(String),
-    /// A JGF document that is not JSON or lacks something.
+    /// A JGF document is not JSON or is incomplete.
     #[error("{step}: {what}.")]
     Jgf {
-        /// The step of reading that failed.
+        /// The step that failed.
         step: &'static str,
-        /// What is wrong, and with which element.
+        /// The error and the affected element.
         what: String,
     },
-    /// An RV1 document with something missing, or with ranks and hosts that don't agree.
+    /// An RV1 document is incomplete, or its ranks and hosts do not match.
     #[error("{step}: {what}")]
     Rv1 {
-        /// The step of reading that failed.
+        /// The step that failed.
         step: &'static str,
-        /// What is wrong, and where.
+        /// The error and its location.
         what: String,
     },
-    /// An hwloc topology that is not XML or lacks something.
+    /// An hwloc topology is not XML or is incomplete.
     #[error("Error {0}; ")]
     Hwloc(String),
-    /// The graph does not take it.
+    /// The graph rejected a change.
     #[error("{0}")]
     Graph(#[from] GraphError),
 }

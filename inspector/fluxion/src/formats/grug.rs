@@ -1,7 +1,7 @@
-//! GRUG: a resource graph described by a recipe as a graph in XML (`GraphML`).
+//! GRUG: a recipe for a resource graph, written as a graph in XML (`GraphML`).
 //!
-//! The recipe's nodes are generators of vertices, its edges say how many there are of each below
-//! which. This module reads the recipe; `expand` makes the graph.
+//! The nodes of the recipe generate vertices, and its edges specify how many of them are below each
+//! parent. This module reads the recipe; `expand` creates the graph.
 
 mod expand;
 mod recipe;
@@ -16,7 +16,7 @@ use super::error::ReadError;
 use super::idset::shorten;
 use crate::graph::Graph;
 
-/// Reads a recipe and adds the graph that it describes. The graph's own limit bounds what it may make.
+/// Reads a recipe and adds the graph that it describes, up to the size limit of the graph.
 pub fn load(graph: &mut Graph, text: &[u8]) -> Result<(), ReadError> {
     let recipe = Recipe::parse(text)?;
     expand::expand(graph, &recipe)
@@ -25,18 +25,18 @@ pub fn load(graph: &mut Graph, text: &[u8]) -> Result<(), ReadError> {
 /// Reads XML that may carry a document type. Entities of its own are refused: each use of one is as long as
 /// its text, so that a short document may be huge.
 pub(super) fn parse_xml(text: &[u8]) -> Result<Document<'_>, String> {
-    let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
+    let text = std::str::from_utf8(text).map_err(|error| format!("invalid UTF-8: {error}"))?;
     if text.contains("<!ENTITY") {
-        return Err("entities are declared: write them out".to_owned());
+        return Err("entity declarations are not supported: expand the entities".to_owned());
     }
     if text.matches("xmlns:").nth(MAX_PREFIXES).is_some() {
-        return Err(format!("more than {MAX_PREFIXES} prefixes of namespaces"));
+        return Err(format!("more than {MAX_PREFIXES} namespace prefixes"));
     }
     if crowded(text) {
-        return Err(format!("more than {MAX_ATTRIBUTES} attributes of one element"));
+        return Err(format!("more than {MAX_ATTRIBUTES} attributes on one element"));
     }
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
-    Document::parse_with_options(text, options).map_err(|error| format!("not XML: {error}"))
+    Document::parse_with_options(text, options).map_err(|error| format!("invalid XML: {error}"))
 }
 
 /// More attributes than any element has. The parser compares all of an element with each other.
@@ -111,13 +111,13 @@ impl Recipe {
         let document = parse_xml(text).map_err(bad)?;
         let top = document.root_element();
         if top.tag_name().name() != "graphml" {
-            return Err(bad(format!("<graphml> expected, found <{}>", shorten(top.tag_name().name()))));
+            return Err(bad(format!("expected <graphml>, found <{}>", shorten(top.tag_name().name()))));
         }
         let mut keys: [Keys<'_>; 2] = [Keys::default(), Keys::default()];
         for element in elements(top, "key") {
             let name = element.attribute("attr.name").or_else(|| element.attribute("id")).unwrap_or_default();
             let default = elements(element, "default").next().map(text_of);
-            let id = element.attribute("id").ok_or_else(|| bad("<key> without id"))?;
+            let id = element.attribute("id").ok_or_else(|| bad("<key> has no id"))?;
             let kinds: &[usize] = match element.attribute("for") {
                 Some("node") => &[0],
                 Some("edge") => &[1],
@@ -134,22 +134,21 @@ impl Recipe {
         }
         let mut recipe = Self::default();
         let mut index: BTreeMap<&str, usize> = BTreeMap::new();
-        let body = elements(top, "graph").next().ok_or_else(|| bad("<graph> is missing"))?;
+        let body = elements(top, "graph").next().ok_or_else(|| bad("missing <graph>"))?;
         for element in elements(body, "node") {
-            let id = element.attribute("id").ok_or_else(|| bad("<node> without id"))?;
+            let id = element.attribute("id").ok_or_else(|| bad("<node> has no id"))?;
             let attributes = read_attributes(element, &keys[0], &NODE_ATTRIBUTES)?;
             if index.insert(id, recipe.generators.len()).is_some() {
-                return Err(bad(format!("two nodes with id {}", shorten(id))));
+                return Err(bad(format!("duplicate node id {}", shorten(id))));
             }
             recipe.generators.push(generator(&attributes)?);
         }
         for element in elements(body, "edge") {
             let end = |name: &str| {
                 let id = element.attribute(name).unwrap_or_default();
-                index
-                    .get(id)
-                    .copied()
-                    .ok_or_else(|| bad(format!("no node {} for an edge's {name}", shorten(id))))
+                index.get(id).copied().ok_or_else(|| {
+                    bad(format!("unknown node {} in attribute {name} of an edge", shorten(id)))
+                })
             };
             let (source, target) = (end("source")?, end("target")?);
             let attributes = read_attributes(element, &keys[1], &EDGE_ATTRIBUTES)?;
@@ -171,7 +170,8 @@ fn read_attributes(element: Node<'_, '_>, keys: &Keys<'_>, known: &[&str]) -> Re
     let mut attributes = keys.defaults.clone();
     for data in elements(element, "data") {
         let id = data.attribute("key").unwrap_or_default();
-        let key = keys.by_id.get(id).ok_or_else(|| bad(format!("no <key> {} for <data>", shorten(id))))?;
+        let key =
+            keys.by_id.get(id).ok_or_else(|| bad(format!("unknown <key> {} in <data>", shorten(id))))?;
         attributes.insert(key.0.clone(), text_of(data));
     }
     match attributes.keys().find(|name| !known.contains(&name.as_str())) {
@@ -186,7 +186,10 @@ fn text(attributes: &Attributes, name: &str) -> String {
 
 fn number<T: FromStr + Default>(attributes: &Attributes, name: &str) -> Result<T, ReadError> {
     let Some(value) = attributes.get(name) else { return Ok(T::default()) };
-    value.trim().parse().map_err(|_| bad(format!("{name} is not a number in range: {}", shorten(value))))
+    value
+        .trim()
+        .parse()
+        .map_err(|_| bad(format!("{name} is not a number or is out of range: {}", shorten(value))))
 }
 
 fn generator(attributes: &Attributes) -> Result<Generator, ReadError> {
@@ -196,7 +199,10 @@ fn generator(attributes: &Attributes) -> Result<Generator, ReadError> {
         type_name: text(attributes, "type"),
         basename: text(attributes, "basename"),
         unit: text(attributes, "unit"),
-        size: u64::from(u32::try_from(size).map_err(|_| bad(format!("size {size} is not in 0 to 2^32-1")))?),
+        size: u64::from(
+            u32::try_from(size)
+                .map_err(|_| bad(format!("size {size} is out of range: must be 0 to 2^32-1")))?,
+        ),
         subsystem: text(attributes, "subsystem"),
     })
 }

@@ -1,10 +1,10 @@
-//! Lists of host names in the compact text form of Flux RFC 29 (`node[0-3,7],login1`).
+//! Lists of host names in the syntax of Flux RFC 29 (`node[0-3,7],login1`).
 //!
-//! Bracket ranges stay ranges until a host is asked for. Knows nothing of graphs.
+//! Ranges in brackets are expanded only on access.
 
 use super::idset::shorten;
 
-/// A list of hosts in the order given; duplicates are kept.
+/// A list of hosts in the given order; duplicates are preserved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hostlist {
     runs: Vec<Run>,
@@ -21,9 +21,9 @@ struct Run {
 /// First and last number of a range, and the digits they are padded to.
 type Numbers = (u64, u64, usize);
 
-/// A text is not a host list.
+/// Invalid host list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a host list: names such as node[0-3,7],login1 are expected")]
+#[error("invalid host list `{text}`: must be names such as node[0-3,7],login1")]
 pub struct HostlistError {
     text: String,
 }
@@ -32,7 +32,7 @@ pub struct HostlistError {
 const MAX_DIGITS: usize = 19;
 
 impl Hostlist {
-    /// Reads a list; names are separated by commas, blanks or tabs outside brackets.
+    /// Parses a list; names are separated by commas, spaces or tabs outside brackets.
     pub fn parse(text: &str) -> Result<Self, HostlistError> {
         let bad = || HostlistError { text: shorten(text) };
         let mut list = Self::default();
@@ -85,12 +85,12 @@ impl Hostlist {
         Some(())
     }
 
-    /// The number of hosts, duplicates counted; saturates.
+    /// The number of hosts, including duplicates; saturates.
     pub fn len(&self) -> u64 {
         self.runs.iter().fold(0, |sum, run| sum.saturating_add(run.len()))
     }
 
-    /// Whether the list names no host.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
@@ -167,13 +167,13 @@ fn digits(text: &str) -> Option<u64> {
     valid.then(|| text.parse().ok()).flatten()
 }
 
-/// The digits a name ends in.
+/// The trailing digits of a name.
 pub fn trailing_digits(name: &str) -> &str {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     &name[prefix.len()..]
 }
 
-/// Splits trailing digits off a name: the rest, their value, and how many they are.
+/// Splits trailing digits off a name: the rest, the value and the number of digits.
 ///
 /// `None` without trailing digits, or with more than fit into a number.
 pub fn split_number(name: &str) -> Option<(&str, u64, usize)> {
@@ -182,8 +182,8 @@ pub fn split_number(name: &str) -> Option<(&str, u64, usize)> {
     Some((prefix, number, name.len() - prefix.len()))
 }
 
-/// Writes hosts compactly in the order given: runs of consecutive numbers become ranges, and
-/// neighbouring ranges of one prefix share a bracket.
+/// Formats hosts compactly in the given order: consecutive numbers become ranges, and adjacent ranges
+/// with the same prefix share brackets.
 pub fn encode<'a>(hosts: impl IntoIterator<Item = &'a str>) -> String {
     let mut groups: Vec<(&str, Vec<Option<Numbers>>)> = Vec::new();
     for host in hosts {

@@ -1,7 +1,7 @@
-//! hwloc: the topology of one machine as XML, of hwloc 1.x or later.
+//! hwloc: the topology of one machine as XML, from hwloc 1.x or later.
 //!
-//! `topology` brings a file into the shape that hwloc 2 gives it in memory; this module makes vertices
-//! of the objects that a resource graph has.
+//! `topology` converts a file to the in-memory structure of hwloc 2; this module creates the vertices of the
+//! resource graph from its objects.
 
 mod topology;
 
@@ -10,17 +10,17 @@ use super::error::ReadError;
 use super::rv1::{add_cluster, host_basename, host_number};
 use crate::graph::{Graph, PathId, Subsystem, VertexId, VertexSpec};
 
-/// Which kinds of objects become vertices.
+/// Kinds of objects that become vertices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowlist(Option<Vec<String>>);
 
 impl Allowlist {
-    /// Everything.
+    /// All kinds.
     pub fn all() -> Self {
         Self(None)
     }
 
-    /// The kinds named, such as `node,socket,core`.
+    /// The given kinds, such as `node,socket,core`.
     pub fn parse(list: &str) -> Self {
         Self(Some(list.split(',').map(|word| word.trim().to_owned()).collect()))
     }
@@ -30,7 +30,7 @@ impl Allowlist {
     }
 }
 
-/// Reads a topology and adds its vertices below a cluster. An empty text gives the cluster alone.
+/// Reads a topology and adds its vertices below a cluster. Empty input adds only the cluster.
 pub fn load(graph: &mut Graph, text: &[u8], allowed: &Allowlist) -> Result<(), ReadError> {
     let (cluster, path) = add_cluster(graph)?;
     if text.iter().all(u8::is_ascii_whitespace) {

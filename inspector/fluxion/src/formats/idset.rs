@@ -1,27 +1,27 @@
-//! Sets of small non-negative integers in the text form of Flux RFC 22 (`0-3,7`, `[0-3,7]`).
+//! Sets of small non-negative integers in the syntax of Flux RFC 22 (`0-3,7`, `[0-3,7]`).
 //!
-//! Ranges stay ranges, so that `0-4294967295` costs what its text costs. Knows nothing of graphs.
+//! Ranges are not expanded, so the size of a set is proportional to the length of its text.
 
 use std::fmt;
 
-/// A set of ids, kept as disjoint ascending inclusive ranges.
+/// A set of ids, stored as disjoint inclusive ranges in ascending order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Idset {
     ranges: Vec<(u64, u64)>,
 }
 
-/// A text is not an idset.
+/// Invalid idset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not an idset: comma-separated numbers and ranges such as 0-3,7 are expected")]
+#[error("invalid idset `{text}`: must be comma-separated numbers and ranges such as 0-3,7")]
 pub struct IdsetError {
     text: String,
 }
 
-/// Ids stay below this bound (2^32 - 1), as Flux's own idsets do.
+/// Exclusive upper bound of ids (2^32 - 1), as in Flux.
 const LIMIT: u64 = u32::MAX as u64;
 
 impl Idset {
-    /// Reads an idset; the empty text and `[]` are the empty set, repeated ids merge.
+    /// Parses an idset; the empty string and `[]` are the empty set, duplicate ids are merged.
     pub fn parse(text: &str) -> Result<Self, IdsetError> {
         let bad = || IdsetError { text: shorten(text) };
         let inner = match text.strip_prefix('[') {
@@ -46,7 +46,7 @@ impl Idset {
         Ok(set)
     }
 
-    /// Makes a set of ids in any order, repeated or not.
+    /// Creates a set from ids in any order; duplicates are merged.
     pub fn from_ids(ids: impl IntoIterator<Item = u64>) -> Self {
         let mut set = Self { ranges: ids.into_iter().map(|id| (id, id)).collect() };
         set.normalise();
@@ -65,7 +65,7 @@ impl Idset {
         self.ranges = merged;
     }
 
-    /// Whether the set has no id.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -87,7 +87,7 @@ impl Idset {
     }
 }
 
-/// Ascending, runs as `a-b`, joined by commas, without brackets.
+/// Ascending, with ranges as `a-b`, separated by commas, without brackets.
 impl fmt::Display for Idset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, &(low, high)) in self.ranges.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! JGF: a resource graph, or the part of one that a job holds, as JSON.
+//! JGF: a resource graph, or the part of it allocated to a job, as JSON.
 //!
-//! The reader streams: it hands on vertex by vertex and edge by edge and keeps none, so that a large
-//! document costs little more than the graph made of it. `load` makes a graph of what comes;
-//! [`parse`] gathers a [`GraphDocument`] for attach, update and partial cancel.
+//! The reader streams vertices and edges without storing them, so that a large document needs little more
+//! memory than the resulting graph. `load` creates a graph; [`parse`] returns a [`GraphDocument`] for
+//! update and partial cancel.
 
 mod load;
 mod node;
@@ -34,16 +34,16 @@ impl Receiver for GraphDocument {
     }
 }
 
-/// Reads a document and adds its vertices and edges to a graph. On an error the graph is left
-/// half-made. The shorthand form is loaded the same way.
+/// Reads a document and adds its vertices and edges to a graph. On error, the graph is left
+/// incomplete. The shorthand format is loaded the same way.
 pub fn load(graph: &mut Graph, source: impl Read) -> Result<(), ReadError> {
     let mut loader = Loader::new(graph);
     read(&mut loader, source)?;
     loader.finish()
 }
 
-/// Adds what a document holds to a graph that has all its subsystems. What was added before an error stays;
-/// what [`check`] finds is to be looked for before.
+/// Adds a document to a graph that already has all its subsystems. Additions before an error are kept;
+/// call [`check`] first.
 pub fn add(graph: &mut Graph, document: &[u8]) -> Result<(), ReadError> {
     let mut loader = Loader::closed(graph);
     read(&mut loader, document)?;
@@ -63,7 +63,7 @@ struct OutlineBody {
     edges: Option<IgnoredAny>,
 }
 
-/// Refuses a document that is not JSON or lacks a part as a whole, for which no vertex need be looked at.
+/// Checks that a document is JSON and has all required parts, without checking vertices and edges.
 pub fn check(document: &[u8]) -> Result<(), ReadError> {
     let outline: Outline = serde_json::from_slice(document).map_err(|error| not_read(&error))?;
     let body = outline.graph.as_ref();
@@ -75,7 +75,7 @@ pub fn check(document: &[u8]) -> Result<(), ReadError> {
     outline.free_ranks.as_deref().map_or(Ok(()), |text| free_ranks(text).map(drop))
 }
 
-/// Reads a document about part of a graph.
+/// Reads a document that describes part of a graph.
 pub fn parse(source: impl Read, shorthand: bool) -> Result<GraphDocument, ReadError> {
     let mut document = GraphDocument { shorthand, ..GraphDocument::default() };
     document.free_ranks = read(&mut document, source)?;

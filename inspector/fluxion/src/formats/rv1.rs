@@ -1,5 +1,5 @@
-//! RV1: the resources of execution ranks as JSON (Flux RFC 20), as an initial graph or as what a job
-//! holds.
+//! RV1: the resources of execution ranks as JSON (Flux RFC 20), either an initial graph or the allocation of a
+//! job.
 
 use std::fmt;
 use std::io::Read;
@@ -61,12 +61,12 @@ impl<'de> Deserialize<'de> for Pairs {
     }
 }
 
-/// Reads a document. `limit` bounds how many nodes, children and properties of nodes it may name in all.
+/// Reads a document. `limit` is the maximum total number of nodes, children and node properties.
 pub fn parse(source: impl Read, limit: usize) -> Result<RankDocument, ReadError> {
     let raw: RawR = serde_json::from_reader(source)
-        .map_err(|error| ReadError::rv1("unpack", format!("not an R document: {error}")))?;
+        .map_err(|error| ReadError::rv1("unpack", format!("invalid R document: {error}")))?;
     if raw.version != 1 {
-        return Err(ReadError::rv1("unpack", format!("version {} is not 1", raw.version)));
+        return Err(ReadError::rv1("unpack", format!("unsupported version {}: must be 1", raw.version)));
     }
     let mut hosts = Hostlist::default();
     for text in &raw.execution.nodelist {
@@ -121,15 +121,12 @@ pub fn parse(source: impl Read, limit: usize) -> Result<RankDocument, ReadError>
         let ranks = idset(&ranks)?;
         total = total.saturating_add(ranks.len());
         if total > limit as u64 {
-            return Err(ReadError::rv1(
-                "unpack_properties",
-                format!("more than {limit} properties of ranks"),
-            ));
+            return Err(ReadError::rv1("unpack_properties", format!("more than {limit} rank properties")));
         }
         if ranks.len() > all_ranks.len() as u64
             || ranks.iter().any(|rank| all_ranks.binary_search(&rank).is_err())
         {
-            let what = format!("property {} names ranks that R_lite does not have", shorten(&name));
+            let what = format!("property {} refers to ranks that are not in R_lite", shorten(&name));
             return Err(ReadError::rv1("unpack_properties", what));
         }
         let known = ranks.iter().map(narrow).collect::<Result<Vec<_>, _>>()?;
@@ -162,7 +159,7 @@ pub fn host_basename(host: &str) -> &str {
     if basename.is_empty() { host } else { basename }
 }
 
-/// Adds the vertex that everything hangs below when a document names none.
+/// Adds the root vertex for documents that do not have one.
 pub(super) fn add_cluster(graph: &mut Graph) -> Result<(VertexId, PathId), ReadError> {
     let containment = Subsystem::CONTAINMENT;
     let cluster = graph.add_vertex(&VertexSpec {

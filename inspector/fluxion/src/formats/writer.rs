@@ -1,7 +1,7 @@
-//! Writers: what a match, an update or a search found, as text.
+//! Writers for the results of matches, updates and searches.
 //!
-//! A [`Writer`] is told vertex by vertex what was found, keeps the pieces of text that follow from it,
-//! and puts them together when it is asked. It books nothing and decides nothing.
+//! A [`Writer`] receives the result vertex by vertex, collects the pieces of the output, and assembles
+//! them on request.
 
 mod jgf;
 mod json;
@@ -19,32 +19,32 @@ use crate::graph::{EdgeId, Graph, VertexId};
 use crate::matcher::sink::{Emit, Sink, VertexEvent};
 use crate::quirks::Quirks;
 
-/// The forms an answer can take.
+/// Output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// One indented line a vertex, the root last.
+    /// One indented line per vertex, the root last.
     #[default]
     Simple,
-    /// The same with words, the root first.
+    /// The same in a more readable form, the root first.
     PrettySimple,
-    /// A graph in JSON.
+    /// JSON graph (JGF).
     Jgf,
-    /// The same, without what is below an exclusive vertex.
+    /// JGF without the vertices below an exclusive vertex.
     JgfShorthand,
-    /// Ranks with their cores and gpus.
+    /// Ranks with their cores and GPUs.
     Rlite,
-    /// R with the graph.
+    /// R including the graph.
     Rv1,
     /// R without the graph.
     Rv1Nosched,
-    /// R with the shortened graph.
+    /// R including the shorthand graph.
     Rv1Shorthand,
 }
 
-/// A name is not one of a format.
+/// Unknown format name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown format {0}: use simple, pretty_simple, jgf, jgf_shorthand, rlite, rv1, rv1_nosched or rv1_shorthand"
+    "unknown format {0}: must be simple, pretty_simple, jgf, jgf_shorthand, rlite, rv1, rv1_nosched or rv1_shorthand"
 )]
 pub struct UnknownFormat(String);
 
@@ -66,8 +66,8 @@ impl FromStr for Format {
     }
 }
 
-/// A whole graph as JGF, with the states of its vertices, and in `used` how much of each is held; readers of JGF
-/// pass over that.
+/// A whole graph as JGF, with the status of its vertices and the allocated amount of each in `used`, which JGF
+/// readers ignore.
 pub fn graph(graph: &Graph, used: &dyn Fn(VertexId) -> u64) -> String {
     jgf::whole(graph, used)
 }
@@ -81,7 +81,7 @@ enum Parts {
     R { rlite: RliteParts, graph: Option<JgfParts> },
 }
 
-/// Gathers an answer and writes it in one format.
+/// Collects a result and writes it in one format.
 #[derive(Debug, Clone)]
 pub struct Writer {
     parts: Parts,
@@ -92,7 +92,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer with nothing gathered.
+    /// Creates an empty writer.
     pub fn new(format: Format, quirks: Quirks) -> Self {
         let jgf = |shorthand| JgfParts::new(shorthand, quirks);
         let rlite = || RliteParts::new(quirks);

@@ -1,4 +1,4 @@
-//! Everything that changes a graph: adding, joining, marking, cutting out.
+//! Changes to a graph: adding and removing vertices, edges, status and properties.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,39 +9,39 @@ use super::ids::{EdgeId, PathId, Subsystem, Sym, TypeId, VertexId};
 use super::store::{Edge, Graph, NOBODY};
 use super::vertex::{Status, Vertex, VertexSpec};
 
-/// Why a change of the graph is refused.
+/// Why a change to the graph was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GraphError {
     /// A second root for a subsystem.
-    #[error("subsystem {0} already has a root: a graph has one root per subsystem")]
+    #[error("subsystem {0} already has a root: a graph can have only one root per subsystem")]
     DuplicateRoot(String),
     /// More than 255 subsystems.
-    #[error("more than 255 subsystems: use fewer")]
+    #[error("too many subsystems: at most 255 are supported")]
     TooManySubsystems,
     /// The vertex limit of the graph is reached.
-    #[error("more than {0} vertices or edges: raise the limit or load a smaller graph")]
+    #[error("more than {0} vertices or edges: increase the limit or load a smaller graph")]
     TooLarge(usize),
 }
 
 impl Graph {
-    /// Sets how many vertices (and how many edges) the graph takes at most.
+    /// Sets the maximum number of vertices (and of edges).
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit.min(u32::MAX as usize - 1);
     }
 
-    /// How many vertices (and how many edges) the graph takes at most.
+    /// Maximum number of vertices (and of edges).
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Makes room for so many more vertices, and one edge to each.
+    /// Reserves memory for additional vertices, with one edge to each.
     pub fn reserve(&mut self, vertices: usize) {
         self.vertices.reserve(vertices);
         self.edges.reserve(vertices);
         self.by_path.reserve(vertices);
     }
 
-    /// Gives back the room that growing left over.
+    /// Releases unused memory.
     pub fn shrink_to_fit(&mut self) {
         self.vertices.shrink_to_fit();
         self.edges.shrink_to_fit();
@@ -56,7 +56,7 @@ impl Graph {
         self.strings.intern(text)
     }
 
-    /// The number of a type, which becomes known when it is new.
+    /// The id of a type, which is added if it is new.
     pub fn intern_type(&mut self, name: &str) -> TypeId {
         let sym = self.strings.intern(name);
         let types = &mut self.types;
@@ -66,7 +66,7 @@ impl Graph {
         })
     }
 
-    /// The number of a subsystem, which is made when it is new.
+    /// The id of a subsystem, which is added if it is new.
     pub fn intern_subsystem(&mut self, name: &str) -> Result<Subsystem, GraphError> {
         if let Some(known) = self.find_subsystem(name) {
             return Ok(known);
@@ -89,7 +89,7 @@ impl Graph {
         self.paths.join(parent, component)
     }
 
-    /// Adds a vertex without edges. It is not made the root of anything.
+    /// Adds a vertex without edges. It does not become a root.
     pub fn add_vertex(&mut self, spec: &VertexSpec) -> Result<VertexId, GraphError> {
         if self.vertices.len() >= self.limit {
             return Err(GraphError::TooLarge(self.limit));
@@ -131,7 +131,7 @@ impl Graph {
         Ok(id)
     }
 
-    /// Gives a vertex its path in a subsystem (in place of an older one) and registers it there.
+    /// Sets the path of a vertex in a subsystem, replacing any previous one, and registers it there.
     pub fn set_path(&mut self, id: VertexId, subsystem: Subsystem, path: PathId) {
         let paths = &mut self.vertices[id.index()].paths;
         match paths.iter_mut().find(|(of, _)| *of == subsystem) {
@@ -163,7 +163,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Adds an edge. Where the two are joined already, that edge passes to the given subsystem.
+    /// Adds an edge. If the vertices are already connected, that edge is moved to the given subsystem.
     pub fn add_edge(
         &mut self,
         source: VertexId,
@@ -184,7 +184,7 @@ impl Graph {
         Ok(id)
     }
 
-    /// Marks a vertex as usable or not. Answers whether that changed anything.
+    /// Sets the status of a vertex. Returns whether it changed.
     pub fn set_status(&mut self, id: VertexId, status: Status) -> bool {
         let vertex = &mut self.vertices[id.index()];
         let changed = vertex.status != status;
@@ -192,13 +192,13 @@ impl Graph {
         changed
     }
 
-    /// Sets a property, in place of an older value.
+    /// Sets a property, replacing any previous value.
     pub fn set_property(&mut self, id: VertexId, key: &str, value: &str) {
         let (key, value) = (self.strings.intern(key), self.strings.intern(value));
         self.properties.entry(id).or_default().insert(key, value);
     }
 
-    /// Takes a property away. Answers whether it was there.
+    /// Removes a property. Returns whether it existed.
     pub fn remove_property(&mut self, id: VertexId, key: &str) -> bool {
         let Some(key) = self.strings.find(key) else { return false };
         let Some(all) = self.properties.get_mut(&id) else { return false };
@@ -209,7 +209,7 @@ impl Graph {
         found
     }
 
-    /// Cuts vertices out: their edges go, and they leave every index. What else is below them stays.
+    /// Removes vertices, their edges and their index entries. Vertices below them are not removed.
     pub fn isolate(&mut self, gone: &[VertexId]) {
         let mut beside = BTreeSet::new();
         let (mut types, mut ranks) = (BTreeSet::new(), BTreeSet::new());
@@ -280,7 +280,7 @@ impl Graph {
         self.shared.forget(path, |id| vertices[id.index()].rank);
     }
 
-    /// Forgets every vertex registered under a path.
+    /// Unregisters all vertices of a path.
     pub fn drop_path(&mut self, path: PathId) {
         self.forget_shared(path);
         if let Some(first) = self.by_path.get_mut(path.index()) {

@@ -1,5 +1,5 @@
-//! Small numbers that stand for the things of a graph. They are only meaningful for the graph that
-//! handed them out.
+//! Small integer ids of the elements of a graph. They are only valid for the graph that created
+//! them.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -8,7 +8,7 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position in the arena this id points into.
+            /// The position in the arena.
             #[inline]
             pub fn index(self) -> usize {
                 self.0 as usize
@@ -17,7 +17,7 @@ macro_rules! id {
             /// The id of a position in an arena.
             ///
             /// # Panics
-            /// When the position needs more than 32 bits; arenas refuse to grow that far.
+            /// If the position needs more than 32 bits; arenas are limited to less.
             #[inline]
             pub fn from_index(index: usize) -> Self {
                 Self(u32::try_from(index).expect("arenas hold fewer than 2^32 entries"))
@@ -27,11 +27,11 @@ macro_rules! id {
 }
 
 id!(
-    /// A vertex; ids count up in order of creation and are never reused.
+    /// A vertex; ids increase in order of creation and are never reused.
     VertexId
 );
 id!(
-    /// An edge; ids count up in order of creation and are never reused.
+    /// An edge; ids increase in order of creation and are never reused.
     EdgeId
 );
 id!(
@@ -43,15 +43,15 @@ id!(
     PathId
 );
 id!(
-    /// The number of a resource type, in order of first use.
+    /// A resource type; ids are assigned in order of first use.
     TypeId
 );
 
-/// The number of a subsystem; [`Subsystem::CONTAINMENT`] always exists.
+/// A subsystem; [`Subsystem::CONTAINMENT`] always exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subsystem(pub u8);
 
 impl Subsystem {
-    /// The subsystem every graph has.
+    /// The containment subsystem, which every graph has.
     pub const CONTAINMENT: Self = Self(0);
 }

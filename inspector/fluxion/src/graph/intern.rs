@@ -1,5 +1,5 @@
-//! Interned strings and paths. Lookups are hashed by a fixed function and never iterated over, so
-//! nothing here depends on the order of hashes.
+//! Interned strings and paths. The hash function is fixed and the hash tables are never iterated over, so
+//! results do not depend on the hash order.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// The symbol of a string, which is stored when it is new.
+    /// The symbol of a string, which is stored if it is new.
     pub fn intern(&mut self, text: &str) -> Sym {
         let hash = hash_text(text);
         if let Some(known) = self.index.find(hash, |at| *self.strings[at as usize] == *text) {
@@ -113,12 +113,12 @@ impl Interner {
         &self.strings[sym.index()]
     }
 
-    /// How many distinct strings there are.
+    /// Number of distinct strings.
     pub fn len(&self) -> usize {
         self.strings.len()
     }
 
-    /// Whether there is no string at all.
+    /// Whether no string is stored.
     pub fn is_empty(&self) -> bool {
         self.strings.is_empty()
     }
@@ -135,7 +135,7 @@ struct Link {
 /// The parent number of a path of one component.
 const TOP: u32 = u32::MAX;
 
-/// Paths, each kept as its parent and its last component. `/a/b` and `a/b` are different paths.
+/// Paths, each stored as its parent and last component. `/a/b` and `a/b` are different paths.
 #[derive(Clone, Debug, Default)]
 pub struct PathTable {
     links: Vec<Link>,
@@ -143,7 +143,7 @@ pub struct PathTable {
 }
 
 impl PathTable {
-    /// The id of a path, which is stored when it is new.
+    /// The id of a path, which is stored if it is new.
     pub fn intern(&mut self, strings: &mut Interner, path: &str) -> PathId {
         let mut parent = TOP;
         for (depth, component) in (1_u32..).zip(path.split('/')) {
@@ -153,7 +153,7 @@ impl PathTable {
         PathId(parent)
     }
 
-    /// The id of the path one component below another, stored when it is new.
+    /// The id of the path one component below another, which is stored if it is new.
     pub fn join(&mut self, parent: PathId, component: Sym) -> PathId {
         let depth = self.links[parent.index()].depth.saturating_add(1);
         self.child(parent.0, component, depth)
@@ -189,7 +189,7 @@ impl PathTable {
         Some(PathId(parent))
     }
 
-    /// The path without its last component; none for a path of one component.
+    /// The path without its last component; none for a path with one component.
     pub fn parent(&self, path: PathId) -> Option<PathId> {
         let parent = self.links[path.index()].parent;
         (parent != TOP).then_some(PathId(parent))
@@ -200,7 +200,7 @@ impl PathTable {
         self.links[path.index()].depth - 1
     }
 
-    /// How many paths are stored, prefixes of paths included.
+    /// Number of paths stored, including prefixes of paths.
     pub fn len(&self) -> usize {
         self.links.len()
     }

@@ -1,4 +1,4 @@
-//! The arenas of a graph, its indices and everything that only reads them.
+//! The arenas and indices of a graph, and read-only access to them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::intern::{Interner, PathTable};
 use super::shared::Shared;
 use super::vertex::Vertex;
 
-/// Types that every graph knows, in the order in which they are numbered.
+/// Types that exist in every graph, in the order of their ids.
 pub const BUILT_IN_TYPES: [&str; 12] =
     ["cluster", "core", "socket", "gpu", "node", "rack", "slot", "xor_slot", "ssd", "storage_node", "*", ""];
 
@@ -47,7 +47,7 @@ pub struct Graph {
 /// Stands in `by_path` for a path without a vertex.
 pub(super) const NOBODY: VertexId = VertexId(u32::MAX);
 
-/// How many vertices and edges a graph takes unless it is told otherwise.
+/// Default maximum number of vertices and of edges.
 const DEFAULT_LIMIT: usize = 64_000_000;
 
 impl Default for Graph {
@@ -87,7 +87,7 @@ impl Graph {
     /// A vertex.
     ///
     /// # Panics
-    /// When the id is not one of this graph.
+    /// If the id does not belong to this graph.
     #[inline]
     pub fn vertex(&self, id: VertexId) -> &Vertex {
         &self.vertices[id.index()]
@@ -96,25 +96,25 @@ impl Graph {
     /// An edge.
     ///
     /// # Panics
-    /// When the id is not one of this graph.
+    /// If the id does not belong to this graph.
     #[inline]
     pub fn edge(&self, id: EdgeId) -> Edge {
         self.edges[id.index()]
     }
 
-    /// How many vertices were ever made; removed ones count.
+    /// Number of vertices ever added, including removed ones.
     #[inline]
     pub fn vertex_count(&self) -> usize {
         self.vertices.len()
     }
 
-    /// How many edges were ever made; removed ones count.
+    /// Number of edges ever added, including removed ones.
     #[inline]
     pub fn edge_count(&self) -> usize {
         self.edges.len()
     }
 
-    /// All vertices in order of creation, without the removed ones.
+    /// All vertices in order of creation, excluding removed ones.
     pub fn vertex_ids(&self) -> impl Iterator<Item = VertexId> + '_ {
         self.vertices.iter().enumerate().filter(|(_, v)| !v.removed).map(|(at, _)| VertexId::from_index(at))
     }
@@ -145,7 +145,7 @@ impl Graph {
         })
     }
 
-    /// The edge between two vertices, of whatever subsystem.
+    /// The edge between two vertices in any subsystem.
     pub fn find_edge(&self, source: VertexId, target: VertexId) -> Option<EdgeId> {
         let (out, inward) = (&self.vertex(source).out_edges, &self.vertex(target).in_edges);
         let hit = |&&id: &&EdgeId| self.edge(id).source == source && self.edge(id).target == target;
@@ -161,7 +161,7 @@ impl Graph {
         self.roots.get(usize::from(subsystem.0)).copied().flatten()
     }
 
-    /// The number of a subsystem by its name.
+    /// The id of a subsystem by name.
     pub fn find_subsystem(&self, name: &str) -> Option<Subsystem> {
         let sym = self.strings.find(name)?;
         let at = self.subsystems.iter().position(|&known| known == sym)?;
@@ -173,12 +173,12 @@ impl Graph {
         self.strings.text(self.subsystems[usize::from(subsystem.0)])
     }
 
-    /// How many subsystems there are.
+    /// Number of subsystems.
     pub fn subsystem_count(&self) -> usize {
         self.subsystems.len()
     }
 
-    /// The number of a type that is known.
+    /// The id of a type by name, if it exists.
     pub fn find_type(&self, name: &str) -> Option<TypeId> {
         self.type_index.get(&self.strings.find(name)?).copied()
     }
@@ -189,7 +189,7 @@ impl Graph {
         self.strings.text(self.types[type_id.index()])
     }
 
-    /// How many types are known.
+    /// Number of types.
     pub fn type_count(&self) -> usize {
         self.types.len()
     }
@@ -200,7 +200,7 @@ impl Graph {
         self.strings.text(sym)
     }
 
-    /// The symbol of a string that the graph knows.
+    /// The symbol of a string, if it exists.
     pub fn find_text(&self, text: &str) -> Option<Sym> {
         self.strings.find(text)
     }
@@ -227,7 +227,7 @@ impl Graph {
         self.paths.text_len(&self.strings, path)
     }
 
-    /// The id of a path that the graph knows, also one that is only a prefix of others.
+    /// The id of a path, if it exists; prefixes of paths count.
     pub fn find_path(&self, path: &str) -> Option<PathId> {
         self.paths.find(&self.strings, path)
     }
@@ -243,7 +243,7 @@ impl Graph {
         }
     }
 
-    /// Those of one rank, in order of registration.
+    /// The vertices registered under a path that have a given rank, in order of registration.
     pub fn at_path_of_rank(&self, path: PathId, rank: i32) -> &[VertexId] {
         if self.shared.all(path).is_some() {
             return self.shared.of_rank(path, rank);
@@ -269,12 +269,12 @@ impl Graph {
         self.by_rank.get(&rank).map_or(&[], Vec::as_slice)
     }
 
-    /// Every rank that has vertices (-1 included), ascending, with its vertices.
+    /// All ranks with vertices, including -1, in ascending order, with their vertices.
     pub fn ranks(&self) -> impl Iterator<Item = (i32, &[VertexId])> {
         self.by_rank.iter().map(|(&rank, all)| (rank, all.as_slice()))
     }
 
-    /// Number of distinct types, names and paths in use: what statistics of a loaded graph print.
+    /// Number of distinct types, names and paths in use, for load statistics.
     pub fn index_sizes(&self) -> (usize, usize, usize) {
         let types = self.by_type.iter().filter(|all| !all.is_empty()).count();
         let mut names: Vec<Sym> = self.vertex_ids().map(|id| self.vertex(id).name).collect();
@@ -284,7 +284,7 @@ impl Graph {
         (types, names.len(), paths)
     }
 
-    /// Properties of a vertex, sorted by the bytes of the key.
+    /// Properties of a vertex, sorted by key in byte order.
     pub fn properties(&self, of: VertexId) -> Vec<(&str, &str)> {
         let Some(all) = self.properties.get(&of) else { return Vec::new() };
         let mut pairs: Vec<_> = all.iter().map(|(&key, &value)| (self.text(key), self.text(value))).collect();
@@ -292,7 +292,7 @@ impl Graph {
         pairs
     }
 
-    /// Whether a vertex carries a property of this key.
+    /// Whether a vertex has a property with this key.
     pub fn has_property(&self, of: VertexId, key: Sym) -> bool {
         self.properties.get(&of).is_some_and(|all| all.contains_key(&key))
     }

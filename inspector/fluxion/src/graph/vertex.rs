@@ -1,16 +1,16 @@
-//! A vertex as it is stored, and as it is described to be added.
+//! Stored vertices, and descriptions of vertices to add.
 
 use smallvec::SmallVec;
 
 use super::ids::{EdgeId, PathId, Subsystem, Sym, TypeId};
 
-/// Whether a resource may be used.
+/// Status of a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Status {
-    /// It may be used.
+    /// The resource can be allocated.
     #[default]
     Up,
-    /// It must not be given to anybody.
+    /// The resource must not be allocated.
     Down,
 }
 
@@ -23,25 +23,25 @@ pub struct Vertex {
     pub basename: Sym,
     /// The full name.
     pub name: Sym,
-    /// What the size counts, such as `GB`; empty for plain pieces.
+    /// Unit of the size, such as `GB`; empty for a plain count.
     pub unit: Sym,
     /// The number in the name; -1 for none.
     pub id: i64,
-    /// The number that tells it from every other vertex of the document it came from.
+    /// Unique id in the document it was loaded from.
     pub uniq_id: i64,
-    /// How much there is of it, in `unit`.
+    /// Size in `unit`.
     pub size: u64,
-    /// The execution rank it belongs to; -1 for none.
+    /// Execution rank; -1 for none.
     pub rank: i32,
-    /// Whether it may be used.
+    /// Status.
     pub status: Status,
-    /// Cut out of the graph: it has no edges and is in no index, only its id remains.
+    /// Removed from the graph: it has no edges and is in no index; only its id remains.
     pub removed: bool,
-    /// Its path in every subsystem it is part of, in the order in which it joined them.
+    /// Paths by subsystem, in the order in which they were added.
     pub paths: SmallVec<[(Subsystem, PathId); 1]>,
-    /// Edges to its children, of all subsystems, in order of insertion.
+    /// Edges to its children in all subsystems, in order of insertion.
     pub out_edges: Vec<EdgeId>,
-    /// Edges from its parents, of all subsystems, in order of insertion.
+    /// Edges from its parents in all subsystems, in order of insertion.
     pub in_edges: SmallVec<[EdgeId; 2]>,
 }
 
@@ -63,19 +63,19 @@ pub struct VertexSpec<'a> {
     pub name: &'a str,
     /// The number in the name; -1 for none.
     pub id: i64,
-    /// The number that tells it from every other vertex; none means its position in the graph.
+    /// Unique id; defaults to the position in the graph.
     pub uniq_id: Option<i64>,
-    /// The execution rank; -1 for none.
+    /// Execution rank; -1 for none.
     pub rank: i32,
-    /// How much there is of it, in `unit`.
+    /// Size in `unit`.
     pub size: u64,
-    /// What the size counts; empty for plain pieces.
+    /// Unit of the size; empty for a plain count.
     pub unit: &'a str,
-    /// Whether it may be used.
+    /// Status.
     pub status: Status,
-    /// Subsystem and path; may also be given later.
+    /// Subsystem and path; can also be set later.
     pub paths: &'a [(Subsystem, &'a str)],
-    /// Key and value of properties.
+    /// Keys and values of the properties.
     pub properties: &'a [(&'a str, &'a str)],
 }
 

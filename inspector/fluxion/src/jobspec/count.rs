@@ -1,6 +1,6 @@
-//! How many of a resource: a set of numbers of which the largest available one is taken.
+//! Resource counts: a set of numbers, of which the largest available one is used.
 
-/// How one number of the set leads to the next.
+/// How the next number of the set is calculated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operator {
     /// Add the operand.
@@ -15,13 +15,13 @@ pub enum Operator {
 /// A set of counts, from `min` to `max` in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The smallest number; 0 can't be met.
+    /// The minimum; 0 can't be satisfied.
     pub min: u32,
-    /// No number is larger.
+    /// The maximum.
     pub max: u32,
-    /// How the numbers follow each other.
+    /// Operator of the steps.
     pub operator: Operator,
-    /// What the operator takes.
+    /// Operand of the steps.
     pub operand: u32,
 }
 
@@ -32,17 +32,17 @@ impl Default for Count {
 }
 
 impl Count {
-    /// The set of one number.
+    /// A fixed count.
     pub fn exactly(count: u32) -> Self {
         Self { min: count, max: count, operator: Operator::Add, operand: 1 }
     }
 
-    /// At least so many, as many as there are.
+    /// At least this many, and as many as available.
     pub fn at_least(min: u32) -> Self {
         Self { min, max: u32::MAX, operator: Operator::Add, operand: 1 }
     }
 
-    /// The largest number of the set that does not exceed what is available; 0 when there is none.
+    /// The largest number of the set that is available; 0 if there is none.
     pub fn take(&self, available: u64) -> u64 {
         let (min, max, operand) = (u64::from(self.min), u64::from(self.max), u64::from(self.operand));
         if min > max || min > available {

@@ -1,16 +1,16 @@
-//! Why a jobspec is refused.
+//! Jobspec errors.
 
 use thiserror::Error;
 
 use super::yaml::YamlError;
 
-/// A jobspec is refused; the text says what is wrong, in Fluxion's words.
+/// Invalid jobspec; the message is the same as Fluxion's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JobspecError {
-    /// Not YAML, or too large a document.
+    /// The document is not YAML, or too large.
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    /// A rule of the jobspec is broken.
+    /// The document is not a valid jobspec.
     #[error("{0}")]
     Rule(String),
 }

@@ -1,4 +1,4 @@
-//! Requests that the canonical jobspec can't express: who reads them, and how they are handed on.
+//! Requests that the canonical jobspec can't express: parsing and representation.
 
 use std::any::Any;
 use std::fmt;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::error::JobspecError;
 use super::yaml::Value;
 
-/// Reads resources that Fluxion does not know, for a matcher that is plugged into the engine.
+/// Parses resources that Fluxion does not support, for a matcher extension.
 pub trait Reader {
-    /// Reads the entries of `resources`; none when all of them are Fluxion's own. `attributes` is what stands under
+    /// Parses the entries of `resources`; returns none if Fluxion supports all of them. `attributes` is the value of
     /// that key.
     fn read(&self, entries: &[Value], attributes: &Value) -> Option<Result<Extra, JobspecError>>;
 }
 
-/// A request in a form that only its [`Reader`] and its matcher know. Two are equal when they are copies of one.
+/// A request in a format known only to its [`Reader`] and its matcher. Two are equal if they are copies of the same.
 #[derive(Clone)]
 pub struct Extra(Arc<dyn Any + Send + Sync>);
 

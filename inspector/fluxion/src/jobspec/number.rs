@@ -1,7 +1,7 @@
 //! Numbers as C++ streams read them from a YAML scalar.
 
-/// An unsigned 32-bit integer: base by prefix (`0x` sixteen, `0` eight, else ten), blanks around it
-/// allowed, nothing else.
+/// Parses an unsigned 32-bit integer; the prefix selects the base (`0x` for 16, `0` for 8, otherwise 10), and
+/// surrounding whitespace is allowed.
 pub fn unsigned(text: &str) -> Option<u32> {
     let digits = text.trim_matches([' ', '\t', '\n', '\r']);
     let digits = digits.strip_prefix('+').unwrap_or(digits);
@@ -16,7 +16,7 @@ pub fn unsigned(text: &str) -> Option<u32> {
     u32::from_str_radix(digits, base).ok()
 }
 
-/// A floating point number, with YAML's names for infinity and not-a-number.
+/// Parses a floating-point number, including YAML's names for infinity and NaN.
 pub fn double(text: &str) -> Option<f64> {
     let body = text.trim_matches([' ', '\t', '\n', '\r']);
     let plain = body.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));

@@ -11,13 +11,13 @@ use crate::flux_constraint::Constraint;
 type Known<'a> = &'a dyn Fn(&str) -> bool;
 
 impl Jobspec {
-    /// Reads the first YAML (or JSON) document of a text. `known` says whether a type of resource
-    /// exists at all: a request for one that does not is a mistake, not a request that can't be met.
+    /// Parses the first YAML (or JSON) document of a text. `known` returns whether a resource type exists; a
+    /// request for an unknown type is invalid rather than unsatisfiable.
     pub fn parse(text: &str, known: &dyn Fn(&str) -> bool) -> Result<Self, JobspecError> {
         jobspec(text, known, None)
     }
 
-    /// As [`Self::parse`], with a reader that takes over the resources that it knows.
+    /// Like [`Self::parse`], with a reader for additional resources.
     pub fn parse_with(
         text: &str,
         known: &dyn Fn(&str) -> bool,

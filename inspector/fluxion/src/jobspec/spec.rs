@@ -1,37 +1,37 @@
-//! What a job asks for, as it was read.
+//! Parsed jobspecs.
 
 use super::count::Count;
 use super::extra::Extra;
 use crate::flux_constraint::Constraint;
 
-/// One entry of the tree of resources.
+/// A resource in the resource tree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resource {
     /// Type, such as `node`, `core` or `slot`.
     pub type_name: String,
-    /// How many.
+    /// Count.
     pub count: Count,
-    /// Whether nobody else may use it; none when the document does not say.
+    /// Whether it is requested exclusively; none if not specified.
     pub exclusive: Option<bool>,
-    /// Name of a slot, or a mark that shows up in answers.
+    /// Label of a slot, or a label that is included in the output.
     pub label: Option<String>,
-    /// What must be below each of them.
+    /// Resources required below each of them.
     pub with: Vec<Resource>,
 }
 
-/// A job's request.
+/// A jobspec.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Jobspec {
-    /// Version of the document, 1 to 9999.
+    /// Version of the jobspec, 1 to 9999.
     pub version: u32,
-    /// What is asked for at the top.
+    /// Top-level resources.
     pub resources: Vec<Resource>,
-    /// Seconds; 0 means as long as the graph lives. May be anything a float can be.
+    /// Duration in seconds; 0 means the lifetime of the graph. Not validated: any float is possible.
     pub duration: f64,
-    /// Queue named by the job, to be shown in answers.
+    /// Queue of the job, included in the output.
     pub queue: Option<String>,
-    /// What nodes must fulfil.
+    /// Constraint on nodes.
     pub constraint: Option<Constraint>,
-    /// What a [`Reader`] made of the resources, in place of these.
+    /// Replaces the resources if a [`Reader`] parsed them.
     pub extra: Option<Extra>,
 }

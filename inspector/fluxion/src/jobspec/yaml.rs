@@ -1,5 +1,5 @@
-//! YAML as a tree that still knows what was quoted. Aliases are shared, and what they would expand to
-//! is bounded, so that a small document can't ask for a large tree.
+//! YAML as a tree that preserves which scalars were quoted. Aliases are shared, and their expanded size is
+//! limited, so that a small document can't expand to a large tree.
 
 mod plain;
 mod value;
@@ -17,7 +17,7 @@ struct Open<'t> {
     items: Vec<Value<'t>>,
 }
 
-/// Reads the first document of a text; an empty text is null.
+/// Parses the first document of a text; an empty text is null.
 pub fn parse(text: &str) -> Result<Value<'_>, YamlError> {
     plain::parse(text).map_or_else(|| parse_fully(text), Ok)
 }

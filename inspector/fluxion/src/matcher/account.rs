@@ -1,4 +1,4 @@
-//! Who holds what of one vertex, and when; and where the books of all vertices lie.
+//! Accounts: the allocations of each vertex by job and time.
 
 use smallvec::SmallVec;
 
@@ -6,18 +6,18 @@ use super::job::{AllocationKind, JobId};
 use crate::graph::VertexId;
 use crate::planner::{MultiPlanner, MultiSpan, Planner, SpanId};
 
-/// What one job has to do with one vertex.
+/// Entry of one job at one vertex.
 #[derive(Clone, Copy, Debug)]
 pub struct JobEntry {
     /// The job.
     pub job: JobId,
-    /// Whether the job's tree of vertices goes through here.
+    /// Whether the job uses this vertex or its descendants.
     pub tag: bool,
-    /// Its span in the plan of the vertex, for what it holds exclusively.
+    /// Its span in the planner of the vertex, if it holds the vertex exclusively.
     pub plan: Option<(AllocationKind, SpanId)>,
     /// Its span in the aggregates.
     pub aggregate: Option<MultiSpan>,
-    /// Start and end of its presence; the same for none.
+    /// Start and end of its presence; equal if there is none.
     stay: (i64, i64),
 }
 
@@ -26,12 +26,12 @@ impl JobEntry {
         Self { job, tag: false, plan: None, aggregate: None, stay: (0, 0) }
     }
 
-    /// The time for which the job is somewhere here or below: nobody else can have all of this vertex then.
+    /// The time range in which the job uses this vertex or its descendants, so that no other job can use all of it.
     pub fn presence(&self) -> Option<(i64, i64)> {
         (self.stay.0 < self.stay.1).then_some(self.stay)
     }
 
-    /// Says when it is somewhere here or below, from a first second up to another; never when that is not later.
+    /// Sets the time range in which the job uses this vertex or its descendants; cleared if the end is not after the start.
     pub fn set_presence(&mut self, start: i64, end: i64) {
         self.stay = (start, end);
     }
@@ -41,12 +41,12 @@ impl JobEntry {
     }
 }
 
-/// The books of one vertex.
+/// The account of one vertex.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// What is free of it when.
+    /// Free amount of the vertex over time.
     pub plan: Planner,
-    /// Sums of what is free below it, when there are any.
+    /// Aggregates of the free amounts below it, if any.
     pub aggregates: Option<Box<MultiPlanner>>,
     /// Sorted by job.
     entries: SmallVec<[JobEntry; 1]>,
@@ -57,17 +57,17 @@ impl Account {
         Self { plan: Planner::new(total), aggregates: None, entries: SmallVec::new() }
     }
 
-    /// All jobs that have to do with the vertex, by number.
+    /// Entries of all jobs, sorted by job id.
     pub fn entries(&self) -> &[JobEntry] {
         &self.entries
     }
 
-    /// What one job has to do with it.
+    /// The entry of a job.
     pub fn entry(&self, job: JobId) -> Option<&JobEntry> {
         self.entries.binary_search_by_key(&job, |entry| entry.job).ok().map(|at| &self.entries[at])
     }
 
-    /// The entry of a job, to be changed; made when missing. Call [`Account::tidy`] after emptying it.
+    /// The mutable entry of a job, created if missing. Call [`Account::tidy`] after clearing it.
     pub fn entry_mut(&mut self, job: JobId) -> &mut JobEntry {
         // Most jobs have higher numbers than those before them.
         let known = if self.entries.last().is_none_or(|last| last.job < job) {
@@ -85,13 +85,13 @@ impl Account {
         &mut self.entries[at]
     }
 
-    /// Notes that somebody is here for some time whom nobody can cancel: the number went to another job.
+    /// Records a presence that can't be cancelled, because the job id was reassigned to another job.
     pub(super) fn leave_behind(&mut self, (start, end): (i64, i64)) {
         self.lost_mut().set_presence(start, end);
     }
 
-    /// Notes what a job holds. Where its number has a hold of the other kind already, both stand, and it is the
-    /// allocation that can be cancelled.
+    /// Records the span of a job. If the job id already has a span of the other kind, both are kept, and only the
+    /// allocation can be cancelled.
     pub(super) fn hold_too(&mut self, job: JobId, plan: (AllocationKind, SpanId)) {
         let before = self.entry_mut(job).plan.replace(plan);
         let Some(before) = before.filter(|before| before.0 != plan.0) else { return };
@@ -100,13 +100,13 @@ impl Account {
         self.lost_mut().plan = Some(lost);
     }
 
-    /// An entry of nobody.
+    /// An entry without a job.
     fn lost_mut(&mut self) -> &mut JobEntry {
         let lost = (0..=JobId::MAX).rev().find(|job| self.entry(*job).is_none()).unwrap_or(JobId::MAX);
         self.entry_mut(lost)
     }
 
-    /// Drops the entry of a job if nothing is left in it.
+    /// Removes the entry of a job if it is empty.
     pub fn tidy(&mut self, job: JobId) {
         if let Ok(at) = self.entries.binary_search_by_key(&job, |entry| entry.job)
             && self.entries[at].is_empty()
@@ -115,17 +115,17 @@ impl Account {
         }
     }
 
-    /// Whether a job holds it now, or formally still does.
+    /// Whether it is allocated to a job, including jobs that are overdue.
     pub fn is_allocated(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.plan, Some((AllocationKind::Allocation, _))))
     }
 
-    /// Whether a job is to hold it later.
+    /// Whether it is reserved for a job.
     pub fn is_reserved(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.plan, Some((AllocationKind::Reservation, _))))
     }
 
-    /// First and last second for which anything is booked here; none when nothing is.
+    /// First and last second of all spans; none if there are no spans.
     pub(super) fn hull(&self) -> Option<(i64, i64)> {
         let plan = self.plan.hull();
         let aggregates = self.aggregates.as_deref().and_then(MultiPlanner::hull);
@@ -133,12 +133,12 @@ impl Account {
         presence.chain(plan).chain(aggregates).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// Whether any job is here or below at some time of a stretch.
+    /// Whether any job uses this vertex or its descendants during a time range.
     pub fn is_visited(&self, start: i64, end: i64) -> bool {
         self.entries.iter().any(|entry| entry.presence().is_some_and(|(from, to)| from < end && start < to))
     }
 
-    /// Gives back a span in the aggregates.
+    /// Removes a span from the aggregates.
     pub(super) fn release_aggregate(&mut self, span: Option<MultiSpan>) {
         if let (Some(span), Some(aggregates)) = (span, &mut self.aggregates) {
             // The span may have gone with a type that is no longer summed up.
@@ -146,8 +146,8 @@ impl Account {
         }
     }
 
-    /// Lets go of everything a job holds; answers how much of the vertex that was. A span that is not
-    /// there is no error.
+    /// Releases all resources of a job; returns the released amount of the vertex. A missing span is
+    /// not an error.
     pub fn release(&mut self, job: JobId) -> Option<(AllocationKind, u64)> {
         let at = self.entries.binary_search_by_key(&job, |entry| entry.job).ok()?;
         let entry = self.entries.remove(at);
@@ -157,21 +157,21 @@ impl Account {
     }
 }
 
-/// Accounts that lie side by side, so that a match that opens many takes little time for each.
+/// Number of accounts allocated together, which reduces the time per account.
 const CHUNK: usize = 64;
 
 /// The accounts of vertices. A vertex without one costs four bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accounts {
-    /// Per vertex: the place of its account, counted from 1.
+    /// Position of the account by vertex, starting at 1.
     places: Vec<u32>,
     chunks: Vec<Vec<Account>>,
-    /// Places of accounts that were closed.
+    /// Positions of closed accounts.
     unused: Vec<u32>,
 }
 
 impl Accounts {
-    /// Makes room for so many vertices.
+    /// Reserves memory for this many vertices.
     pub(super) fn reserve(&mut self, vertices: usize) {
         if self.places.len() < vertices {
             self.places.resize(vertices, 0);
@@ -196,7 +196,7 @@ impl Accounts {
         self.chunks.get_mut(chunk)?.get_mut(at)
     }
 
-    /// The account of a vertex for which there is room; opened with a total when there is none.
+    /// The account of a vertex within the reserved memory, created with a total if missing.
     #[inline]
     pub(super) fn open(&mut self, id: VertexId, total: u64) -> &mut Account {
         let (chunk, at) = match self.place(id) {
@@ -225,7 +225,7 @@ impl Accounts {
         (at / CHUNK, at % CHUNK)
     }
 
-    /// Forgets the account of a vertex.
+    /// Removes the account of a vertex.
     pub(super) fn close(&mut self, id: VertexId) {
         if let Some(account) = self.get_mut(id) {
             *account = Account::new(0);

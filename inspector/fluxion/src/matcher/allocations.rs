@@ -1,5 +1,5 @@
-//! The books of all vertices, and what follows changes in them. A vertex that nobody ever used, and that has no
-//! aggregates, costs four bytes.
+//! The allocations of all vertices, with change tracking. A vertex that was never used and has no aggregates
+//! needs four bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::errno::Errno;
 use crate::graph::{Graph, VertexId};
 use crate::planner::MultiPlanner;
 
-/// The books of all vertices.
+/// The allocations of all vertices.
 #[derive(Clone, Debug, Default)]
 pub struct Allocations {
     accounts: Accounts,
@@ -32,7 +32,7 @@ pub struct Allocations {
 const LOGGED: usize = 1 << 20;
 
 impl Allocations {
-    /// The books of a vertex, if it has any.
+    /// The account of a vertex, if it has one.
     #[inline]
     pub fn get(&self, id: VertexId) -> Option<&Account> {
         self.accounts.get(id)
@@ -132,7 +132,7 @@ impl Allocations {
         self.accounts.close(id);
     }
 
-    /// How much of a vertex is free throughout a stretch of time.
+    /// The minimum free amount of a vertex during a time range.
     #[inline]
     pub fn min_free(&self, graph: &Graph, id: VertexId, start: i64, duration: i64) -> Result<u64, Errno> {
         match self.get(id) {
@@ -149,7 +149,7 @@ impl Allocations {
         self.get(id)?.aggregates.as_deref()
     }
 
-    /// Whether the tree of a job goes through a vertex.
+    /// Whether a job uses a vertex or its descendants.
     pub fn is_tagged(&self, id: VertexId, job: JobId) -> bool {
         self.get(id).and_then(|account| account.entry(job)).is_some_and(|entry| entry.tag)
     }

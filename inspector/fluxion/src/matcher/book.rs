@@ -1,4 +1,4 @@
-//! The walk over marked edges that books what was chosen and tells it to whoever writes it down.
+//! The traversal of marked edges that allocates the selected resources and reports them to the sink.
 
 use smallvec::SmallVec;
 
@@ -65,8 +65,8 @@ struct Walk<'a> {
 }
 
 impl Engine {
-    /// Allocations and reports what is marked in the current round. Errors: `Einval` when the root is not
-    /// marked, otherwise whatever number an earlier step left when nothing marked is exclusive.
+    /// Allocates and reports the vertices marked in the current round. Errors: `Einval` if the root is not
+    /// marked; if nothing marked is exclusive, the error number left by an earlier step.
     pub(super) fn book(&mut self, booking: &Booking, sink: &mut dyn Sink) -> Result<(), Failure> {
         let Some(root) = self.root().filter(|_| self.scratch.root_is_marked()) else {
             return Err(Failure::new(Errno::Einval, "the root of the graph is not part of the match"));
@@ -101,8 +101,8 @@ impl Engine {
 }
 
 impl Walk<'_> {
-    /// Allocations a vertex and what is marked below it; adds what is booked of the types that are summed up to `above`.
-    /// Answers how many vertices were booked, or may have been before one of them could not.
+    /// Allocates a vertex and the marked vertices below it; adds the amounts of aggregated types to `above`.
+    /// Returns the number of vertices that were allocated, or may have been before a failure.
     fn visit(&mut self, id: VertexId, entered: Entered, above: &mut Sums) -> u64 {
         let vertex = self.graph.vertex(id);
         let whole = entered.whole || self.booking.exclusive_types.contains(&vertex.type_id);
@@ -143,7 +143,7 @@ impl Walk<'_> {
         count
     }
 
-    /// Allocations what is marked below a vertex, which `parent` tells how to take.
+    /// Allocates the marked vertices below a vertex, as specified by `parent`.
     fn visit_children(&mut self, id: VertexId, parent: Entered, sums: &mut Sums) -> u64 {
         let graph = self.graph;
         let many = self.scratch.marked_among_many(graph, id);

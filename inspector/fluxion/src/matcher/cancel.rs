@@ -1,4 +1,4 @@
-//! Letting go of everything a job holds.
+//! Cancels jobs.
 
 use super::engine::Engine;
 use super::filter::MAX_DEPTH;
@@ -8,10 +8,10 @@ use crate::errno::Errno;
 use crate::graph::VertexId;
 
 impl Engine {
-    /// Lets go of everything a job holds, allocated or reserved.
+    /// Releases all resources allocated or reserved for a job.
     ///
-    /// Errors: `Einval` when the job is not known at the root, which by Fluxion's rules is an error even
-    /// though what it holds is let go of; `Enoent` when it holds nothing at all.
+    /// Errors: `Einval` if the job has no entry at the root, which by Fluxion's rules is an error even
+    /// though its resources are released; `Enoent` if it has no resources.
     pub fn cancel(&mut self, job: JobId) -> Result<(), Failure> {
         let outcome = self.let_go(job);
         self.allocations.forget_children(job);
@@ -32,7 +32,7 @@ impl Engine {
         }
         if self.quirks.rootless_cancel_fails {
             self.drop_plans(job);
-            return Err(Failure::new(Errno::Einval, format!("job {job} is not known at the root")));
+            return Err(Failure::new(Errno::Einval, format!("job {job} has no allocation at the root")));
         }
         let mut any = false;
         for id in 0..self.graph.vertex_count() {
@@ -43,7 +43,7 @@ impl Engine {
                 any = true;
             }
         }
-        if any { Ok(()) } else { Err(Failure::new(Errno::Enoent, format!("job {job} holds nothing"))) }
+        if any { Ok(()) } else { Err(Failure::new(Errno::Enoent, format!("job {job} has no allocation"))) }
     }
 
     fn cancel_below(&mut self, id: VertexId, job: JobId, depth: usize) {

@@ -1,4 +1,4 @@
-//! The graph changes under its jobs: vertices come and go, go down and up, get properties.
+//! Changes to a graph with jobs: adding and removing vertices, and changing status and properties.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ fn fail<T>(message: String) -> Result<T, Failure> {
 }
 
 impl Engine {
-    /// Lets a reader add to the graph, then sets up the sums again. What it added before an error stays.
+    /// Lets a reader add to the graph, then recalculates the aggregates. Additions before an error are kept.
     pub fn attach<E: From<Failure>>(
         &mut self,
         read: impl FnOnce(&mut Graph) -> Result<(), E>,
@@ -26,7 +26,7 @@ impl Engine {
         primed.map_err(E::from)
     }
 
-    /// Marks every vertex at a path as usable or not. Answers how many there are.
+    /// Sets the status of all vertices at a path. Returns the number of vertices.
     pub fn set_status(&mut self, path: &str, status: Status) -> usize {
         self.forget_visits();
         let ids = self.graph.at_path_text(path).to_vec();
@@ -50,7 +50,7 @@ impl Engine {
         ids.len()
     }
 
-    /// Sets a property of every vertex at a path. Answers how many there are.
+    /// Sets a property of all vertices at a path. Returns the number of vertices.
     pub fn set_property(&mut self, path: &str, key: &str, value: &str) -> usize {
         self.forget_visits();
         let ids = self.graph.at_path_text(path).to_vec();
@@ -61,7 +61,7 @@ impl Engine {
         ids.len()
     }
 
-    /// Removes a property of every vertex at a path. Answers how many there are.
+    /// Removes a property of all vertices at a path. Returns the number of vertices.
     pub fn remove_property(&mut self, path: &str, key: &str) -> usize {
         self.forget_visits();
         let ids = self.graph.at_path_text(path).to_vec();
@@ -72,8 +72,8 @@ impl Engine {
         ids.len()
     }
 
-    /// Removes the vertex last registered at a path with everything below it. Answers the jobs that
-    /// hold nothing any more because of that.
+    /// Removes the vertex last registered at a path and its descendants. Returns the jobs that have no
+    /// resources left.
     pub fn remove_path(&mut self, path: &str) -> Result<Vec<JobId>, Failure> {
         let Some(&top) = self.graph.at_path_text(path).last() else {
             return fail(format!("remove: {path} not found in the graph.\n"));
@@ -87,7 +87,7 @@ impl Engine {
         Ok(ended)
     }
 
-    /// Removes every vertex of some ranks. Answers the jobs that hold nothing any more because of that.
+    /// Removes all vertices of some ranks. Returns the jobs that have no resources left.
     pub fn remove_ranks(&mut self, ranks: &[i32]) -> Result<Vec<JobId>, Failure> {
         let missing = ranks.iter().position(|&rank| self.graph.of_rank(rank).is_empty());
         if let Some(at) = missing {
@@ -127,8 +127,8 @@ impl Engine {
         self.prime().map_err(|error| Failure::new(Errno::Einval, error.to_string()))
     }
 
-    /// Takes away what jobs hold at and below vertices, and from the sums above them. Answers the jobs
-    /// that hold nothing any more.
+    /// Releases the resources of jobs at and below vertices, and updates the aggregates above. Returns the jobs
+    /// that have no resources left.
     fn end_jobs(&mut self, tops: &[VertexId]) -> Result<Vec<JobId>, Failure> {
         let mut touched = BTreeSet::new();
         for &top in tops {

@@ -1,7 +1,7 @@
-//! An independent look at the allocations: whether everything in them adds up.
+//! Independent invariant checks of the allocations.
 //!
-//! It recomputes what ought to be there from the graph and the jobs' own entries. It holds with all
-//! quirks off; with quirks on, what it finds are Fluxion's accidents.
+//! The expected state is recalculated from the graph and the entries of the jobs. The invariants hold with all
+//! quirks off; with quirks on, violations are Fluxion's quirks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::graph::{TypeId, VertexId};
 use crate::planner::MultiPlanner;
 
 impl Engine {
-    /// Everything that does not add up, in words; empty when all is well.
+    /// Checks the invariants and returns a description of each violation; empty if there are none.
     pub fn check(&self) -> Vec<String> {
         let mut findings = Vec::new();
         let reachable: BTreeSet<VertexId> =
@@ -23,7 +23,7 @@ impl Engine {
             let name = self.describe(id);
             if !reachable.contains(&id) {
                 if !account.entries().is_empty() {
-                    findings.push(format!("{name}: held by a job, but not part of the graph"));
+                    findings.push(format!("{name}: allocated to a job, but not part of the graph"));
                 }
                 continue;
             }
@@ -41,7 +41,7 @@ impl Engine {
         }
     }
 
-    /// Whether nobody holds anything and all sums are those of an unused graph.
+    /// Whether there are no allocations and all aggregates equal those of an unused graph.
     pub fn is_as_new(&self) -> bool {
         let mut allocations = Allocations::default();
         let mut filters = self.filters.clone();
@@ -81,30 +81,29 @@ impl Engine {
 
     fn check_plan(&self, id: VertexId, account: &Account, name: &str, findings: &mut Vec<String>) {
         if account.plan.total() != self.graph.vertex(id).size {
-            findings.push(format!("{name}: its plan is for another size"));
+            findings.push(format!("{name}: the planner's total differs from the size of the vertex"));
         }
         if !account.plan.consistent() {
-            findings.push(format!("{name}: what is free is not the total less what is booked"));
+            findings.push(format!("{name}: the free amount differs from the total minus the booked amount"));
         }
         if account.plan.is_overbooked() {
-            findings.push(format!("{name}: more is booked than there is"));
+            findings.push(format!("{name}: overbooked"));
         }
         let owned: BTreeSet<_> =
             account.entries().iter().filter_map(|entry| entry.plan).map(|plan| plan.1).collect();
         let entries = account.entries().iter().filter(|entry| entry.plan.is_some()).count();
         let booked: BTreeSet<_> = account.plan.spans().map(|(span, _)| span).collect();
         if owned != booked || owned.len() != entries {
-            findings.push(format!("{name}: spans and jobs do not belong together one to one"));
+            findings.push(format!("{name}: spans and jobs do not match one to one"));
         }
         for entry in account.entries() {
             let Some((hold, span)) = entry.plan else { continue };
             let Some(span) = account.plan.span(span) else { continue };
             if entry.presence() != Some((span.start, span.end)) {
-                findings
-                    .push(format!("{name}: job {} is present at other times than it holds it", entry.job));
+                findings.push(format!("{name}: job {} is present at other times than its span", entry.job));
             }
             if (hold == AllocationKind::Allocation) != (span.start == 0) {
-                findings.push(format!("{name}: job {} has the wrong kind of hold", entry.job));
+                findings.push(format!("{name}: job {} has the wrong kind of allocation", entry.job));
             }
         }
     }
@@ -113,16 +112,16 @@ impl Engine {
         for entry in account.entries() {
             let job = entry.job;
             if !entry.tag || entry.presence().is_none() {
-                findings.push(format!("{name}: job {job} is here without its mark"));
+                findings.push(format!("{name}: job {job} is present without its tag"));
             }
             let mut parents = self.graph.parents(id, self.dominant);
             let known_above = parents.any(|(_, parent)| self.allocations.is_tagged(parent, job));
             if Some(id) != self.root() && !known_above {
-                findings.push(format!("{name}: job {job} is not known above"));
+                findings.push(format!("{name}: job {job} is missing from the parent vertices"));
             }
             let mut children = self.graph.children(id, self.dominant);
             if entry.plan.is_none() && !children.any(|(_, child)| self.allocations.is_tagged(child, job)) {
-                findings.push(format!("{name}: job {job} holds nothing here or below"));
+                findings.push(format!("{name}: job {job} has no allocation here or below"));
             }
         }
     }
@@ -142,21 +141,22 @@ impl Engine {
         for (of, planner) in aggregates.planners() {
             let type_name = self.graph.type_name(of);
             if !planner.consistent() || planner.is_overbooked() {
-                findings.push(format!("{name}: the sum of {type_name} does not add up"));
+                findings.push(format!("{name}: the aggregate of {type_name} is inconsistent"));
             }
             for entry in account.entries() {
                 let noted = entry.aggregate.map_or(0, |span| aggregates.amount(span, of));
                 let real = held.get(&(entry.job, of)).copied().unwrap_or(0);
                 if noted != real {
                     let job = entry.job;
-                    findings
-                        .push(format!("{name}: job {job} holds {real} {type_name} below, noted are {noted}"));
+                    findings.push(format!(
+                        "{name}: job {job} has {real} {type_name} below, but {noted} recorded"
+                    ));
                 }
             }
         }
         let owned = account.entries().iter().filter(|entry| entry.aggregate.is_some()).count();
         if owned != aggregates.span_count() {
-            findings.push(format!("{name}: sums and jobs do not belong together one to one"));
+            findings.push(format!("{name}: aggregates and jobs do not match one to one"));
         }
     }
 }

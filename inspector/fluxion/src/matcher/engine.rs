@@ -1,4 +1,4 @@
-//! The matcher as a whole: a graph, its allocations, and how to choose.
+//! The match engine: a graph, its allocations and match options.
 
 use thiserror::Error;
 
@@ -12,22 +12,22 @@ use super::shorts::Shorts;
 use crate::graph::{Graph, Status, Subsystem, TypeId, VertexId};
 use crate::quirks::Quirks;
 
-/// What to match with.
+/// Match options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which candidates come first.
+    /// Match policy.
     pub policy: Policy,
-    /// Names of subsystems; the first one is walked, booked and printed.
+    /// Names of subsystems; the first one is dominant: it is traversed, allocated and printed.
     pub subsystems: Vec<String>,
-    /// Whether several slots in one list are alternatives.
+    /// Whether multiple slots in one list are alternatives.
     pub flexible: bool,
     /// Pruning filters, `HIGH:LOW,...`; empty for the default.
     pub filters: String,
-    /// Which of Fluxion's accidents are repeated.
+    /// Quirks to reproduce.
     pub quirks: Quirks,
 }
 
-/// The lowest numbers first, over the containment subsystem, without repeating any accident.
+/// Lowest ids first, on the containment subsystem, without quirks.
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -40,10 +40,10 @@ impl Default for Options {
     }
 }
 
-/// A matcher can't be made.
+/// Why an engine can't be created.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EngineError {
-    /// No subsystem, or one that the graph does not have.
+    /// No subsystem was specified, or the graph does not have it.
     #[error("the graph has no subsystem {0}")]
     NoSubsystem(String),
     /// The pruning filters can't be set up.
@@ -51,7 +51,7 @@ pub enum EngineError {
     Filter(#[from] FilterError),
 }
 
-/// The matcher.
+/// The match engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
     pub(super) graph: Graph,
@@ -76,7 +76,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// A matcher over a graph of which nothing is used yet.
+    /// Creates an engine for a graph without allocations.
     pub fn new(mut graph: Graph, options: &Options) -> Result<Self, EngineError> {
         let find =
             |name: &String| graph.find_subsystem(name).ok_or_else(|| EngineError::NoSubsystem(name.clone()));
@@ -162,23 +162,23 @@ impl Engine {
         &self.allocations
     }
 
-    /// The subsystem that is walked, booked and printed.
+    /// The dominant subsystem, which is traversed, allocated and printed.
     pub fn dominant(&self) -> Subsystem {
         self.dominant
     }
 
-    /// Which accidents are repeated.
+    /// Quirks to reproduce.
     pub fn quirks(&self) -> Quirks {
         self.quirks
     }
 
-    /// Whether to visit every vertex every time, and skip nothing that is known from earlier matches.
-    /// The answers are the same.
+    /// Whether to visit every vertex every time, without reusing information from earlier matches.
+    /// The results are the same.
     pub fn set_exact(&mut self, exact: bool) {
         self.exact_only = exact;
     }
 
-    /// Vertices that the last operation entered, and that it left successfully.
+    /// Preorder and postorder visit counts of the last operation.
     pub fn visits(&self) -> (u64, u64) {
         (self.scratch.preorder, self.scratch.postorder)
     }
@@ -187,7 +187,7 @@ impl Engine {
         self.graph.root(self.dominant)
     }
 
-    /// How many nodes may be used now.
+    /// Number of usable nodes.
     pub(super) fn usable_nodes(&self) -> i64 {
         if self.quirks.drifting_node_count {
             return self.nodes_up;
@@ -195,7 +195,7 @@ impl Engine {
         self.nodes_really_up
     }
 
-    /// The vertex and everything below it in the dominant subsystem, in depth-first order.
+    /// The vertex and its descendants in the dominant subsystem, in depth-first order.
     pub(super) fn subtree(&self, top: VertexId) -> Vec<VertexId> {
         let mut seen = std::collections::BTreeSet::new();
         let mut open = vec![top];

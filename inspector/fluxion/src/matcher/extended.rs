@@ -1,4 +1,4 @@
-//! How the engine uses the matcher that is plugged into it.
+//! How the engine uses a matcher extension.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -15,27 +15,27 @@ use crate::graph::VertexId;
 use crate::jobspec::Extra;
 
 impl Engine {
-    /// Plugs another matcher in, in place of one that was.
+    /// Sets the matcher extension, replacing any previous one.
     pub fn plug_in(&mut self, extension: impl Extension) {
         self.extension = Some(Box::new(extension));
     }
 
-    /// Whether another matcher is plugged in, so that pools are divisible.
+    /// Whether a matcher extension is set, so that pools are divisible.
     pub fn is_extended(&self) -> bool {
         self.extension.is_some()
     }
 
-    /// The matcher that is plugged in, up to date, with what it sees; none where none of this type is.
+    /// The up-to-date matcher extension and its view; none if there is none of this type.
     pub fn extension<T: Extension>(&mut self) -> Option<(&mut T, View<'_>)> {
         let (extension, view) = self.caught_up()?;
         let extension: &mut dyn Any = extension;
         Some((extension.downcast_mut::<T>()?, view))
     }
 
-    /// Allocations what is taken of pools for a job, from `start` for `duration` seconds, as an allocation when it starts at
-    /// 0 and as a reservation otherwise.
+    /// Allocates parts of pools to a job, from `start` for `duration` seconds: as an allocation if it starts at 0,
+    /// otherwise as a reservation.
     ///
-    /// Errors: `Einval` for pieces that no way from the root leads to.
+    /// Errors: `Einval` for pools that are not reachable from the root.
     pub fn book_pieces(
         &mut self,
         job: JobId,
@@ -86,7 +86,7 @@ impl Engine {
             // The sums above the pools can't take it, although the pools can.
             let errno = self.scratch.errno;
             self.cancel(job)?;
-            return Err(Failure::new(errno, "the sums of the graph can't hold as much"));
+            return Err(Failure::new(errno, "the amount exceeds the aggregates of the graph"));
         }
         if let Some(extension) = self.extension.as_deref_mut().filter(|_| operation.allocates()) {
             extension.booked(job);

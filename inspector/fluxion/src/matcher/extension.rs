@@ -1,7 +1,7 @@
-//! The seam at which another matcher is plugged into the engine: for requests that the canonical jobspec can't express.
+//! Interface for matcher extensions, for requests that the canonical jobspec can't express.
 //!
-//! The extension decides where and when; what it chooses is booked on the graph, told and cancelled like every other
-//! match. Its requests are read by a [`crate::jobspec::Reader`].
+//! The extension selects resources and start times; the engine allocates, reports and cancels them like any other
+//! match. Its requests are parsed by a [`crate::jobspec::Reader`].
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -14,74 +14,74 @@ use super::policy::Policy;
 use crate::graph::{EdgeId, Graph, Subsystem, TypeId, VertexId};
 use crate::jobspec::Extra;
 
-/// How much is taken of each pool, which may be less than its size.
+/// The amount allocated from each pool, which can be less than its size.
 pub type Pieces = BTreeMap<VertexId, u64>;
 
-/// What an extension sees of the engine.
+/// An extension's view of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The graph.
     pub graph: &'a Graph,
-    /// What is booked on it.
+    /// The allocations.
     pub allocations: &'a Allocations,
-    /// The subsystem that is walked, booked and printed.
+    /// The dominant subsystem, which is traversed, allocated and printed.
     pub dominant: Subsystem,
-    /// The type of vertices that are nodes.
+    /// The type of nodes.
     pub node_type: TypeId,
-    /// Which candidates come first.
+    /// The match policy.
     pub policy: Policy,
 }
 
-/// What is asked of an extension.
+/// A request to an extension.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// What is to be done.
+    /// The operation.
     pub operation: Operation,
-    /// The request, as the reader of the extension left it.
+    /// The request, as parsed by the reader of the extension.
     pub request: &'a Extra,
-    /// Seconds.
+    /// Duration in seconds.
     pub now: i64,
 }
 
-/// What an extension chose.
+/// The selection made by an extension.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// Start, in seconds.
     pub at: i64,
-    /// Seconds for which it holds.
+    /// Duration in seconds.
     pub duration: i64,
-    /// What is taken; empty where the operation only asks whether the request could ever be met.
+    /// The selected amounts; empty if the operation only checks satisfiability.
     pub pieces: Pieces,
 }
 
-/// Another matcher. While one is plugged in, pools are divisible: jobs may hold part of a vertex.
+/// A matcher extension. While one is set, pools are divisible: jobs can use part of a vertex.
 pub trait Extension: Any + Debug + Send + Sync {
-    /// A copy, for an engine that is cloned.
+    /// Creates a copy for a cloned engine.
     fn boxed_clone(&self) -> Box<dyn Extension>;
 
-    /// The graph has changed: what followed from it is out of date.
+    /// Called when the graph has changed, to invalidate derived data.
     fn forget(&mut self);
 
-    /// The books of these vertices may have changed since the last call; those of any vertex where none are named.
-    /// Called before every question.
+    /// Called before every request: the allocations of these vertices may have changed since the last call, or those of
+    /// any vertex if none are specified.
     fn follow(&mut self, view: View<'_>, changed: Option<Vec<VertexId>>);
 
-    /// Where and when a request starts, and what it takes there.
+    /// Selects the resources and start time for a request.
     ///
-    /// Errors: as those of [`super::Engine::match_job`].
+    /// Errors: those of [`super::Engine::match_job`].
     fn choose(&mut self, view: View<'_>, ask: Ask<'_>) -> Result<Choice, Failure>;
 
-    /// What was chosen last is now held by a job.
+    /// Called when the last selection has been allocated to a job.
     fn booked(&mut self, job: JobId);
 
-    /// A job no longer holds anything.
+    /// Called when a job has no resources left.
     fn cancelled(&mut self, job: JobId);
 
-    /// The edge by which a vertex is reached from the root.
+    /// The edge by which a vertex is reachable from the root.
     fn way_to(&self, id: VertexId) -> Option<EdgeId>;
 
-    /// Everything that does not add up, in words. The books of `pending` may have changed since the last
-    /// [`Extension::follow`].
+    /// Checks the invariants and returns descriptions of violations. The allocations of `pending` may have changed since
+    /// the last [`Extension::follow`].
     fn check(&self, view: View<'_>, pending: &[VertexId]) -> Vec<String>;
 }
 

@@ -1,4 +1,4 @@
-//! Pruning filters: which types are summed up at which vertices, and the sums.
+//! Pruning filters: the types aggregated at each vertex, and the aggregates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,27 +9,27 @@ use crate::graph::{Graph, Subsystem, TypeId, VertexId};
 use crate::planner::MultiPlanner;
 use crate::quirks::Quirks;
 
-/// How deep a graph may be: the walks over it are nested as deep.
+/// Maximum depth of a graph; traversals recurse to this depth.
 pub const MAX_DEPTH: usize = 300;
 
-/// Filters can't be set up.
+/// Why pruning filters can't be set up.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FilterError {
-    /// The text of the filters is malformed.
-    #[error("prune filters `{0}`: expected HIGH:LOW pairs such as ALL:core,rack:node")]
+    /// The filters are malformed.
+    #[error("invalid prune filters `{0}`: must be HIGH:LOW pairs such as ALL:core,rack:node")]
     Malformed(String),
     /// A subsystem in use has no root.
     #[error("subsystem {0} has no root in this graph")]
     NoRoot(String),
-    /// The graph is nested too deep.
+    /// The graph is too deep.
     #[error("the graph is more than {MAX_DEPTH} levels deep: flatten it")]
     TooDeep,
-    /// So many types are summed up at so many vertices that no memory is enough.
+    /// Too many aggregates.
     #[error("more than {0} aggregates: use fewer prune filters")]
     TooManySums(usize),
 }
 
-/// Which types are summed up where.
+/// Types to aggregate by vertex type.
 #[derive(Clone, Debug, Default)]
 pub struct Filters {
     all: BTreeSet<TypeId>,
@@ -38,10 +38,10 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// What is summed up unless something else is asked for.
+    /// The default filters.
     pub const DEFAULT: &'static str = "ALL:core,ALL:node";
 
-    /// Reads `HIGH:LOW,...`; `ALL` as `HIGH` means everywhere. The types become known to the graph.
+    /// Parses `HIGH:LOW,...`; `ALL` as `HIGH` means all vertices. The types are added to the graph.
     pub fn parse(text: &str, graph: &mut Graph) -> Result<Self, FilterError> {
         let malformed = || FilterError::Malformed(text.to_owned());
         let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
@@ -74,26 +74,26 @@ impl Filters {
         }
     }
 
-    /// Whether a type is summed up anywhere.
+    /// Whether a type is aggregated anywhere.
     pub fn is_tracked(&self, of: TypeId) -> bool {
         self.tracked.contains(&of)
     }
 
-    /// The types that are summed up somewhere.
+    /// All aggregated types.
     pub(super) fn tracked(&self) -> &BTreeSet<TypeId> {
         &self.tracked
     }
 
-    /// The types summed up at vertices of one type, in the order of their planners.
+    /// The types aggregated at vertices of one type, in the order of their planners.
     fn types_at(&self, of: TypeId) -> Vec<TypeId> {
         let specific = self.at.get(&of).into_iter().flatten();
         specific.chain(self.all.iter().filter(|low| **low != of)).copied().collect()
     }
 
-    /// Computes the sums of a graph from the root of a subsystem down, and sets them in the allocations.
-    /// Spans that are booked already stay.
+    /// Calculates the aggregates of a graph from the root of a subsystem, and sets them in the allocations.
+    /// Existing spans are kept.
     ///
-    /// A leaf of a type that is not summed up anywhere is from then on summed up at clusters.
+    /// A type of leaves that is not aggregated anywhere is aggregated at clusters from then on.
     pub fn prime(
         &mut self,
         graph: &Graph,

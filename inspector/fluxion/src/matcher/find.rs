@@ -25,8 +25,8 @@ struct Shown {
 }
 
 impl Engine {
-    /// Tells the sink every vertex for which the expression holds, or holds for something below.
-    /// `now` is the second for which sums are shown.
+    /// Reports to the sink all vertices that match the expression or have a matching descendant.
+    /// `now` is the time in seconds for which aggregates are shown.
     pub fn find(&mut self, expression: &Expression, now: i64, sink: &mut dyn Sink) {
         let mut shown = Shown { aggregates: false, job: None, now };
         for criterion in expression.criteria() {

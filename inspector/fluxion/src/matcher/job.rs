@@ -1,13 +1,13 @@
-//! Jobs as the books know them.
+//! Job ids and allocation kinds.
 
-/// The number of a job.
+/// Id of a job.
 pub type JobId = u64;
 
-/// What kind of hold a job has.
+/// Whether a job is allocated or reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocationKind {
-    /// It runs now.
+    /// Allocated now.
     Allocation,
-    /// It is planned for later.
+    /// Reserved for later.
     Reservation,
 }

@@ -1,31 +1,31 @@
-//! What a match is asked for, and what comes of it.
+//! Match operations and their results.
 
 use thiserror::Error;
 
 use crate::errno::Errno;
 
-/// How long a graph lives, in seconds: jobs without a duration take all of it.
+/// Lifetime of a graph in seconds; the duration of jobs that do not specify one.
 pub const LIFETIME: i64 = 3_153_600_000;
 
-/// What is asked of a match.
+/// A match operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Now or not at all.
+    /// Allocate now, or fail.
     Allocate,
-    /// Now or not at all, and if not: could it ever?
+    /// Allocate now, or fail and report whether the request is satisfiable.
     AllocateWithSatisfiability,
-    /// Now, or as early as possible.
+    /// Allocate now, or reserve at the earliest possible time.
     AllocateOrElseReserve,
-    /// Could it ever?
+    /// Only check whether the request is satisfiable.
     Satisfiability,
-    /// Now, but only shown.
+    /// Match now without allocating.
     WithoutAllocating,
-    /// Now, or as early as possible, but only shown.
+    /// Match now or at the earliest possible time, without allocating.
     WithoutAllocatingFuture,
 }
 
 impl Operation {
-    /// An operation by the name it has on the command line.
+    /// Parses the command-line name of an operation.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "allocate" => Self::Allocate,
@@ -38,46 +38,46 @@ impl Operation {
         })
     }
 
-    /// Whether it books what it finds.
+    /// Whether it allocates or reserves the matched resources.
     pub fn allocates(self) -> bool {
         !matches!(self, Self::Satisfiability | Self::WithoutAllocating | Self::WithoutAllocatingFuture)
     }
 
-    /// Whether it looks at later times.
+    /// Whether it considers later start times.
     pub fn looks_ahead(self) -> bool {
         matches!(self, Self::AllocateOrElseReserve | Self::WithoutAllocatingFuture)
     }
 }
 
-/// A match that was found.
+/// A successful match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Start, in seconds; 0 is now.
     pub at: i64,
-    /// Seconds for which it holds.
+    /// Duration in seconds.
     pub duration: i64,
 }
 
-/// A failed operation: the error number by Fluxion's rules, and what went wrong in words.
+/// A failed operation: Fluxion's error number and a message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct Failure {
     /// The error number.
     pub errno: Errno,
-    /// What is wrong; may be empty.
+    /// Error message; may be empty.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure with its reason.
+    /// Creates a failure with a message.
     pub fn new(errno: Errno, message: impl Into<String>) -> Self {
         Self { errno, message: message.into() }
     }
 }
 
-/// Whole seconds that a job with this duration gets: rounded up, 0 means the graph's lifetime.
+/// The duration of a job in whole seconds: rounded up, and the lifetime of the graph if 0.
 pub fn effective_duration(duration: f64) -> Result<i64, Failure> {
-    let message = "the duration must be between 0 and the lifetime of the graph, 3153600000 s";
+    let message = "the duration must be between 0 and the lifetime of the graph (3153600000 s)";
     // Beyond these checks the value fits an i64.
     if !(0.0..=LIFETIME as f64).contains(&duration) {
         return Err(Failure::new(Errno::Einval, message));

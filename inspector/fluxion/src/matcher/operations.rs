@@ -1,4 +1,4 @@
-//! The match operations: now, later, ever.
+//! Implementation of the match operations.
 
 use super::book::Booking;
 use super::engine::Engine;
@@ -20,11 +20,11 @@ pub(super) struct Asking<'a> {
 }
 
 impl Engine {
-    /// Matches a request and, where the operation says so, books it for a job. What was found goes to
-    /// the sink.
+    /// Matches a request and, depending on the operation, allocates the resources to a job. The result is
+    /// reported to the sink.
     ///
-    /// Errors: `Ebusy` when it could work later, `Enodev` when it can't ever, `Einval` for a request
-    /// that makes no sense; others where Fluxion's rules leave them.
+    /// Errors: `Ebusy` if it could succeed later, `Enodev` if it can never succeed, `Einval` for an invalid
+    /// request; others as defined by Fluxion's rules.
     pub fn match_job(
         &mut self,
         operation: Operation,

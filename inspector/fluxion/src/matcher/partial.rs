@@ -1,4 +1,4 @@
-//! Letting go of part of what a job holds, and telling the sums above.
+//! Releases part of the resources of a job and updates the aggregates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,11 +33,11 @@ fn fail<T>(message: String) -> Result<T, Failure> {
 }
 
 impl Engine {
-    /// Lets go of what a document lists. Answers whether the job now holds nothing at all. Of a document
-    /// of ranks only the ranks count.
+    /// Releases the resources listed in a document. Returns whether the job has no resources left. Only the
+    /// ranks of an execution document are used.
     ///
-    /// Errors: `Einval` when the document does not fit the graph or what the job holds; what was let
-    /// go of until then stays so.
+    /// Errors: `Einval` if the document does not match the graph or the resources of the job; resources
+    /// released before the error stay released.
     pub fn partial_cancel(&mut self, job: JobId, document: &Document) -> Result<bool, Failure> {
         self.scratch.start(&self.graph);
         self.scratch.preorder = 0;

@@ -1,49 +1,48 @@
-//! Match policies: which of several candidates come first.
+//! Match policies: the order of candidates.
 
-/// Which score comes first.
+/// Order of scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The highest.
+    /// Highest first.
     Descending,
-    /// The lowest.
+    /// Lowest first.
     Ascending,
 }
 
-/// What scores are made of.
+/// How scores are calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scoring {
-    /// The number of a vertex.
+    /// By the id of a vertex.
     Id(Order),
-    /// Neighbours by number are taken from one run.
+    /// By consecutive ids.
     Locality,
-    /// The property `perf_class`.
+    /// By the property `perf_class`.
     Variation,
 }
 
 /// A match policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// What scores are made of.
+    /// How scores are calculated.
     pub scoring: Scoring,
-    /// Whether everything below a node is ordered by its node first.
+    /// Whether resources below a node are ordered by their node first.
     pub node_centric: bool,
-    /// Whether a node that is used is taken whole.
+    /// Whether nodes are allocated whole.
     pub node_exclusive: bool,
-    /// Whether the search ends with the first candidates that suffice.
+    /// Whether the search stops at the first sufficient candidates.
     pub stop_on_first: bool,
 }
 
 impl Policy {
-    /// The lowest numbers first.
+    /// Lowest ids first.
     pub const LOW: Self = Self::by_id(Order::Ascending, false, false, false);
 
     const fn by_id(order: Order, node_centric: bool, node_exclusive: bool, stop_on_first: bool) -> Self {
         Self { scoring: Scoring::Id(order), node_centric, node_exclusive, stop_on_first }
     }
 
-    /// A policy by its name, or by options such as `policy=high node_centric=true`. Options end at the
-    /// first that makes no sense; without `policy` among them, or with a switch that has no value, there is
-    /// none.
+    /// Parses a policy name, or options such as `policy=high node_centric=true`. Options after the first
+    /// invalid one are ignored; returns none if `policy` is missing or an option has no value.
     pub fn parse(text: &str) -> Option<Self> {
         use Order::{Ascending, Descending};
         let special = |scoring| Self { scoring, ..Self::by_id(Descending, false, false, false) };

@@ -1,4 +1,4 @@
-//! Booking what a document says a job holds.
+//! Allocates the resources described by a document to a job.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,11 +43,11 @@ struct Progress {
 }
 
 impl Engine {
-    /// Allocations what a document says, for a job from `start` on. What was booked goes to the sink, unless
-    /// the document does not reach the root.
+    /// Allocates the resources in a document to a job, from `start` on, and reports them to the sink unless
+    /// the document does not include the root.
     ///
-    /// Errors: `Einval` when the document does not fit the graph, or something is not free. Nothing
-    /// stays booked then.
+    /// Errors: `Einval` if the document does not match the graph or a resource is not free. Nothing is
+    /// allocated in that case.
     pub fn update(
         &mut self,
         document: &Document,
@@ -218,7 +218,7 @@ impl Engine {
         free.is_ok_and(|free| free >= self.graph.vertex(id).size)
     }
 
-    /// Allocations all of a vertex, or the part of it that is noted.
+    /// Allocates a whole vertex, or the recorded part of it.
     fn claim(&mut self, id: VertexId, claim: Claim, progress: &mut Progress) -> Result<(), Failure> {
         let size = progress.parts.get(&id).copied().unwrap_or(self.graph.vertex(id).size);
         let account = self.allocations.open(&self.graph, id);

@@ -1,8 +1,8 @@
-//! Why a request is not met: which vertices are out, for which reason and until when, and whether waiting
-//! helps.
+//! Explains why a request can't be satisfied: which vertices were rejected, for which reason and until when, and
+//! whether waiting helps.
 //!
-//! It asks the exact walk once more, with notes on; ordinary matches pay nothing for it. It reads the books
-//! and changes nothing, so it may be asked at any time.
+//! It repeats the exact traversal and records the reasons, so ordinary matches have no overhead. It does not change
+//! any state.
 
 mod report;
 
@@ -22,10 +22,10 @@ use crate::jobspec::Jobspec;
 pub use report::{Reason, Refused, Shortage, Verdict, WhyNot};
 
 impl Engine {
-    /// Says why a request is not met at `now` (seconds). Nothing is booked, and no later answer changes.
+    /// Explains why a request can't be satisfied at `now` (seconds), without changing any state.
     ///
-    /// Of a request with alternatives the last one is explained. Errors: those of
-    /// [`Engine::match_job`] for a request that makes no sense.
+    /// For a request with alternatives, the last one is explained. Errors: those of
+    /// [`Engine::match_job`] for an invalid request.
     pub fn why_not(&self, spec: &Jobspec, now: i64) -> Result<WhyNot, Failure> {
         if spec.resources.is_empty() || self.root().is_none() {
             return Err(Failure::new(Errno::Einval, "the request is empty"));

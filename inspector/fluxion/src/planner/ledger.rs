@@ -33,7 +33,7 @@ impl Ledger {
         })
     }
 
-    /// Allocations a span that was seen to fit, with a number above all others.
+    /// Adds a span that is known to fit, with an id larger than all others.
     pub(super) fn add(&mut self, id: SpanId, span: Span, total: u64) {
         self.spans.push((id, span));
         let first = self.point_at(span.start, total);

@@ -1,4 +1,4 @@
-//! Several quantities booked together: the aggregates of what is below a vertex.
+//! Several quantities planned together: the aggregates of the resources below a vertex.
 
 use std::num::NonZeroU32;
 
@@ -6,10 +6,10 @@ use super::{Planner, Reduced, SpanId};
 use crate::errno::Errno;
 use crate::graph::TypeId;
 
-/// The number of a span over all quantities; they count up from 1.
+/// Id of a span over all quantities; ids start at 1.
 pub type MultiSpan = NonZeroU32;
 
-/// One planner per type, in an order that matters: the first one proposes the times to try.
+/// One planner per type. The order is significant: the first planner proposes the times to try.
 #[derive(Clone, Debug, Default)]
 pub struct MultiPlanner {
     kinds: Vec<(TypeId, Planner)>,
@@ -21,7 +21,7 @@ pub struct MultiPlanner {
 }
 
 impl MultiPlanner {
-    /// A planner of these types and totals.
+    /// Creates a planner with these types and totals.
     pub fn new(totals: impl IntoIterator<Item = (TypeId, u64)>) -> Self {
         let kinds = totals.into_iter().map(|(of, total)| (of, Planner::new(total))).collect();
         Self { kinds, ..Self::default() }
@@ -52,13 +52,13 @@ impl MultiPlanner {
         self.spans.len()
     }
 
-    /// First and last second for which anything is booked; none when nothing is.
+    /// First and last second of all spans; none if there are no spans.
     pub fn hull(&self) -> Option<(i64, i64)> {
         let all = self.kinds.iter().filter_map(|(_, planner)| planner.hull());
         all.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// Whether a span is booked.
+    /// Whether a span exists.
     pub fn has_span(&self, id: MultiSpan) -> bool {
         self.position(id).is_some()
     }
@@ -67,14 +67,14 @@ impl MultiPlanner {
         self.spans.binary_search_by_key(&id, |(span, _)| *span).ok()
     }
 
-    /// How much of a type a span holds.
+    /// The amount of a type in a span.
     pub fn amount(&self, id: MultiSpan, of: TypeId) -> u64 {
         let Some(at) = self.position(id) else { return 0 };
         let part = self.spans[at].1.iter().find(|(kind, _)| *kind == of);
         part.and_then(|&(_, span)| self.planner(of)?.span(span)).map_or(0, |span| span.amount)
     }
 
-    /// Allocations an amount of every type, which `amount` says; 0 is booked too.
+    /// Allocates an amount of every type, as returned by `amount`; 0 also adds a span.
     pub fn add(
         &mut self,
         start: i64,
@@ -100,8 +100,8 @@ impl MultiPlanner {
         Ok(id)
     }
 
-    /// Allocations an amount of one more type as part of a span, where there is a planner for it and the span has
-    /// nothing of the type yet. Errors: `Einval` for an unknown span, or when it is not free.
+    /// Allocates an amount of another type as part of a span, if there is a planner for the type and the span does not
+    /// include it yet. Errors: `Einval` for an unknown span, or if the amount is not free.
     pub fn extend(
         &mut self,
         id: MultiSpan,
@@ -119,7 +119,7 @@ impl MultiPlanner {
         Ok(())
     }
 
-    /// Takes a span away from every planner. Errors: `Einval` for an unknown span.
+    /// Removes a span from all planners. Errors: `Einval` for an unknown span.
     pub fn remove(&mut self, id: MultiSpan) -> Result<(), Errno> {
         let at = self.position(id).ok_or(Errno::Einval)?;
         let (_, parts) = self.spans.remove(at);
@@ -131,9 +131,9 @@ impl MultiPlanner {
         Ok(())
     }
 
-    /// Gives back part of a span, per type as `amount` says. When no type has anything left of it, the
-    /// span is gone. Errors: `Einval` for an unknown span or more than it holds; types behind the one of
-    /// which it does not hold so much keep what they have.
+    /// Reduces a span by the amount of each type returned by `amount`. If nothing is left of any type, the
+    /// span is removed. Errors: `Einval` for an unknown span or more than its amount; types after the
+    /// one that failed are not changed.
     pub fn reduce(&mut self, id: MultiSpan, amount: impl Fn(TypeId) -> u64) -> Result<Reduced, Errno> {
         let at = self.position(id).ok_or(Errno::Einval)?;
         let mut parts = std::mem::take(&mut self.spans[at].1);
@@ -162,8 +162,8 @@ impl MultiPlanner {
         Ok(Reduced::Kept)
     }
 
-    /// Changes types, their order and totals. Planners of types that stay keep their spans; new ones
-    /// have none; types that are not named go.
+    /// Changes the types, their order and totals. Planners of existing types keep their spans, new
+    /// planners have none, and omitted types are removed.
     pub fn reshape(&mut self, totals: &[(TypeId, u64)], lag: bool) {
         let mut old = std::mem::take(&mut self.kinds);
         for &(of, total) in totals {
@@ -184,7 +184,7 @@ impl MultiPlanner {
         self.search = None;
     }
 
-    /// Whether an amount of every type is free throughout; the first type that says no tells why.
+    /// Whether an amount of every type is free the whole time; the error is that of the first type that fails.
     pub fn available_during(
         &self,
         start: i64,
@@ -194,7 +194,7 @@ impl MultiPlanner {
         self.kinds.iter().try_for_each(|(of, planner)| planner.available_during(start, duration, amount(*of)))
     }
 
-    /// The first time at which everything is free; see [`Planner::first_time`].
+    /// The first time at which all amounts are free; see [`Planner::first_time`].
     pub fn first_time(
         &mut self,
         not_before: i64,

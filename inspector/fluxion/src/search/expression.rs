@@ -6,37 +6,37 @@ use crate::formats::hostlist::Hostlist;
 
 use super::jobid::parse_jobid;
 
-/// One property of a vertex to search for.
+/// A search criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Criterion {
-    /// It, or a vertex above it, is down; or neither is.
+    /// Whether the vertex or one of its ancestors is down.
     Down(bool),
-    /// It, or a vertex above it, is allocated; or neither is.
+    /// Whether the vertex or one of its ancestors is allocated.
     Allocated(bool),
-    /// It, or a vertex above it, is reserved; or neither is.
+    /// Whether the vertex or one of its ancestors is reserved.
     Reserved(bool),
-    /// A job holds it now.
+    /// The vertex is allocated to a job.
     AllocatedTo(u64),
-    /// A job is to hold it later.
+    /// The vertex is reserved for a job.
     ReservedFor(u64),
-    /// A job has a part in its aggregates.
+    /// A job has a span in the aggregates of the vertex.
     InAggregatesOf(u64),
-    /// A job uses it or something below it.
+    /// A job uses the vertex or one of its descendants.
     TouchedBy(u64),
-    /// Always true or always false; asks for the aggregates to be shown.
+    /// Always true or always false; includes the aggregates in the output.
     ShowAggregates(bool),
-    /// Its name is in a list.
+    /// The name of the vertex is in a list.
     Names(Hostlist),
-    /// It has a property of this name.
+    /// The vertex has a property with this name.
     Property(String),
 }
 
-/// How a term is joined to what stands left of it.
+/// Operator that joins a term to the terms on its left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joint {
-    /// Both.
+    /// Logical and.
     And,
-    /// Either.
+    /// Logical or.
     Or,
 }
 
@@ -49,21 +49,21 @@ pub enum Expression {
     Chain(Box<Expression>, Vec<(Joint, Expression)>),
 }
 
-/// A text is not an expression.
+/// Invalid expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid criteria: {0}.")]
 pub struct InvalidCriteria(String);
 
-/// Parentheses beyond this are refused.
+/// Maximum nesting depth of parentheses.
 const MAX_DEPTH: usize = 100;
 
 impl Expression {
-    /// Reads an expression.
+    /// Parses an expression.
     pub fn parse(text: &str) -> Result<Self, InvalidCriteria> {
         Parser::new(text).chain(0, text.len(), 0).ok_or_else(|| InvalidCriteria(text.to_owned()))
     }
 
-    /// Whether it holds, given whether each criterion does.
+    /// Evaluates the expression, given the value of each criterion.
     pub fn holds(&self, criterion: &mut impl FnMut(&Criterion) -> bool) -> bool {
         match self {
             Self::Leaf(leaf) => criterion(leaf),

@@ -1,9 +1,9 @@
-//! Flux job ids as text (RFC 19): decimal, `0x` hexadecimal, dotted hexadecimal, F58 and the form of a
-//! key in Flux's key-value store. The form in words is not read.
+//! Flux job ids as text (RFC 19): decimal, `0x` hexadecimal, dotted hexadecimal, F58 and the KVS
+//! form. The words form is not supported.
 
 const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/// The number of a job id in any of its forms.
+/// Parses a job id in any of these forms.
 pub fn parse_jobid(text: &str) -> Option<u64> {
     if let Some(rest) = text.strip_prefix('ƒ').or_else(|| text.strip_prefix('f'))
         && let Some(id) = base58(rest)

@@ -1,4 +1,4 @@
-//! The commands attach and remove: the graph grows and shrinks.
+//! The commands attach and remove.
 
 use fluxion::formats::idset::Idset;
 use fluxion::formats::{ReadError, jgf};

@@ -1,4 +1,4 @@
-//! The command update: an allocation made elsewhere is taken over from a document.
+//! The command update: imports an existing allocation from a document.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Commands about single vertices: their properties and their status.
+//! The commands for properties and status of vertices.
 
 use std::fmt::Write;
 

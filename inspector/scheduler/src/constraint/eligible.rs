@@ -1,4 +1,4 @@
-//! The one decision whether a node may take a Pod, whatever it has free, and if not, why.
+//! Decides whether a node may run a Pod, regardless of its free resources, and if not, why.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,8 +11,8 @@ use super::{Expression, NodeConstraint, Operator, Taint, TaintEffect, Term, Tole
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// Beginnings of keys of taints that Kubernetes and well-known controllers set and remove again: conditions of the node,
-/// and what stands only until it has started up.
+/// Key prefixes of taints that Kubernetes and well-known controllers set and remove: node conditions, and taints that
+/// are removed once a node has started.
 const PASSING: [&str; 4] = [
     "node.kubernetes.io/",
     "node.cloudprovider.kubernetes.io/",
@@ -20,7 +20,7 @@ const PASSING: [&str; 4] = [
     "readiness.k8s.io/",
 ];
 
-/// What eligibility needs to know of a node.
+/// The properties of a node that determine eligibility.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeFacts {
     /// The node's name.
@@ -35,11 +35,11 @@ pub struct NodeFacts {
     pub ready: bool,
     /// It has a deletion timestamp.
     pub deleting: bool,
-    /// Beginnings of keys of further taints that pass by themselves.
+    /// Key prefixes of further taints that are temporary.
     pub startup_taints: Arc<[Arc<str>]>,
 }
 
-/// Why a node is left out.
+/// Why a node is not eligible.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Exclusion {
     /// The node is being deleted.
@@ -48,26 +48,26 @@ pub enum Exclusion {
     Selector {
         /// The label's key.
         key: Arc<str>,
-        /// The value that is wanted.
+        /// The required value.
         value: Arc<str>,
     },
     /// No term of the required node affinity matches.
     Affinity,
     /// A taint that is not tolerated.
     Tainted(Taint),
-    /// The same, where whoever set the taint removes it by itself.
+    /// The same, if the taint is removed automatically.
     TaintedForNow(Taint),
     /// Condition Ready is not True.
     NotReady,
     /// The node is cordoned.
     Cordoned,
-    /// The API server refused bindings to the node lately.
+    /// The API server recently rejected bindings to the node.
     RefusedBinding,
 }
 
 impl Exclusion {
-    /// Whether it passes by itself: cordons, readiness and what Kubernetes taints. A job that only such nodes could
-    /// take is waiting, not impossible.
+    /// Whether it is temporary: cordons, readiness and taints set by Kubernetes. A job that only fits such nodes is
+    /// waiting, not unsatisfiable.
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::NotReady | Self::Cordoned | Self::TaintedForNow(_) | Self::RefusedBinding => true,
@@ -92,8 +92,8 @@ impl fmt::Display for Exclusion {
     }
 }
 
-/// Whether the node may take Pods with this constraint; the error is the reason that weighs most: one that stays
-/// comes before one that passes.
+/// Whether the node may run Pods with this constraint; the error is the most important reason: permanent reasons come
+/// before temporary ones.
 pub fn eligible(constraint: &NodeConstraint, node: &NodeFacts) -> Result<(), Exclusion> {
     if node.deleting {
         return Err(Exclusion::Deleting);
@@ -118,8 +118,8 @@ pub fn eligible(constraint: &NodeConstraint, node: &NodeFacts) -> Result<(), Exc
     passing.map_or(Ok(()), Err)
 }
 
-/// Every reason for which the node's own state keeps Pods with these tolerations away, each once: what is shown
-/// of a node.
+/// Every reason why the node's own state excludes Pods with these tolerations, without duplicates: for displaying a
+/// node.
 pub fn exclusions(tolerations: &[Toleration], node: &NodeFacts) -> Vec<Exclusion> {
     let mut reasons: Vec<Exclusion> =
         node.deleting.then_some(Exclusion::Deleting).into_iter().chain(states(tolerations, node)).collect();
@@ -128,13 +128,13 @@ pub fn exclusions(tolerations: &[Toleration], node: &NodeFacts) -> Vec<Exclusion
     reasons
 }
 
-/// What the node's readiness, cordon and taints say, readiness first.
+/// The reasons from the node's readiness, cordon and taints, readiness first.
 fn states<'a>(tolerations: &'a [Toleration], node: &'a NodeFacts) -> impl Iterator<Item = Exclusion> + 'a {
     let tolerated = move |key: &str, value: &str, effect: TaintEffect| {
         tolerations.iter().any(|toleration| tolerates(toleration, key, value, effect))
     };
-    // A node that is not ready is about to be tainted so, and one that is cordoned too: the toleration counts
-    // before the taint is there.
+    // Nodes that are not ready or cordoned will be tainted accordingly: the toleration applies even before the taint
+    // exists.
     let not_ready = (!node.ready
         && !tolerated(NOT_READY, "", TaintEffect::NoSchedule)
         && !tolerated(UNREACHABLE, "", TaintEffect::NoSchedule))
@@ -155,7 +155,7 @@ fn states<'a>(tolerations: &'a [Toleration], node: &'a NodeFacts) -> impl Iterat
     not_ready.into_iter().chain(cordoned).chain(tainted)
 }
 
-/// Whether a taint with this key is removed by whoever set it.
+/// Whether a taint with this key is removed automatically.
 fn passes(key: &str, node: &NodeFacts) -> bool {
     PASSING.iter().any(|prefix| key.starts_with(prefix))
         || node.startup_taints.iter().any(|prefix| key.starts_with(&**prefix))

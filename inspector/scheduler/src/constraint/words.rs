@@ -1,13 +1,13 @@
-//! Constraints in words, as selectors are written on kubectl's command line.
+//! Constraints as text, in the syntax of selectors on kubectl's command line.
 
 use std::fmt::{self, Write as _};
 
 use super::{Expression, Operator, Term};
 
-/// Values, comparisons and terms that are written out.
+/// Maximum number of values, expressions and terms listed.
 const LISTED: usize = 5;
 
-/// The terms of a required node affinity, one of which has to match.
+/// The terms of a required node affinity, one of which must match.
 pub fn affinity(terms: &[Term]) -> String {
     if terms.is_empty() {
         return "no terms, which matches no node".to_owned();
@@ -30,7 +30,7 @@ fn listed<T>(items: &[T], between: &str, say: impl Fn(&T) -> String) -> String {
     text
 }
 
-/// One pair of a selector; that a value is empty is said.
+/// A label of a selector; an empty value is pointed out.
 pub fn pair(key: &str, value: &str) -> String {
     if value.is_empty() { format!("{key}= (an empty value)") } else { format!("{key}={value}") }
 }

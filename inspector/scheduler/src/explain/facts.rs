@@ -1,4 +1,4 @@
-//! Why a request does not start, as the facts that its users read, with the names that they may know.
+//! Why a request does not start, as user-facing facts with the names that the user may see.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use super::why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNo
 use crate::constraint::Exclusion;
 use crate::constraint::words::pair;
 
-/// The names that the reader may see.
+/// The names visible to the user.
 pub trait Names {
-    /// The job's name, if the reader may see it.
+    /// The job's name, if visible to the user.
     fn job(&self, id: u32) -> Option<String>;
-    /// The holder's name, if the reader may see it.
+    /// The holder's name, if visible to the user.
     fn holder(&self, key: &str) -> Option<String>;
-    /// A time in seconds as the reader counts them; without more: since 1970, in UTC.
+    /// A time in seconds, formatted for the user; by default RFC 3339 in UTC.
     fn time(&self, seconds: i64) -> String {
         utc(seconds)
     }
 }
 
-/// Knows no names.
+/// Hides all names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nameless;
 
@@ -37,10 +37,10 @@ impl Names for Nameless {
     }
 }
 
-/// Shapes that are told.
+/// Maximum number of shapes listed.
 const SHAPES: usize = 8;
 
-/// What there is to say, in the order in which it is said.
+/// The facts, in the order in which they are shown.
 pub fn facts(why: &WhyNot, names: &dyn Names) -> Vec<Fact> {
     let mut facts = Vec::new();
     if why.nodes == 0 {
@@ -76,7 +76,7 @@ fn of_shape(why: &WhyNot, shape: &ShapeWhy, names: &dyn Names) -> ShapeNodes {
     }
 }
 
-/// Nodes with one reason.
+/// Nodes with the same reason.
 fn left_out(count: &Count, names: &dyn Names) -> NodesLeftOut {
     let mut left_out = NodesLeftOut {
         count: small(count.nodes),
@@ -178,9 +178,9 @@ fn jobs(ids: &[u32], names: &dyn Names) -> JobNames {
     told(ids.iter().map(|id| names.job(*id)).collect())
 }
 
-/// The names among them, each once, in their order (a gang may be met on each of its nodes), and whether there are others.
+/// The visible names without duplicates, in order (a gang may be on several nodes), and whether there are others.
 pub(crate) fn told(known: Vec<Option<String>>) -> JobNames {
-    /// Names that are told.
+    /// Maximum number of names listed.
     const NAMED: usize = 16;
     let mut jobs = JobNames::default();
     for name in known {
@@ -197,7 +197,7 @@ fn small(count: impl TryInto<u32>) -> u32 {
     count.try_into().unwrap_or(u32::MAX)
 }
 
-/// RFC 3339 in UTC; years beyond 9999 are written as they are.
+/// RFC 3339 in UTC; years beyond 9999 are formatted as they are.
 pub fn utc(seconds: i64) -> String {
     let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // Days are counted from 1 March of year 0, so that leap days end the year; 146,097 days are 400 years.

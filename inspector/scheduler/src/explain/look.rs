@@ -1,4 +1,4 @@
-//! Looks at every node and counts.
+//! Examines all nodes and counts reasons.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::inventory::{Inventory, NodeId, Release, planned_end};
 use crate::placement::{Availability, Plan, PlannedShape, room};
 use crate::request::{Request, Shape};
 
-/// Jobs named for one reason, at most.
+/// Maximum number of jobs listed per reason.
 const NAMED: usize = 16;
-/// Shapes looked at, at most.
+/// Maximum number of shapes examined.
 const LOOKED_AT: usize = 16;
 
 pub(super) fn look(
@@ -52,14 +52,14 @@ struct Looker<'a> {
     plan: &'a Plan<'a>,
     planned: &'a PlannedShape<'a>,
     shape: &'a Shape,
-    /// Its required node affinity, in words.
+    /// Its required node affinity, as text.
     affinity: Arc<str>,
     lens: &'a Availability<'a>,
     now: i64,
     never: bool,
 }
 
-/// A reason with what is known about it on one node.
+/// A reason and its details on one node.
 struct Found {
     reason: NodeReason,
     need: u64,
@@ -133,7 +133,7 @@ impl Looker<'_> {
         }
     }
 
-    /// What keeps this node from taking one slot: what stays comes before what passes.
+    /// Why this node has no room for a slot: permanent reasons come before temporary ones.
     fn node(&self, id: NodeId, available: &[u64]) -> Found {
         let Some(book) = self.inventory().book(id) else {
             return NodeReason::Excluded(Exclusion::Deleting).into();
@@ -147,7 +147,7 @@ impl Looker<'_> {
         }
         let spec = book.spec.as_deref();
         let mut wanted: Vec<_> = self.shape.needs.iter().filter(|(_, need)| *need > 0).collect();
-        // What few nodes have says more than what all have.
+        // Reasons of few nodes are more informative than those of all.
         wanted.sort_by_key(|(resource, _)| (!resource.contains('/'), resource.as_ref() == "pods"));
         let offered = |resource: &str| {
             spec.map_or(0, |spec| spec.capacity.get(resource).max(spec.allocatable.get(resource)))
@@ -185,12 +185,12 @@ impl Looker<'_> {
         Found { jobs, ..NodeReason::Reserved.into() }
     }
 
-    /// When planned ends have made room for one slot on the node, whatever is reserved there.
+    /// When planned ends free enough for one slot on the node, ignoring reservations.
     fn room_at(&self, id: NodeId) -> Option<Release> {
         let book = self.inventory().book(id)?;
         let balance = |(at, need): &(usize, u64)| (book.balance(self.plan.kinds[*at]), *need);
         let mut left: Vec<(i128, u64)> = self.planned.needs.iter().map(balance).collect();
-        // The same without those whose end is assumed.
+        // The same without holders with an assumed end.
         let mut said = left.clone();
         let enough = |left: &[(i128, u64)]| left.iter().all(|(balance, need)| *balance >= i128::from(*need));
         let mut ends: Vec<_> = book
@@ -216,8 +216,8 @@ impl Looker<'_> {
         None
     }
 
-    /// What the node lacks for one slot, and how much that is of what is needed (2⁻³², added up; a host port counts as a
-    /// whole resource).
+    /// What the node lacks for one slot, and the sum of the missing fractions of the needs (in 2⁻³²; a host port
+    /// counts as a whole resource).
     fn miss(&self, id: NodeId) -> (u128, NearestMiss) {
         let columns = self.inventory().columns();
         let mut distance = 0;
@@ -243,7 +243,7 @@ impl Looker<'_> {
     }
 }
 
-/// The resource of which there is least, measured by what is needed, where it is not enough: with need and quantity.
+/// The resource that is most insufficient relative to the need, with need and amount.
 fn shortest(wanted: &[(&Arc<str>, u64)], has: &dyn Fn(&str) -> u64) -> Option<(Arc<str>, u64, u64)> {
     let short = wanted.iter().map(|(resource, need)| (*resource, *need, has(resource)));
     let short = short.filter(|(_, need, has)| has < need);
@@ -251,7 +251,7 @@ fn shortest(wanted: &[(&Arc<str>, u64)], has: &dyn Fn(&str) -> u64) -> Option<(A
     least.map(|(resource, need, has)| (resource.clone(), need, has))
 }
 
-/// What the gang lacks as a whole; none where first fit places all of it.
+/// What the gang lacks as a whole; none if first fit places all of it.
 fn gang(plan: &Plan<'_>, request: &Request, lens: &Availability<'_>) -> Option<GangWhy> {
     let wanted = request.needed();
     let mut best: Option<(u64, usize, Vec<u32>)> = None;
@@ -278,8 +278,8 @@ fn gang(plan: &Plan<'_>, request: &Request, lens: &Availability<'_>) -> Option<G
     })
 }
 
-/// What most of the nodes that take at least one slot of a shape run out of. Of each shape so many slots were `found`
-/// room for; those that have all of it are short of nothing.
+/// What most of the nodes with room for at least one slot of a shape are lacking. `found` is the number of slots with
+/// room for each shape; shapes with room for all slots are ignored.
 fn short(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, found: &[u32]) -> Option<Short> {
     let mut counts: BTreeMap<Short, usize> = BTreeMap::new();
     let mut available = Vec::new();
@@ -292,7 +292,7 @@ fn short(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, found: &[u32]) 
             }
             let next = u64::from(capacity) + 1;
             let out = shape.needs.iter().filter(|(at, need)| need.saturating_mul(next) > available[*at]);
-            // What is enough for the fewest.
+            // The amount that suffices for the fewest.
             let out = out.min_by_key(|(at, need)| (u128::from(available[*at]) << 32) / u128::from(*need));
             let short = match (out, shape.ports.first()) {
                 (_, Some(port)) => Short::Port(port.clone()),

@@ -40,7 +40,7 @@ fn nodes_are_counted_by_reason() {
     assert_eq!(
         details,
         [
-            "4 had insufficient cpu (4 requested, at most 0 available), the first until 1970-01-01T00:01:40Z",
+            "4 had insufficient cpu (4 requested, at most 0 available), the earliest until 1970-01-01T00:01:40Z",
             "3 had no nvidia.com/gpu",
             "2 had untolerated taint {dedicated=ai:NoSchedule}",
             "1 was not ready",
@@ -67,7 +67,7 @@ fn busy_and_impossible_are_told_apart() {
     assert_eq!(
         why(&inventory, &gang(2, "cpu=8")),
         "0/2 nodes are available: 2 had insufficient cpu; 2 members must start together, but there is no room for any of them; \
-         no estimate: running Pods have no time limit"
+         no start time estimate: running Pods have no time limit"
     );
     assert_eq!(
         why(&inventory, &gang(1, "example.com/tpu=1")),
@@ -176,7 +176,7 @@ fn reservations_and_missing_limits_are_named_as_far_as_the_reader_may_know() {
     let behind = why_not(&inventory, &gang(1, "cpu=4"), 0);
     assert_eq!(
         render(&behind, &Known).0,
-        "0/2 nodes are available: 2 had insufficient cpu; no estimate: pod/p-none and others have no time limit"
+        "0/2 nodes are available: 2 had insufficient cpu; no start time estimate: pod/p-none and others have no time limit"
     );
 }
 
@@ -196,7 +196,7 @@ fn a_gang_that_is_met_on_several_nodes_is_named_once() {
     inventory.hold("uid-1".into(), "n1", hold("cpu=1", None));
     inventory.hold("uid-2".into(), "n2", hold("cpu=1", None));
     let text = render(&why_not(&inventory, &gang(2, "cpu=4"), 0), &OneGang).0;
-    assert!(text.ends_with("; no estimate: group/wide has no time limit"), "{text}");
+    assert!(text.ends_with("; no start time estimate: group/wide has no time limit"), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Why a request does not start, as data. Jobs and holders appear as ids only.
+//! Why a request does not start, as data. Jobs and holders are only identified by IDs.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use crate::constraint::{Exclusion, HostPort};
 use crate::inventory::Release;
 use crate::resources::ResourceList;
 
-/// Why a node takes no slot of a shape.
+/// Why a node has no room for a slot of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeReason {
-    /// The constraint or the node's state keeps it away.
+    /// The constraint or the node's state excludes it.
     Excluded(Exclusion),
     /// No term of the required node affinity matches.
     Affinity {
-        /// The terms, in words.
+        /// The terms, as text.
         wanted: Arc<str>,
     },
     /// The node has none of the resource.
@@ -21,27 +21,27 @@ pub enum NodeReason {
         /// The resource.
         resource: Arc<str>,
     },
-    /// The node would be too small even when empty.
+    /// The node is too small even when empty.
     TooSmall {
         /// The resource.
         resource: Arc<str>,
     },
-    /// The node has enough, but does not let Pods have as much even when empty.
+    /// The node has enough, but not all of it is allocatable.
     Withheld {
         /// The resource.
         resource: Arc<str>,
     },
-    /// Others hold it.
+    /// In use by others.
     Busy {
         /// The resource.
         resource: Arc<str>,
     },
-    /// A host port is taken.
+    /// A host port is in use.
     PortTaken {
-        /// The first of the shape's ports that clashes.
+        /// The first of the shape's ports that is in use.
         port: HostPort,
     },
-    /// It is promised to jobs that wait.
+    /// Reserved for waiting jobs.
     Reserved,
 }
 
@@ -50,29 +50,28 @@ pub enum NodeReason {
 pub struct Count {
     /// The reason.
     pub reason: NodeReason,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// For a resource: how much one slot needs.
+    /// For a resource: the amount needed by one slot.
     pub need: u64,
-    /// For a resource: the most that one of these nodes has, free for `Busy`, when empty for `TooSmall` and
-    /// `Withheld`.
+    /// For a resource: the maximum of these nodes: free for `Busy`, when empty for `TooSmall` and `Withheld`.
     pub largest: u64,
     /// For `Busy`: when the first of these nodes is planned to have room, if any.
     pub soonest: Option<Release>,
-    /// For `Busy`: how many of these nodes have no planned end that makes room.
+    /// For `Busy`: number of these nodes without a planned end that frees enough.
     pub endless: usize,
-    /// For `Reserved`: whose reservations (at most 16).
+    /// For `Reserved`: the jobs with the reservations (at most 16).
     pub jobs: Vec<u32>,
 }
 
-/// The node that lacks least.
+/// The node that lacks the least.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearestMiss {
     /// The node.
     pub node: Arc<str>,
-    /// What it lacks: resource, need of one slot, free.
+    /// What it lacks: resource, amount needed by one slot, free amount.
     pub lacks: Vec<(Arc<str>, u64, u64)>,
-    /// A host port that is taken there.
+    /// A host port that is in use on the node.
     pub port: Option<HostPort>,
 }
 
@@ -81,67 +80,67 @@ pub struct NearestMiss {
 pub struct ShapeWhy {
     /// Index into the request's shapes.
     pub shape: u32,
-    /// Slots wanted.
+    /// Number of slots required.
     pub wanted: u32,
-    /// What one slot needs.
+    /// Resources needed by one slot.
     pub needs: Arc<ResourceList>,
-    /// Nodes that take at least one slot.
+    /// Number of nodes with room for at least one slot.
     pub fitting: usize,
-    /// Slots that these take, at most as many as are wanted.
+    /// Room on these in slots, at most the number required.
     pub room: u32,
     /// The other nodes by reason, the most frequent first.
     pub counts: Vec<Count>,
-    /// The node that lacks least, among those that are not excluded.
+    /// The node that lacks the least, among eligible nodes.
     pub nearest: Option<NearestMiss>,
 }
 
-/// What the gang as a whole is short of.
+/// What the gang as a whole is lacking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GangWhy {
-    /// Slots wanted together.
+    /// Number of slots required together.
     pub wanted: u64,
-    /// Slots that these are any of: as many, or more where fewer than all are enough.
+    /// Number of slots they are selected from: the same, or more if there is a minimum.
     pub of: u64,
-    /// Slots that find room together: in the best domain where there is a level.
+    /// Number of slots with room together: in the best domain if there is a level.
     pub room: u64,
-    /// The level, where one is asked for.
+    /// The level, if one is requested.
     pub level: Option<Arc<str>>,
-    /// The domain with most room, or the one that is asked for.
+    /// The domain with the most room, or the requested one.
     pub best: Option<Arc<str>>,
-    /// What the nodes that take some run out of.
+    /// What the nodes with room for some slots are lacking.
     pub short: Option<Short>,
 }
 
-/// What runs out first.
+/// What is exhausted first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Short {
     /// A resource.
     Resource(Arc<str>),
-    /// A host port, which each node has once.
+    /// A host port, which exists once per node.
     Port(HostPort),
 }
 
 /// Why a request does not start, or never can.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhyNot {
-    /// It could not even start if all that can leave were gone and all that passes had passed.
+    /// It could not start even if everything that can end had ended, including temporary conditions.
     pub never: bool,
-    /// Nodes there are.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Shape by shape; of very many only the hardest to place.
+    /// By shape; if there are many, only those that are hardest to place.
     pub shapes: Vec<ShapeWhy>,
-    /// Shapes that were not looked at.
+    /// Number of shapes that were not examined.
     pub left_out: usize,
-    /// The gang as a whole; none where it does fit.
+    /// The gang as a whole; none if it fits.
     pub gang: Option<GangWhy>,
-    /// It would start but for what these jobs are promised.
+    /// It would start if these jobs had no reservations.
     pub behind: Vec<u32>,
-    /// It would fit, now or at the last planned end, if the nodes that are down for the time being took work.
+    /// It would fit, now or at the last planned end, if the nodes that are temporarily unavailable were available.
     pub down: bool,
     /// No start can be planned.
     pub no_estimate: bool,
-    /// Holders without a planned end, where no planned start is possible.
+    /// Holders without a planned end, if no start can be planned.
     pub no_end: Vec<Arc<str>>,
-    /// Jobs that are about to hold, or are promised, something without an end, where no planned start is possible.
+    /// Jobs being bound or with a reservation without a planned end, if no start can be planned.
     pub no_end_jobs: Vec<u32>,
 }

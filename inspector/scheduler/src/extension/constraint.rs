@@ -1,5 +1,5 @@
-//! Where a slot of a gang may lie, in the words of Kubernetes: node selector, required node affinity, tolerations,
-//! host ports. What is read here is also put into words here, so that both stay together.
+//! Constraints of a gang's slots, in Kubernetes' terms: node selector, required node affinity, tolerations, host
+//! ports. Both parsing and printing are implemented here, so that they stay consistent.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn by_name<T: Copy>(names: &[(&str, T)], key: &str, name: &str) -> Result<T, Job
         return Ok(*value);
     }
     let all: Vec<&str> = names.iter().map(|(known, _)| *known).collect();
-    refuse(format!("\"{key}\" is one of {}, not \"{name}\"", all.join(", ")))
+    refuse(format!("\"{key}\" must be one of {}, not \"{name}\"", all.join(", ")))
 }
 
 fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> &'static str {
@@ -50,7 +50,7 @@ fn list<'v, 't>(value: &'v Value<'t>, key: &str) -> Result<&'v [Value<'t>], Jobs
     }
 }
 
-/// Reads the constraint of a slot.
+/// Parses the constraint of a slot.
 pub(super) fn constraint(value: &Value) -> Result<NodeConstraint, JobspecError> {
     only(value, "constraint", &["nodeSelector", "nodeAffinity", "tolerations"])?;
     let mut constraint = NodeConstraint::default();
@@ -118,7 +118,7 @@ fn toleration(value: &Value) -> Result<Toleration, JobspecError> {
     })
 }
 
-/// Reads the host ports of a slot.
+/// Parses the host ports of a slot.
 pub(super) fn ports(value: &Value) -> Result<Vec<HostPort>, JobspecError> {
     list(value, "hostPorts")?.iter().map(|port| host_port(port)).collect()
 }
@@ -136,7 +136,7 @@ fn host_port(value: &Value) -> Result<HostPort, JobspecError> {
     }
 }
 
-/// The constraint in words; none where it allows every node without taints.
+/// The constraint as JSON; none if it allows every node without taints.
 pub(super) fn constraint_json(constraint: &NodeConstraint) -> Option<Json> {
     let mut parts = Map::new();
     if !constraint.selector.is_empty() {
@@ -185,7 +185,7 @@ fn toleration_json(toleration: &Toleration) -> Json {
     all
 }
 
-/// Host ports in words.
+/// Host ports as JSON.
 pub(super) fn ports_json(ports: &[HostPort]) -> Json {
     let one = |port: &HostPort| {
         let mut all = json!({"port": port.port, "protocol": name_of(&PROTOCOLS, &port.protocol)});

@@ -1,9 +1,9 @@
-//! The nodes of a graph as the search for gangs reads them: an index over graph and allocations.
+//! The nodes of a graph as read by the search for gangs: an index over graph and allocations.
 //!
-//! It holds nothing of its own: whatever it says of who holds what follows from the [`Allocations`], and is read from there
-//! again for nodes whose allocations have changed. What is above a node or between it and its pools counts where a job
-//! holds it whole. Host ports have no vertices; they are noted beside the allocations, and count while their job is on the
-//! node.
+//! It has no state of its own: all data about holders is derived from the [`Allocations`], and is reread for nodes
+//! whose allocations have changed. A vertex above a node, or between it and its pools, counts if a job holds it
+//! exclusively. Host ports have no vertices; they are stored beside the allocations, and count while their job is on
+//! the node.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,10 +21,10 @@ use crate::request::{Placement, Request, Shape, Slot};
 use crate::resources::ResourceList;
 use fluxion_text::natural_order;
 
-/// A job's time on some vertex.
+/// The time of a job on a vertex.
 type Stay = (JobId, i64, i64);
 
-/// A vertex of which quantities are taken.
+/// A vertex of which amounts are allocated.
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
     pub vertex: VertexId,
@@ -32,7 +32,7 @@ pub(super) struct Pool {
     /// The vertices between it and its node, the node first.
     between: Arc<[VertexId]>,
     pub size: u64,
-    /// It may be used.
+    /// Whether it is up.
     pub up: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Pool {
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub vertex: VertexId,
-    /// Its name in the inventory: its own, or its path where several have that name.
+    /// Its name in the inventory: its own, or its path if the name is not unique.
     pub key: Arc<str>,
     pub pools: Vec<Pool>,
     above: Arc<[VertexId]>,
@@ -50,21 +50,21 @@ pub(super) struct Node {
 /// A vertex above pools: a node, or what is above or below one.
 #[derive(Clone, Debug, Default)]
 struct Around {
-    /// The nodes that it counts for.
+    /// The nodes affected by it.
     nodes: Vec<usize>,
-    /// Who holds it whole. Every booking below it changes its allocations, few change this.
+    /// Its exclusive holders. Every booking below it changes its allocations, but few change this.
     held: Vec<Stay>,
 }
 
-/// What the inventory is told of a node.
+/// What the inventory knows about a node.
 struct Told {
     spec: NodeSpec,
-    /// Levels and domains that it belongs to besides those that its labels name.
+    /// Its levels and domains in addition to those from its labels.
     further: Vec<(Arc<str>, Arc<str>)>,
 }
 
-/// How many times the size of the graph all relations of nodes to what is above them may be: far beyond what is
-/// reasonable.
+/// Maximum number of relations between nodes and vertices above them, relative to the size of the graph: far more than
+/// is reasonable.
 const MOST_ABOVE: usize = 16;
 
 /// The index.
@@ -75,29 +75,29 @@ pub(super) struct Nodes {
     by_key: BTreeMap<Arc<str>, usize>,
     /// The node of each pool.
     homes: Vec<Option<u32>>,
-    /// What is no pool, but counts for one.
+    /// Vertices that are not pools but affect them.
     around: BTreeMap<VertexId, Around>,
-    /// How many vertices have a name, by type; for types that are above nodes.
+    /// Number of vertices per name, by type; for types above nodes.
     names: BTreeMap<TypeId, BTreeMap<Sym, u32>>,
-    /// Names of what is above nodes.
+    /// Names of vertices above nodes.
     domain_names: BTreeMap<VertexId, Arc<str>>,
-    /// The edge by which each vertex is reached from the root.
+    /// The edge that leads to each vertex from the root.
     ways: Vec<Option<EdgeId>>,
     next_reservation: u32,
 }
 
-/// What the allocations have no place for.
+/// Data that can't be stored in allocations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beside {
     /// Host ports by node and job.
     pub ports: BTreeMap<(VertexId, JobId), Vec<HostPort>>,
-    /// Jobs that never leave.
+    /// Jobs without an end.
     pub permanent: BTreeSet<JobId>,
 }
 
 impl Nodes {
-    /// The index of a graph, with what the allocations say. None for a graph whose nodes have so many vertices above them
-    /// that an index would be far larger than the graph.
+    /// The index of a graph with its allocations. None for a graph whose nodes have so many vertices above them that
+    /// the index would be far larger than the graph.
     pub(super) fn new(view: View<'_>, beside: &Beside) -> Option<Self> {
         let View { graph, allocations, dominant, node_type, .. } = view;
         let mut nodes = Self {
@@ -131,7 +131,7 @@ impl Nodes {
             open.extend(graph.children(id, dominant).map(|(edge, child)| (Some(edge), child, down)));
             open[from..].reverse();
         }
-        // In their order, since each is put in its place among those before.
+        // In order, because each is inserted among the previous ones.
         told.sort_by(|a, b| natural_order(&a.spec.name, &b.spec.name));
         for told in told {
             let name = told.spec.name.clone();
@@ -149,7 +149,7 @@ impl Nodes {
         Some(nodes)
     }
 
-    /// Reads anew what follows from the allocations of these vertices.
+    /// Updates everything derived from the allocations of these vertices.
     pub(super) fn follow(&mut self, changed: Vec<VertexId>, allocations: &Allocations, beside: &Beside) {
         let changed: BTreeSet<VertexId> = changed.into_iter().collect();
         let mut stale: BTreeSet<usize> = BTreeSet::new();
@@ -172,13 +172,13 @@ impl Nodes {
         self.by_key.get(key).map(|at| &self.nodes[*at])
     }
 
-    /// The node of a vertex that is one.
+    /// The node of a vertex, if it is one.
     pub(super) fn by_vertex(&self, id: VertexId) -> Option<&Node> {
         let at = self.around.get(&id)?.nodes.iter().find(|at| self.nodes[**at].vertex == id)?;
         Some(&self.nodes[*at])
     }
 
-    /// The edge by which a vertex is reached from the root.
+    /// The edge that leads to a vertex from the root.
     pub(super) fn way_to(&self, id: VertexId) -> Option<EdgeId> {
         self.ways.get(id.index()).copied().flatten()
     }
@@ -237,7 +237,7 @@ impl Nodes {
         Told { spec, further }
     }
 
-    /// What a vertex above nodes is called as a domain: its name, or its path where others of its type have that name.
+    /// The domain name of a vertex above nodes: its name, or its path if the name is not unique among its type.
     fn domain_name(&mut self, graph: &Graph, id: VertexId, dominant: Subsystem) -> Arc<str> {
         if let Some(known) = self.domain_names.get(&id) {
             return known.clone();
@@ -260,7 +260,7 @@ impl Nodes {
         name
     }
 
-    /// Writes anew who holds what on a node.
+    /// Updates the holders of a node.
     fn reread(&mut self, at: usize, allocations: &Allocations, beside: &Beside) {
         let node = &mut self.nodes[at];
         for reservation in node.reservations.drain(..) {
@@ -311,7 +311,7 @@ impl Nodes {
     }
 }
 
-/// Everything above a vertex, in whatever subsystem, the nearest first; none when that is more than the budget.
+/// Everything above a vertex, in any subsystem, nearest first; none if that exceeds the budget.
 fn ancestors(graph: &Graph, id: VertexId, budget: &mut usize) -> Option<Arc<[VertexId]>> {
     let mut seen = BTreeSet::from([id]);
     let mut all = vec![id];
@@ -367,7 +367,7 @@ fn pools(
     pools
 }
 
-/// Who holds a vertex when, and how much of it.
+/// The holders of a vertex with times and amounts.
 fn stays(id: VertexId, allocations: &Allocations) -> impl Iterator<Item = (Stay, u64)> + '_ {
     allocations.get(id).into_iter().flat_map(|account| {
         account.entries().iter().filter_map(|entry| {
@@ -377,7 +377,7 @@ fn stays(id: VertexId, allocations: &Allocations) -> impl Iterator<Item = (Stay,
     })
 }
 
-/// What jobs hold of a pool and when: all of it where they hold anything whole that it is part of.
+/// Jobs' amounts of a pool and when: all of it if they exclusively hold anything that contains it.
 fn taken(pool: &Pool, above: &[VertexId], allocations: &Allocations) -> BTreeMap<Stay, u64> {
     let mut all: BTreeMap<Stay, u64> = BTreeMap::new();
     if !pool.up {

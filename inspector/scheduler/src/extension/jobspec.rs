@@ -1,8 +1,8 @@
-//! The extensions for Kubernetes: a jobspec with one gang, whose slots each stay within one node.
+//! The Kubernetes extensions: a jobspec with one gang, whose slots are each within one node.
 //!
-//! A `gang` at the top (or a single slot that says `within`) is read here, everything else by Fluxion's rules. The
-//! parts are those of [`Request`]: several shapes that start together, a quantity carved out of each pool, a
-//! constraint and host ports for each shape, one topology level for all, and how many slots are enough.
+//! A `gang` at the top level (or a single slot with `within`) is parsed here, everything else by Fluxion. Its parts
+//! are those of [`Request`]: several shapes that start together, an amount of each pool, a constraint and host ports
+//! for each shape, one topology level for all, and a minimum number of slots.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::constraint::NodeConstraint;
 use crate::request::{Request, Shape};
 use crate::resources::ResourceList;
 
-/// The type of the entry that holds several shapes.
+/// The type of the entry with several shapes.
 const GANG: &str = "gang";
-/// Keys that only the extensions know.
+/// Keys that only exist in the extensions.
 const KEYS: [&str; 6] = ["within", "constraint", "hostPorts", "level", "domain", "minimum"];
-/// The only type of vertex that slots are kept within.
+/// The only supported value of `within`.
 const NODE: &str = "node";
-/// Shapes that one gang may have.
+/// Maximum number of shapes in a gang.
 const MOST_SHAPES: usize = 1_000;
 
-/// Reads a gang, as a [`Request`].
+/// Parses a gang as a [`Request`].
 #[derive(Clone, Copy, Debug)]
 pub struct GangReader;
 
@@ -34,7 +34,7 @@ impl Reader for GangReader {
     }
 }
 
-/// Whether any entry at the top can only be read here.
+/// Whether any entry at the top level requires the extensions.
 fn is_extended(entries: &[Value]) -> bool {
     entries.iter().any(|entry| {
         entry.get("type").and_then(Value::scalar) == Some(GANG)
@@ -42,7 +42,7 @@ fn is_extended(entries: &[Value]) -> bool {
     })
 }
 
-/// The gang that the entries at the top describe; `attributes` has its duration.
+/// The gang described by the top-level entries; `attributes` contains its duration.
 fn gang(entries: &[Value], attributes: &Value) -> Result<Request, JobspecError> {
     let [entry] = entries else {
         return refuse("a gang, or a slot \"within\" a node, must be the only entry of \"resources\"");
@@ -70,7 +70,7 @@ fn gang(entries: &[Value], attributes: &Value) -> Result<Request, JobspecError> 
         return refuse("\"with\" of a gang must be a sequence of slots");
     };
     if slots.len() > MOST_SHAPES {
-        return refuse(format!("a gang of more than {MOST_SHAPES} shapes: merge slots that are alike"));
+        return refuse(format!("a gang must not have more than {MOST_SHAPES} shapes: combine equal slots"));
     }
     request.shapes = slots.iter().map(|slot| shape(slot)).collect::<Result<_, _>>()?;
     if let Some(minimum) = entry.get("minimum") {
@@ -122,7 +122,7 @@ fn shape(entry: &Value) -> Result<Shape, JobspecError> {
     Ok(Shape { count, needs: Arc::new(needs), constraint: Arc::new(constraint), ports: ports.into() })
 }
 
-/// A pool, and how much of it is carved out, in the unit of its size.
+/// A pool and the amount to allocate, in the pool's unit.
 fn quantity(pool: &Value) -> Result<(Arc<str>, u64), JobspecError> {
     only(pool, "pool", &["type", "count", "unit"])?;
     let Some(name) = text(pool, "type")? else { return refuse("Key \"type\" missing from resource") };
@@ -133,10 +133,10 @@ fn quantity(pool: &Value) -> Result<(Arc<str>, u64), JobspecError> {
     {
         return Ok((name, quantity));
     }
-    refuse(format!("the \"count\" of {name} must be a whole number below 2^64, in the unit of the pool"))
+    refuse(format!("the \"count\" of {name} must be an integer less than 2^64, in the unit of the pool"))
 }
 
-/// Seconds; none without end. Fractions are rounded up, as Fluxion does.
+/// Seconds; none for no limit. Fractions are rounded up, as in Fluxion.
 fn duration(value: Option<&Value>) -> Result<Option<i64>, JobspecError> {
     let Some(text) = value.and_then(Value::scalar) else { return Ok(None) };
     let seconds = match text.parse::<i64>() {

@@ -1,7 +1,7 @@
-//! Matching a gang on the graph: slots that each stay within one node, and quantities carved out of pools.
+//! Matches a gang on the graph: slots that are each within one node, with amounts of pools.
 //!
-//! Which nodes and when is the decision of [`placement`]; here its answer becomes pieces of the pools of a graph, which
-//! the engine books and tells like any other match.
+//! [`placement`] decides on nodes and time; here, its result is converted to amounts of the graph's pools, which the
+//! engine books and reports like any other match.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::placement::{self, Availability, NodePolicy, Plan, Work};
 use crate::request::{Placement, Planned, Request, Shape, Slot};
 use crate::resources::ResourceList;
 
-/// Searches for one match, at most; more than one is only needed where a pool of several pieces is in pieces.
+/// Maximum number of searches per match; more than one is only needed for fragmented pools.
 const SEARCHES: u32 = 1_000;
 
 /// Why there is no index of nodes.
 const NO_INDEX: &str = "the nodes of the graph have too many vertices above them: flatten it";
 
-/// Matches gangs on the graph of an engine that it is plugged into.
+/// Matches gangs on the graph of the engine that it is plugged into.
 #[derive(Clone, Debug, Default)]
 pub struct GangMatcher {
-    /// The nodes as the search reads them; made when first needed.
+    /// The nodes as read by the search; created on first use.
     nodes: Option<Nodes>,
     beside: Beside,
-    /// Host ports of the choice that was made last, by node.
+    /// Host ports of the last selection, by node.
     ports: BTreeMap<VertexId, Vec<HostPort>>,
 }
 
@@ -100,7 +100,7 @@ impl Extension for GangMatcher {
         self.nodes.as_ref().and_then(|nodes| nodes.way_to(id))
     }
 
-    /// Whether the index of nodes says what a new one would.
+    /// Whether the index of nodes equals a new one.
     fn check(&self, view: View<'_>, pending: &[VertexId]) -> Vec<String> {
         let mut findings = Vec::new();
         let Some(mut nodes) = self.nodes.clone() else { return findings };
@@ -116,11 +116,10 @@ impl Extension for GangMatcher {
     }
 }
 
-/// Says why a gang does not start at `now` (seconds), as the inspector does for a job of its own, and when it could
-/// start as things are booked: `now` for one that fits, none when no planned start is possible. Nothing is booked.
+/// Explains why a gang does not start at `now` (seconds), as the inspector does for its jobs, and when it could start
+/// with the current allocations: `now` if it fits, none if no start can be planned. Nothing is booked.
 ///
-/// Errors: those of [`Engine::match_job`] for a request that makes no sense, and for an engine into which no
-/// [`GangMatcher`] is plugged.
+/// Errors: those of [`Engine::match_job`] for an invalid request, and for an engine without a [`GangMatcher`].
 pub fn why_gang(engine: &mut Engine, request: &Request, now: i64) -> Result<(WhyNot, Option<i64>), Failure> {
     let Some((gangs, view)) = engine.extension::<GangMatcher>() else {
         return Err(Failure::new(Errno::Einval, "the engine does not match gangs"));
@@ -136,7 +135,7 @@ impl GangMatcher {
         self.nodes.as_ref()
     }
 
-    /// Notes what the allocations have no place for of a share that a job stands for.
+    /// Stores data about a share that its job's allocations can't contain.
     pub(super) fn note(&mut self, node: VertexId, job: JobId, share: Share) {
         if !share.ports.is_empty() {
             self.beside.ports.insert((node, job), share.ports);
@@ -146,7 +145,7 @@ impl GangMatcher {
         }
     }
 
-    /// A search for a request that can be told and booked.
+    /// A search for a request that can be reported and booked.
     fn search<'a>(&'a self, view: View<'a>, request: &'a Request) -> Result<Search<'a>, Failure> {
         let Some(nodes) = &self.nodes else {
             return Err(Failure::new(Errno::Einval, NO_INDEX));
@@ -160,18 +159,18 @@ impl GangMatcher {
     }
 }
 
-/// One question.
+/// One search.
 #[derive(Clone, Copy)]
 struct Search<'a> {
     view: View<'a>,
     nodes: &'a Nodes,
     request: &'a Request,
-    /// In which order nodes are taken.
+    /// The order in which nodes are used.
     policy: NodePolicy,
 }
 
 impl Search<'_> {
-    /// Where and when, and what is taken of each pool.
+    /// Node selection and time, and the amounts of each pool.
     fn run(self, operation: Operation, now: i64) -> Option<(Planned, Pieces)> {
         let Self { nodes, request, policy, .. } = self;
         let inventory = &nodes.inventory;
@@ -189,7 +188,7 @@ impl Search<'_> {
             if !operation.looks_ahead() || searches >= SEARCHES {
                 return None;
             }
-            // What fits at no start up to this one fits at the earliest when something more was released.
+            // If it fits at no start up to this one, it fits at the earliest when something else is released.
             let mut work = Work::default();
             planned =
                 placement::first_start(inventory, request, (planned.start, planned.start), policy, &mut work)
@@ -197,8 +196,8 @@ impl Search<'_> {
         }
     }
 
-    /// What is taken of each pool at a start: where the pieces of a node are short of what their sum promises, it is
-    /// searched again without that.
+    /// The amounts of each pool at a start: if the vertices of a node have less than their total promises, the search
+    /// is repeated without it.
     fn cut_at(self, mut planned: Planned, now: i64, searches: &mut u32) -> Option<(Planned, Pieces)> {
         let Self { nodes, request, policy, .. } = self;
         let mut inventory = nodes.inventory.clone();
@@ -216,9 +215,8 @@ impl Search<'_> {
         None
     }
 
-    /// Cuts what the slots need out of the pools of their nodes. A pool of several pieces may be short of what the
-    /// sum over them promises, when no piece is free for the whole time: the error says on which node, and by how
-    /// much.
+    /// Allocates the needs of the slots from the pools of their nodes. A pool consisting of several vertices may have
+    /// less than its total if no vertex is free for the whole time: the error contains the node and the shortfall.
     fn cut(self, planned: &Planned) -> Result<Pieces, (Arc<str>, ResourceList)> {
         let Self { view, nodes, request, policy } = self;
         let duration = duration_from(request, planned.start);
@@ -245,7 +243,7 @@ impl Search<'_> {
         Ok(pieces)
     }
 
-    /// How much more of the missing types the index promises than the pieces have.
+    /// By how much the index overstates the missing types.
     fn overstated(
         self,
         node: &Node,
@@ -268,7 +266,7 @@ impl Search<'_> {
     }
 }
 
-/// Refuses what can't be told or booked.
+/// Rejects requests that can't be reported or booked.
 fn can_be_asked(view: View<'_>, request: &Request) -> Result<(), Failure> {
     let refuse = |message: String| Err(Failure::new(Errno::Einval, message));
     if request.slots() == 0 {
@@ -294,20 +292,20 @@ fn can_be_asked(view: View<'_>, request: &Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Seconds from a start on; without a limit as long as the graph lives.
+/// Seconds from a start; without a limit, the rest of the graph's lifetime.
 fn duration_from(request: &Request, at: i64) -> i64 {
     let left = LIFETIME.saturating_sub(at);
     request.duration.map_or(left, |seconds| seconds.clamp(1, left.max(1)))
 }
 
-/// What all slots on a node need together.
+/// Total needs of all slots on each node.
 fn needs_by_node(request: &Request, placement: &Placement) -> BTreeMap<Arc<str>, ResourceList> {
     let mut all: BTreeMap<Arc<str>, ResourceList> = BTreeMap::new();
     for slot in &placement.slots {
         let Some(shape) = request.shapes.get(slot.shape as usize) else { continue };
         let needs = all.entry(slot.node.clone()).or_default();
         for (name, quantity) in shape.needs.iter() {
-            // What was placed on a node fits there.
+            // Slots placed on a node fit there.
             let more = quantity.saturating_mul(u64::from(slot.count));
             needs.set(name.clone(), needs.get(name).saturating_add(more));
         }
@@ -328,7 +326,7 @@ fn ports_of(nodes: &Nodes, request: &Request, placement: &Placement) -> BTreeMap
     all
 }
 
-/// Takes what a node does not really have out of the search, for this time.
+/// Excludes amounts that a node does not really have from the search at this time.
 fn block(inventory: &mut Inventory, attempt: u32, node: &Arc<str>, needs: ResourceList, planned: &Planned) {
     let shape = Shape {
         count: 1,

@@ -1,11 +1,11 @@
-//! A gang as the jobspec that asks for it.
+//! Prints a gang as a jobspec.
 
 use std::fmt::Write;
 
 use super::constraint::{constraint_json, ports_json};
 use crate::request::Request;
 
-/// A string as YAML reads it back whatever it holds.
+/// A string, quoted for YAML.
 fn quoted(text: &str) -> String {
     let mut all = String::with_capacity(text.len() + 2);
     all.push('"');
@@ -26,7 +26,7 @@ fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("writing to a string does not fail");
 }
 
-/// A JSON value as YAML reads it back, on one line.
+/// A JSON value as YAML, on one line.
 fn flow(value: &serde_json::Value) -> String {
     use serde_json::Value as Json;
     match value {
@@ -42,8 +42,8 @@ fn flow(value: &serde_json::Value) -> String {
 }
 
 impl Request {
-    /// The request as a jobspec in YAML, with the extensions for Kubernetes; a
-    /// [`super::GangReader`] reads the same request from it. `queue` is the queue it waits in.
+    /// The request as a jobspec in YAML, with the Kubernetes extensions; a [`super::GangReader`] parses the same
+    /// request from it. `queue` is its queue.
     pub fn to_jobspec(&self, queue: Option<&str>) -> String {
         let mut out = String::from("version: 1\nresources:\n  - type: gang\n    count: 1\n");
         for (key, value) in [("level", &self.level), ("domain", &self.domain)] {
@@ -75,7 +75,7 @@ impl Request {
             }
         }
         out.push_str("attributes:\n  system:\n");
-        // Less than a second counts as one; 0 would mean no limit.
+        // Rounded up to one second; 0 would mean no limit.
         let duration = self.duration.map_or(0, |seconds| seconds.max(1));
         put(&mut out, format_args!("    duration: {duration}\n"));
         if let Some(queue) = queue {

@@ -1,4 +1,4 @@
-//! Why a gang on a graph does not start, for those who count in seconds and know no names of jobs.
+//! Why a gang on a graph does not start, with times in seconds and without names of jobs.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use fluxion_api::reason;
 
 use crate::explain::{Names, WhyNot, facts};
 
-/// A report on a gang that was asked about at second 0.
+/// A report on a gang as of second 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GangReport {
-    /// Whether waiting helps; none when nobody knows: no planned start is possible.
+    /// Whether it can start later; none if unknown, because no start can be planned.
     verdict: Option<Verdict>,
     /// When it could start, in seconds.
     earliest: Option<i64>,
-    /// Why it does not start now; empty where it does.
+    /// Why it does not start now; empty if it does.
     reason: String,
     details: Vec<String>,
 }
 
-/// Seconds as they are.
+/// Times as plain seconds.
 struct Seconds;
 
 impl Names for Seconds {
@@ -37,7 +37,7 @@ impl Names for Seconds {
 }
 
 impl GangReport {
-    /// Puts into words what [`super::why_gang`] answers.
+    /// Formats the result of [`super::why_gang`].
     pub fn new(why: &WhyNot, earliest: Option<i64>) -> Self {
         let verdict = match earliest {
             Some(0) => Some(Verdict::Fits),

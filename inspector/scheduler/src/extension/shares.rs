@@ -1,4 +1,4 @@
-//! Booking what a graph says of its own nodes: which parts were held and promised when it was written down.
+//! Books the allocations and reservations contained in a graph.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use fluxion::matcher::{Engine, Failure, JobId, LIFETIME};
 use super::matcher::GangMatcher;
 use crate::inventory::share::{Share, shares_of};
 
-/// Takes nothing down.
+/// Ignores all matches.
 struct Nobody;
 
 impl Sink for Nobody {
@@ -23,12 +23,12 @@ impl Sink for Nobody {
     fn queue(&mut self, _: &str) {}
 }
 
-/// What a graph tells of its own nodes: which parts are not free, and until when.
+/// The parts of a graph's nodes that are not free, and until when.
 #[derive(Debug, Default)]
 pub struct Shares(Vec<(VertexId, Share)>);
 
 impl Shares {
-    /// Takes the properties that tell of shares out of a graph.
+    /// Removes the properties that describe shares from a graph.
     pub fn take(graph: &mut Graph) -> Self {
         let nodes = graph.find_type("node").map_or_else(Vec::new, |of| graph.of_type(of).to_vec());
         let mut shares = Vec::new();
@@ -38,7 +38,7 @@ impl Shares {
                 shares.push((id, share));
             }
         }
-        // Those that stay longest come first: of what is held in excess, what leaves first frees nothing.
+        // Latest end first: for allocations in excess, the earliest end frees nothing.
         shares.sort_by_key(|(id, share)| {
             (*id, share.from > 0, !share.permanent, Reverse(share.until.unwrap_or(i64::MAX)))
         });
@@ -46,11 +46,11 @@ impl Shares {
     }
 }
 
-/// Plugs the matcher of gangs into an engine of which nothing is used yet, and books the shares that its graph told of,
-/// for jobs that are numbered from the largest number down. What is held beyond what there is leaves nothing free, and
+/// Plugs the gang matcher into an unused engine, and books the shares from its graph for jobs numbered downwards from
+/// the largest number. Allocations in excess of the capacity leave nothing free, and are not booked.
 /// is not booked.
 ///
-/// Errors: those of booking, which an engine of which nothing is used does not run into.
+/// Errors: those of booking, which do not occur in an unused engine.
 pub fn plug_in(engine: &mut Engine, shares: Shares) -> Result<(), Failure> {
     engine.plug_in(GangMatcher::default());
     let mut job = JobId::MAX;
@@ -65,7 +65,7 @@ pub fn plug_in(engine: &mut Engine, shares: Shares) -> Result<(), Failure> {
             continue;
         }
         let from = share.from;
-        // Noted first: the index reads it together with what is booked.
+        // Before booking: the index reads both together.
         if let Some((gangs, _)) = engine.extension::<GangMatcher>() {
             gangs.note(id, job, share);
         }

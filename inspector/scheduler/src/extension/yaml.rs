@@ -1,4 +1,4 @@
-//! Reading the parts of an entry of a jobspec.
+//! Parses the parts of a jobspec entry.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ pub(super) fn refuse<T>(text: impl Into<String>) -> Result<T, JobspecError> {
     Err(JobspecError::Rule(text.into()))
 }
 
-/// Refuses what is no mapping, has keys that are not known here, or has one twice.
+/// Rejects anything other than a mapping, unknown keys, and duplicate keys.
 pub(super) fn only(entry: &Value, what: &str, known: &[&str]) -> Result<(), JobspecError> {
     let Some(pairs) = entry.mapping() else { return refuse(format!("{what} is not a mapping")) };
     let mut seen = BTreeSet::new();
@@ -26,7 +26,7 @@ pub(super) fn only(entry: &Value, what: &str, known: &[&str]) -> Result<(), Jobs
     Ok(())
 }
 
-/// The text of a key that may be missing.
+/// The text of an optional key.
 pub(super) fn text(entry: &Value, key: &str) -> Result<Option<Arc<str>>, JobspecError> {
     match entry.get(key) {
         None => Ok(None),

@@ -1,6 +1,6 @@
-//! The book of one node: what it offers, who holds what, and the sums.
+//! The entry of one node: its resources, holders and totals.
 //!
-//! Sums are `u128`, so that no number of holders can overflow them.
+//! Totals are `u128`, so that no number of holders can overflow them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -12,31 +12,31 @@ use super::spec::NodeSpec;
 use super::timeline::Timeline;
 use crate::constraint::{HostPort, NodeFacts};
 
-/// One holder's share.
+/// The share of one holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) hold: Allocation,
     pub(crate) needs: Quantities,
 }
 
-/// Sums over the holders of one node and resource.
+/// Totals over the holders of one node and resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// By everybody, whatever the kind.
+    /// Of all holders of any kind.
     pub(crate) held: u128,
-    /// Part of it that others bound.
+    /// Of Pods bound by other schedulers.
     pub(crate) foreign: u128,
-    /// Part of it that is only nominated.
+    /// Of nominated Pods.
     pub(crate) nominated: u128,
-    /// Part of it that is kept for members that were lost.
+    /// Reserved for replacements of lost members.
     pub(crate) kept: u128,
-    /// Part of it without a planned end.
+    /// Without a planned end.
     pub(crate) endless: u128,
-    /// Part of it that never leaves the node.
+    /// Of holders that never leave the node.
     pub(crate) permanent: u128,
 }
 
-/// What a node offers of one resource.
+/// A node's amounts of one resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub(crate) capacity: u64,
@@ -46,16 +46,16 @@ pub(crate) struct Offer {
 #[derive(Clone, Debug)]
 pub(crate) struct NodeAllocations {
     pub(crate) name: Arc<str>,
-    /// The node as it was last told; none while only holders name it.
+    /// The latest spec of the node; none if it is only referenced by holders.
     pub(crate) spec: Option<Arc<NodeSpec>>,
     pub(crate) facts: Arc<NodeFacts>,
     offers: Vec<(KindId, Offer)>,
     /// By holder.
     pub(crate) holds: Vec<(Arc<str>, Held)>,
     sums: Vec<(KindId, Sums)>,
-    /// Holders that have host ports.
+    /// Number of holders with host ports.
     port_holders: u32,
-    /// Made when somebody asks.
+    /// Created on first use.
     timeline: OnceLock<Arc<Timeline>>,
 }
 
@@ -85,7 +85,7 @@ impl NodeAllocations {
         }
     }
 
-    /// Puts the node's description in; `kinds` are the ids of its capacity and allocatable.
+    /// Sets the spec of the node; `kinds` are the IDs of its capacity and allocatable.
     pub(super) fn describe(
         &mut self,
         spec: Option<Arc<NodeSpec>>,
@@ -99,7 +99,7 @@ impl NodeAllocations {
         self.offers.sort_unstable_by_key(|(kind, _)| *kind);
     }
 
-    /// Every resource that is offered or held here.
+    /// Every resource that the node has or that is held on it.
     pub(crate) fn kinds(&self) -> BTreeSet<KindId> {
         self.offers.iter().map(|(kind, _)| *kind).chain(self.sums.iter().map(|(kind, _)| *kind)).collect()
     }
@@ -112,12 +112,12 @@ impl NodeAllocations {
         lookup(&self.sums, kind)
     }
 
-    /// What is left of the resource now; below 0 for a deficit.
+    /// The remaining amount of the resource; negative for a deficit.
     pub(crate) fn balance(&self, kind: KindId) -> i128 {
         i128::from(self.offer(kind).allocatable) - signed(self.sums(kind).held)
     }
 
-    /// What Pods may have of the resource when all that can leave is gone.
+    /// The amount available to Pods when all holders that can leave have left.
     pub(crate) fn when_empty(&self, kind: KindId) -> u64 {
         less(self.offer(kind).allocatable, self.sums(kind).permanent)
     }
@@ -139,7 +139,7 @@ impl NodeAllocations {
         Some(&self.holds[at].1)
     }
 
-    /// Puts in the share of a holder that has none here.
+    /// Inserts the share of a holder that has none here.
     pub(super) fn insert(&mut self, holder: Arc<str>, held: Held) {
         self.count(&held, true);
         let at = self.holds.partition_point(|(name, _)| *name < holder);
@@ -154,7 +154,7 @@ impl NodeAllocations {
         Some(held)
     }
 
-    /// What is available when, by the planned ends of the holders.
+    /// Availability over time, according to the planned ends of the holders.
     pub(crate) fn timeline(&self) -> &Timeline {
         self.timeline.get_or_init(|| {
             let offers = self.kinds().into_iter().map(|kind| (kind, self.offer(kind).allocatable));
@@ -190,7 +190,7 @@ impl NodeAllocations {
         self.sums.retain(|(_, sums)| *sums != Sums::default());
     }
 
-    /// Whether a holder that `counts` has a port that clashes with one of these.
+    /// Whether a holder that `counts` has a port that conflicts with one of these.
     pub(crate) fn clashes(&self, ports: &[HostPort], counts: impl Fn(&Allocation) -> bool) -> bool {
         self.port_holders > 0
             && !ports.is_empty()
@@ -207,6 +207,6 @@ fn signed(sum: u128) -> i128 {
 }
 
 fn less(quantity: u64, sum: u128) -> u64 {
-    // What remains is at most the quantity.
+    // The remainder is at most the amount.
     u64::try_from(u128::from(quantity).saturating_sub(sum)).unwrap_or(quantity)
 }

@@ -1,18 +1,18 @@
-//! For each resource the numbers of all nodes side by side, for scanning.
+//! The numbers of all nodes for each resource, stored contiguously for scanning.
 
 use std::sync::Arc;
 
 use super::cow::CowVec;
 use super::id::{KindId, NodeId};
 
-/// What a node has of one resource.
+/// A node's numbers for one resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
     /// Free now.
     pub(crate) free: u64,
-    /// Free when every holder with a planned end is gone.
+    /// Free when every holder with a planned end has left.
     pub(crate) late: u64,
-    /// The most there can ever be: the larger of capacity and allocatable, less what never leaves.
+    /// The maximum: the larger of capacity and allocatable, minus permanent holders.
     pub(crate) most: u64,
 }
 
@@ -21,7 +21,7 @@ struct Column {
     free: CowVec<u64>,
     late: CowVec<u64>,
     most: CowVec<u64>,
-    /// The sum of `most` over all nodes.
+    /// The total of `most` over all nodes.
     total: u128,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// The resource's id, given out at first sight.
+    /// The resource's ID, assigned on first use.
     pub(super) fn intern(&mut self, resource: &Arc<str>) -> KindId {
         if let Some(kind) = self.kinds.get(resource) {
             return *kind;
@@ -45,7 +45,7 @@ impl Columns {
         kind
     }
 
-    /// The resource's id, if any node or holder named it.
+    /// The resource's ID, if any node or holder uses it.
     pub(crate) fn kind(&self, resource: &str) -> Option<KindId> {
         self.kinds.get(resource).copied()
     }
@@ -81,7 +81,7 @@ impl Columns {
         self.numbers[kind as usize].most.value(node)
     }
 
-    /// The most that all nodes together can ever have.
+    /// The maximum of all nodes in total.
     pub(crate) fn total(&self, kind: KindId) -> u128 {
         self.numbers[kind as usize].total
     }

@@ -1,11 +1,11 @@
-//! A vector in shared chunks: cloning copies one pointer, changing an element copies its chunk.
+//! A vector in shared chunks: cloning copies one pointer, modifying an element copies its chunk.
 
 use std::sync::Arc;
 
-/// Elements in a chunk: large enough to scan fast, small enough to copy for one change.
+/// Elements per chunk: large enough for fast scans, small enough to copy for one change.
 const CHUNK: usize = 128;
 
-/// Elements that were never set read as nothing, and chunks without any take no space.
+/// Unset elements have the default value, and chunks without any elements take no space.
 #[derive(Clone, Debug)]
 pub(super) struct CowVec<T> {
     chunks: Arc<Vec<Option<Arc<[T; CHUNK]>>>>,
@@ -23,7 +23,7 @@ fn place(index: u32) -> (usize, usize) {
 }
 
 impl<T> CowVec<T> {
-    /// The element, if its chunk is there.
+    /// The element, if its chunk exists.
     pub(super) fn get(&self, index: u32) -> Option<&T> {
         let (chunk, offset) = place(index);
         self.chunks.get(chunk)?.as_deref()?.get(offset)
@@ -31,7 +31,7 @@ impl<T> CowVec<T> {
 }
 
 impl<T: Clone + Default> CowVec<T> {
-    /// The element for change; its chunk is made or copied where needed.
+    /// The element, mutable; its chunk is created or copied if necessary.
     pub(super) fn slot(&mut self, index: u32) -> &mut T {
         let (chunk, offset) = place(index);
         let chunks = Arc::make_mut(&mut self.chunks);
@@ -44,7 +44,7 @@ impl<T: Clone + Default> CowVec<T> {
 }
 
 impl<T: Copy + Default> CowVec<T> {
-    /// The element's value; the default where it was never set.
+    /// The element's value; the default if it was never set.
     pub(super) fn value(&self, index: u32) -> T {
         self.get(index).copied().unwrap_or_default()
     }

@@ -12,8 +12,8 @@ pub(crate) struct Domains {
     pub(crate) members: Vec<(Arc<str>, Vec<NodeId>)>,
 }
 
-/// Domains by label, with the generation of the graph that they were read from.
+/// Domains by label, with the generation of the graph for which they were computed.
 pub(super) type Cache = imbl::OrdMap<Arc<str>, (u64, Arc<Domains>)>;
 
-/// Nodes that belong to a domain besides the one that their label names, by level.
+/// Additional domains of nodes besides those from their labels, by level.
 pub(super) type Memberships = Arc<BTreeMap<Arc<str>, Vec<(Arc<str>, NodeId)>>>;

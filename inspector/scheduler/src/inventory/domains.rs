@@ -1,5 +1,5 @@
-//! Topology: which nodes share a value of a label. Nodes without the label belong to no domain; nodes that were joined
-//! to further domains belong to several.
+//! Topology: nodes that share a value of a label. Nodes without the label belong to no domain; nodes with additional
+//! domains belong to several.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::id::NodeId;
 use fluxion_text::natural_order;
 
 impl Inventory {
-    /// Puts a node into one more domain of a level, for as long as its name is known.
+    /// Adds a node to a further domain of a level, for as long as its name is known.
     pub(crate) fn join(&mut self, level: &Arc<str>, value: &Arc<str>, node: &str) {
         let Some(id) = self.id(node) else { return };
         let members = Arc::make_mut(&mut self.memberships).entry(level.clone()).or_default();
@@ -19,7 +19,7 @@ impl Inventory {
         self.freed += 1;
     }
 
-    /// Labels that are shown as levels of each node.
+    /// Sets the labels that are shown as levels of each node.
     pub fn set_levels(&mut self, keys: impl IntoIterator<Item = Arc<str>>) {
         let mut keys: Vec<_> = keys.into_iter().collect();
         keys.sort();
@@ -31,12 +31,12 @@ impl Inventory {
         }
     }
 
-    /// Labels that are shown as levels of each node, in order.
+    /// The labels that are shown as levels of each node, in order.
     pub fn levels(&self) -> &[Arc<str>] {
         &self.levels
     }
 
-    /// Domains of the level with the names of their nodes, in natural order.
+    /// The domains of the level with the names of their nodes, in natural order.
     pub fn domains_of(&self, level: &str) -> Vec<(Arc<str>, Vec<Arc<str>>)> {
         let named = |(value, nodes): &(Arc<str>, Vec<NodeId>)| {
             (value.clone(), nodes.iter().map(|id| self.name(*id)).collect())
@@ -44,7 +44,7 @@ impl Inventory {
         self.domains(level).members.iter().map(named).collect()
     }
 
-    /// Remembers the domains of the level, so that asking again is fast until the graph changes.
+    /// Caches the domains of the level until the graph changes.
     pub(crate) fn prepare_level(&mut self, level: &Arc<str>) {
         let domains = self.domains(level);
         self.domains.insert(level.clone(), (self.graph, domains));

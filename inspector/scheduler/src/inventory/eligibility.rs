@@ -1,4 +1,4 @@
-//! For each constraint that somebody waits with, the set of nodes it admits, kept up to date node by node.
+//! For each constraint of waiting jobs, the set of eligible nodes, updated node by node.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use super::id::NodeId;
 use super::sets::{Set, get, judge};
 use crate::constraint::{NodeConstraint, NodeFacts};
 
-/// Passes after which a set that nobody asked for is forgotten.
+/// Number of passes after which an unused set is dropped.
 const KEPT: u64 = 64;
 
-/// Answers for one constraint: from its set where there is one, else by asking anew.
+/// Eligibility for one constraint: from its set if there is one, else evaluated.
 #[derive(Debug)]
 pub(crate) struct Eligibility<'a> {
     inventory: &'a Inventory,
@@ -19,7 +19,7 @@ pub(crate) struct Eligibility<'a> {
 }
 
 impl Eligibility<'_> {
-    /// Whether the node may take the shape now.
+    /// Whether the node is eligible for the shape now.
     pub(crate) fn now(&self, id: NodeId) -> bool {
         match self.set {
             Some(set) => get(&set.now, id),
@@ -27,7 +27,7 @@ impl Eligibility<'_> {
         }
     }
 
-    /// Whether the node may take the shape once passing reasons have passed.
+    /// Whether the node is eligible for the shape once temporary reasons no longer apply.
     pub(crate) fn lasting(&self, id: NodeId) -> bool {
         match self.set {
             Some(set) => get(&set.lasting, id),
@@ -37,8 +37,8 @@ impl Eligibility<'_> {
 }
 
 impl Inventory {
-    /// Keeps the sets of nodes for these constraints up to date from now on, so that asking for them is fast. Sets
-    /// that were not named for a while are forgotten.
+    /// Maintains the sets of nodes for these constraints from now on, so that lookups are fast. Sets not listed for a
+    /// while are dropped.
     pub(crate) fn prepare<'a>(&mut self, constraints: impl IntoIterator<Item = &'a Arc<NodeConstraint>>) {
         self.eligibility.pass += 1;
         let pass = self.eligibility.pass;

@@ -1,9 +1,9 @@
-//! The cluster as a resource graph, and what a vertex of any resource graph says of a node.
+//! Converts the cluster to a resource graph, and vertices of any resource graph to nodes.
 //!
-//! cluster → node → pools, and for each level a subsystem of its own in which the nodes have further parents. What
-//! decides where a Pod may run (labels, taints, cordon, readiness) are properties of the node's vertex, so that the
-//! graph can be written down, read by whatever reads graphs, and matched against as the cluster itself.
-//! On demand also what is not free, and until when.
+//! cluster → node → pools, and for each level a subsystem in which the nodes have further parents. Everything that
+//! determines eligibility (labels, taints, cordon, readiness) is a property of the node's vertex, so the graph can be
+//! written, read by any JGF reader, and matched against like the cluster itself. Optionally includes what is not free,
+//! and until when.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ const TAINT: &str = "taint:";
 const NOT_READY: &str = "state:not-ready";
 const CORDONED: &str = "state:cordoned";
 const DELETING: &str = "state:deleting";
-/// How much a pool has when everything is healthy, where that is not its size.
+/// The amount of a pool when healthy, if different from its size.
 const CAPACITY: &str = "capacity";
 
 const EFFECTS: [TaintEffect; 3] =
@@ -33,7 +33,7 @@ const EFFECTS: [TaintEffect; 3] =
 /// Subsystem, vertex and path of each domain, by level and value.
 type Domains = BTreeMap<(Arc<str>, Arc<str>), (Subsystem, VertexId, String)>;
 
-/// Where a vertex is put: below which one, under which path.
+/// The position of a vertex: its parent and path.
 struct Place<'a> {
     parent: VertexId,
     subsystem: Subsystem,
@@ -41,9 +41,9 @@ struct Place<'a> {
 }
 
 impl Inventory {
-    /// The nodes that exist, as a graph: in natural order of their names, each with its pools, under the cluster and
-    /// under its domain of each level. With a time (epoch seconds) also what is held and promised then. Fails when
-    /// there are more than 254 levels or too many vertices.
+    /// The existing nodes as a graph: in natural order of their names, each with its pools, below the cluster and
+    /// below its domain of each level. With a time (epoch seconds), including the allocations and reservations at that
+    /// time. Fails if there are more than 254 levels or too many vertices.
     pub fn graph(&self, now: Option<i64>) -> Result<Graph, GraphError> {
         let mut graph = Graph::new();
         let top = "/cluster0";
@@ -66,7 +66,7 @@ impl Inventory {
             for ((value, _), id) in self.domains_of(level).into_iter().zip(0..) {
                 let mut path = format!("{top}/{value}");
                 if !graph.at_path_text(&path).is_empty() {
-                    // Readers take vertices of one path for the same.
+                    // Readers treat vertices with equal paths as the same.
                     path = format!("{top}/{}={value}", level.replace('/', "_"));
                 }
                 let domain =
@@ -110,8 +110,8 @@ impl Inventory {
         Ok(graph)
     }
 
-    /// The graph as JGF, with what is held and promised at `now` (epoch seconds), and at each pool in `used` how much
-    /// of it is allocated. Fails as [`Self::graph`] does.
+    /// The graph as JGF, with allocations and reservations at `now` (epoch seconds), and the allocated amount of each
+    /// pool in `used`. Fails like [`Self::graph`].
     pub fn jgf(&self, now: i64) -> Result<String, GraphError> {
         let graph = self.graph(Some(now))?;
         let allocated: BTreeMap<i32, ResourceList> =
@@ -143,11 +143,11 @@ fn add_pools(
 ) -> Result<(), GraphError> {
     for resource in spec.allocatable.iter().chain(spec.capacity.iter()).map(|(name, _)| name) {
         let (size, capacity) = (spec.allocatable.get(resource), spec.capacity.get(resource));
-        // What only the capacity names is listed once, by the second half of the chain.
+        // Resources that only exist in the capacity are listed once, by the second half of the chain.
         if size == 0 && capacity == 0 {
             continue;
         }
-        // A resource name may hold a slash, which parts the steps of a path.
+        // A resource name may contain a slash, which separates the parts of a path.
         let basename = resource.replace('/', "_");
         let name = format!("{basename}0");
         let path = format!("{path}/{name}");
@@ -182,7 +182,7 @@ fn unit(resource: &str) -> &'static str {
     }
 }
 
-/// What the node's vertex carries.
+/// The properties of a node's vertex.
 fn properties(spec: &NodeSpec) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> =
         spec.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -196,9 +196,9 @@ fn properties(spec: &NodeSpec) -> Vec<(String, String)> {
     all
 }
 
-/// The node that a vertex describes, without its resources. `down` says whether it, or anything above it, is down:
-/// such a vertex is in the states that its properties name, and not ready where they name neither state nor taint.
-/// One that is up is in none of them, whatever its properties say; taints hold in any case.
+/// The node described by a vertex, without its resources. `down` means that it, or anything above it, is down: such a
+/// vertex has the states in its properties, and is not ready if these contain neither a state nor a taint. A vertex
+/// that is up has none of these states, regardless of its properties; taints always apply.
 pub(crate) fn described(graph: &Graph, id: VertexId, name: Arc<str>, down: bool) -> NodeSpec {
     let mut node = NodeSpec { name, ready: true, ..NodeSpec::default() };
     for (key, value) in graph.properties(id) {
@@ -226,7 +226,7 @@ pub(crate) fn described(graph: &Graph, id: VertexId, name: Arc<str>, down: bool)
     node
 }
 
-/// How much a pool's vertex has when everything is healthy.
+/// The amount of a pool's vertex when healthy.
 pub(crate) fn capacity(graph: &Graph, id: VertexId) -> u64 {
     let told =
         graph.find_text(CAPACITY).and_then(|key| graph.property(id, key)).and_then(|text| text.parse().ok());

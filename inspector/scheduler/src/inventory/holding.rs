@@ -1,4 +1,4 @@
-//! Who holds what on which node, since when, and until when it is planned.
+//! Holders by node, since when, and until when they are planned to stay.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::inventory::{Allocation, assumed_end};
 use crate::request::Shape;
 
 impl Inventory {
-    /// Assumes of those that outlived what was assumed that they stay as long again as they have been there; whether
-    /// there were any. That frees nothing, so what did not fit does not fit now either.
+    /// Extends the assumed ends that have passed; returns whether there were any. This frees nothing, so what did not
+    /// fit still does not fit.
     pub fn prolong(&mut self, now: i64) -> bool {
         let mut any = false;
         while let Some((until, id, holder)) =
@@ -27,18 +27,18 @@ impl Inventory {
         any
     }
 
-    /// When the first of the assumed ends passes (epoch seconds).
+    /// When the first of the assumed ends is reached (epoch seconds).
     pub fn next_assumed_end(&self) -> Option<i64> {
         self.assumed.get_min().map(|(until, ..)| *until)
     }
 
-    /// Whether anybody's end is assumed.
+    /// Whether there are assumed ends.
     pub(crate) fn assumes(&self) -> bool {
         !self.assumed.is_empty()
     }
 
-    /// Holds a share of a node, which need not exist (yet). The holder's former share, on whatever node, is given
-    /// up; holding the same again changes nothing.
+    /// Sets a holder's share of a node, which need not exist (yet). Its previous share on any node is released;
+    /// setting the same share again changes nothing.
     pub fn hold(&mut self, holder: Arc<str>, node: &str, hold: Allocation) {
         let id = self.open(&Arc::from(node));
         let before = self.holders.get(&holder).copied();
@@ -46,7 +46,7 @@ impl Inventory {
             if before == Some(id) && old.hold == hold {
                 return;
             }
-            // One of ours that is seen where it was put frees nothing.
+            // If one of our members is observed where it was placed, nothing is freed.
             let arrived = before == Some(id) && same_share(&old.hold, &hold);
             if !arrived {
                 self.freed += 1;
@@ -71,7 +71,7 @@ impl Inventory {
         }
     }
 
-    /// Gives up what the holder has; whether it had anything.
+    /// Releases the holder's share; returns whether it had one.
     pub fn release(&mut self, holder: &str) -> bool {
         let Some(id) = self.holders.get(holder).copied() else { return false };
         self.take_out(holder, id);
@@ -80,7 +80,7 @@ impl Inventory {
         true
     }
 
-    /// Whether one slot of this shape could be held on the node now, whatever is promised there.
+    /// Whether one slot of this shape would fit on the node now, ignoring reservations.
     pub fn fits(&self, node: &str, shape: &Shape) -> bool {
         let Some(book) = self.id(node).and_then(|id| self.book(id)).filter(|book| book.spec.is_some()) else {
             return false;
@@ -94,14 +94,14 @@ impl Inventory {
             && !book.clashes(&shape.ports, |_| true)
     }
 
-    /// Whether the node is there and takes Pods with this constraint now, whatever it has free.
+    /// Whether the node exists and is eligible for Pods with this constraint now, regardless of free resources.
     pub fn takes(&self, node: &str, constraint: &NodeConstraint) -> bool {
         let book = self.id(node).and_then(|id| self.book(id)).filter(|book| book.spec.is_some());
         book.is_some_and(|book| eligible(constraint, &book.facts).is_ok())
     }
 
-    /// Whether what is held on the node as such a slot may stay there: the node takes such work, and has no deficit of
-    /// what the slot needs.
+    /// Whether a slot already held on the node may stay there: the node is eligible, and has no deficit of resources
+    /// that the slot needs.
     pub fn still_fits(&self, node: &str, shape: &Shape) -> bool {
         let book = self.id(node).and_then(|id| self.book(id)).filter(|book| book.spec.is_some());
         book.is_some_and(|book| {
@@ -110,12 +110,12 @@ impl Inventory {
         })
     }
 
-    /// Changes when the holder's share is planned to be released; whether it has one.
+    /// Changes the planned end of the holder's share; returns whether it has one.
     pub fn retime(&mut self, holder: &str, until: Option<i64>) -> bool {
         self.retime_as(holder, until, false)
     }
 
-    /// The same, where the end may be an assumed one.
+    /// The same with a possibly assumed end.
     pub(crate) fn retime_as(&mut self, holder: &str, until: Option<i64>, assumed: bool) -> bool {
         let Some((node, mut hold)) = self.holding(holder) else { return false };
         if (hold.until, hold.end_assumed) != (until, assumed) {
@@ -131,7 +131,7 @@ impl Inventory {
         Some((book.name.clone(), book.find(holder)?.hold.clone()))
     }
 
-    /// Every holder with its node and share, in order of the holders' keys.
+    /// Every holder with its node and share, ordered by holder key.
     pub fn holdings(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Allocation)> {
         self.holders.iter().filter_map(|(holder, id)| {
             let book = self.book(*id)?;

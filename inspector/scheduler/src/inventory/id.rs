@@ -1,12 +1,12 @@
-//! Numbers that stand for nodes and resources.
+//! Numeric IDs of nodes and resources.
 
 use std::sync::Arc;
 
-/// Where a node's numbers lie; stays the same while the node, or somebody on it, is there.
+/// Index of a node's numbers; stable while the node exists or has holders.
 pub(crate) type NodeId = u32;
 
-/// Where a resource's numbers lie.
+/// Index of a resource's numbers.
 pub(crate) type KindId = u32;
 
-/// Quantities by resource, in order of their ids.
+/// Amounts by resource, ordered by ID.
 pub(crate) type Quantities = Arc<[(KindId, u64)]>;

@@ -1,5 +1,5 @@
-//! Nodes that appear, change and go. Their books outlive them: what is held on a node that is gone stays held
-//! until its holders are gone.
+//! Adding, changing and removing nodes. Entries outlive nodes: resources on a removed node are held until they are
+//! released.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::inventory::NodeSpec;
 use fluxion_text::natural_order;
 
 impl Inventory {
-    /// Adds a node or replaces its description; whoever holds something under its name keeps it.
+    /// Adds a node or replaces its spec; holders under its name remain.
     pub fn set_node(&mut self, spec: NodeSpec) {
         let id = self.open(&spec.name.clone());
         let known = self.book(id).and_then(|book| book.spec.clone());
@@ -34,7 +34,7 @@ impl Inventory {
         self.redescribe(id, Some(Arc::new(spec)), offers.into_iter().collect());
     }
 
-    /// Takes a node away. Its holders stay in its book until they are released.
+    /// Removes a node. Its entry remains until its holders have left.
     pub fn remove_node(&mut self, name: &str) {
         let Some(id) = self.id(name) else { return };
         if self.book(id).is_none_or(|book| book.spec.is_none()) {
@@ -46,7 +46,7 @@ impl Inventory {
         self.close_unless_used(id);
     }
 
-    /// The node's description as it was last set; `None` for names that are no nodes.
+    /// The latest spec of the node; `None` if it does not exist.
     pub fn node_spec(&self, name: &str) -> Option<Arc<NodeSpec>> {
         self.book(self.id(name)?)?.spec.clone()
     }

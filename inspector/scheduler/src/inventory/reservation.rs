@@ -1,4 +1,4 @@
-//! What is promised to jobs that wait.
+//! Reservations of waiting jobs.
 
 use super::id::{NodeId, Quantities};
 use crate::constraint::HostPort;
@@ -7,21 +7,21 @@ use crate::request::Placement;
 /// A planned start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// What is planned where.
+    /// The planned placement.
     pub placement: Placement,
-    /// From when, epoch seconds.
+    /// Start, epoch seconds.
     pub start: i64,
-    /// Until when, epoch seconds; none for a job without a time limit.
+    /// End, epoch seconds; none for a job without a time limit.
     pub end: Option<i64>,
-    /// The start rests on an end that is assumed.
+    /// The start depends on an assumed end.
     pub start_assumed: bool,
-    /// The end is assumed, or follows from such a start.
+    /// The end is assumed, or depends on such a start.
     pub end_assumed: bool,
-    /// The nodes' ids, to clear them by.
+    /// IDs of the nodes, used to remove the reservation.
     pub(super) nodes: Vec<NodeId>,
 }
 
-/// One job's reserved share of one node.
+/// A job's reserved share of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeReservation {
     pub(crate) job: u32,

@@ -1,15 +1,15 @@
-//! What is promised of one node.
+//! Reservations on one node.
 
 use std::sync::{Arc, OnceLock};
 
 use super::reservation::NodeReservation;
 use super::timeline::Timeline;
 
-/// What is reserved on one node.
+/// The reservations on one node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reserved {
     pub(super) entries: Vec<NodeReservation>,
-    /// What is available when, made when somebody asks.
+    /// Availability over time, created on first use.
     pub(super) timeline: OnceLock<Arc<Timeline>>,
 }
 

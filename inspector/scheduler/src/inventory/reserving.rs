@@ -1,4 +1,4 @@
-//! Reservations: what is promised to jobs that wait, from when to when.
+//! Reservations of waiting jobs, from start to end.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::reservation::{NodeReservation, Promise};
 use crate::request::{Placement, Planned, Request};
 
 impl Inventory {
-    /// Promises a placement of the request to a job, in place of what it was promised before.
+    /// Reserves a placement of the request for a job, replacing its previous reservation.
     pub fn reserve(
         &mut self,
         job: u32,
@@ -21,8 +21,8 @@ impl Inventory {
         self.promise(job, request, &Planned { start, end, placement, assumed: false }, None);
     }
 
-    /// Promises what was planned for a job, in place of what it was promised before. One without an end is assumed to
-    /// take `length` seconds.
+    /// Makes the planned reservation for a job, replacing its previous one. A job without an end is assumed to take
+    /// `length` seconds.
     pub fn promise(&mut self, job: u32, request: &Request, planned: &Planned, length: Option<i64>) {
         self.clear_reservation(job);
         let start = planned.start;
@@ -75,7 +75,7 @@ impl Inventory {
         self.reservations.insert(job, Arc::new(reservation));
     }
 
-    /// Takes back what the job was promised.
+    /// Removes the job's reservation.
     pub fn clear_reservation(&mut self, job: u32) {
         let Some(reservation) = self.reservations.remove(&job) else { return };
         for id in &reservation.nodes {
@@ -94,7 +94,7 @@ impl Inventory {
         }
     }
 
-    /// Takes back every promise.
+    /// Removes all reservations.
     pub fn clear_reservations(&mut self) {
         let jobs: Vec<u32> = self.reservations.keys().copied().collect();
         for job in jobs {
@@ -102,17 +102,17 @@ impl Inventory {
         }
     }
 
-    /// What is promised, by job.
+    /// All reservations, by job.
     pub fn reservations(&self) -> impl Iterator<Item = (u32, &Promise)> {
         self.reservations.iter().map(|(job, reservation)| (*job, reservation.as_ref()))
     }
 
-    /// What the job is promised.
+    /// The job's reservation.
     pub fn reservation(&self, job: u32) -> Option<&Promise> {
         self.reservations.get(&job).map(AsRef::as_ref)
     }
 
-    /// The jobs that are promised something on the node, with the end of that (`i64::MAX` for none).
+    /// The jobs with a reservation on the node, and its end (`i64::MAX` for none).
     pub fn planned_on(&self, name: &str) -> impl Iterator<Item = (u32, i64)> {
         let entries = self.id(name).map_or(&[][..], |id| self.reserved_on(id));
         entries.iter().map(|entry| (entry.job, entry.end))

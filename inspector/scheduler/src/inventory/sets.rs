@@ -1,4 +1,4 @@
-//! For each constraint that somebody waits with, the set of nodes that it admits.
+//! For each constraint of waiting jobs, the set of eligible nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ type Bits = CowVec<u64>;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Set {
-    /// The pass that wanted it last.
+    /// The last pass that used it.
     pub used: u64,
-    /// Admitted as the nodes are now.
+    /// Eligible as the nodes are now.
     pub now: Bits,
-    /// Admitted when what passes by itself has passed.
+    /// Eligible once temporary reasons no longer apply.
     pub lasting: Bits,
 }
 
@@ -44,7 +44,7 @@ impl Set {
     }
 }
 
-/// Whether a node is admitted now, and whether it is once passing reasons have passed.
+/// Whether a node is eligible now, and whether it is once temporary reasons no longer apply.
 pub(super) fn judge(constraint: &NodeConstraint, facts: Option<&NodeFacts>) -> (bool, bool) {
     match facts.map(|facts| eligible(constraint, facts)) {
         Some(Ok(())) => (true, true),

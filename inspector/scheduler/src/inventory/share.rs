@@ -1,5 +1,5 @@
-//! What is held and promised on a node as properties of its vertex, so that a graph that was written down takes the
-//! same jobs as the cluster did. Who holds it is not said, and holders that leave at the same time are one.
+//! Allocations and reservations of a node as properties of its vertex, so that a written graph has room for the same
+//! jobs as the cluster. Holders are anonymous, and those with the same end are merged.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,25 @@ use super::id::NodeId;
 use crate::constraint::HostPort;
 use crate::resources::ResourceList;
 
-/// `share:N`, N counting up on each node; labels have no colon in their keys.
+/// `share:N`, with N counting up on each node; label keys contain no colon.
 pub(super) const SHARE: &str = "share:";
 
-/// A part of a node that is not free for a time.
+/// A part of a node that is not free for some time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Share {
-    /// Seconds from the moment of the graph; 0 is held already.
+    /// Seconds from the time of the graph; 0 if already held.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) from: i64,
-    /// Seconds from the moment of the graph; none without a planned end.
+    /// Seconds from the time of the graph; none without a planned end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<i64>,
     /// It never leaves the node.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) permanent: bool,
-    /// How much.
+    /// The amounts.
     pub(crate) needs: ResourceList,
-    /// Host ports that it occupies.
+    /// Its host ports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ports: Vec<HostPort>,
 }
@@ -41,7 +41,7 @@ fn is_zero(number: &i64) -> bool {
 }
 
 impl Inventory {
-    /// The properties that tell what is not free on a node, as of `now`.
+    /// The properties that describe what is not free on a node, as of `now`.
     pub(super) fn shares(&self, id: NodeId, now: i64) -> Vec<(String, String)> {
         let mut all: BTreeMap<(i64, Option<i64>, bool), Share> = BTreeMap::new();
         let after = |time: i64| time.saturating_sub(now);
@@ -65,7 +65,7 @@ impl Inventory {
         for entry in self.reserved_on(id) {
             let until = Some(entry.end).filter(|end| *end < i64::MAX).map(after);
             let mut needs = entry.needs.iter().map(|(kind, quantity)| (self.columns.name(*kind), *quantity));
-            // What was planned for a moment that has passed is planned for the next one.
+            // A planned time that has passed is moved to the next second.
             put(after(entry.start).max(1), until, false, &mut needs, &entry.ports);
         }
         let written = all.values().zip(1..).map(|(share, number)| {
@@ -76,7 +76,7 @@ impl Inventory {
     }
 }
 
-/// The shares that a vertex tells of, each with its property; what is malformed is passed over.
+/// The shares described by a vertex, each with its property; malformed ones are ignored.
 pub(crate) fn shares_of(graph: &Graph, id: VertexId) -> Vec<(String, Share)> {
     let read = |(key, value): (&str, &str)| {
         key.strip_prefix(SHARE)?;

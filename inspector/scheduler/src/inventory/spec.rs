@@ -1,4 +1,4 @@
-//! A node as it was last told.
+//! The spec of a node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::constraint::{NodeFacts, Taint};
 use crate::resources::ResourceList;
 
-/// A node as the cluster describes it.
+/// A node as described by the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeSpec {
     /// Its name.
     pub name: Arc<str>,
-    /// Its uid; a node of the same name and another uid takes over the books.
+    /// Its UID; a node of the same name with another UID takes over the holders.
     pub uid: Arc<str>,
     /// Its labels.
     pub labels: BTreeMap<Arc<str>, Arc<str>>,
@@ -23,11 +23,11 @@ pub struct NodeSpec {
     pub ready: bool,
     /// It has a deletion timestamp.
     pub deleting: bool,
-    /// What it has when everything is healthy.
+    /// Its resources when healthy.
     pub capacity: ResourceList,
-    /// What Pods can have of it now.
+    /// Its resources currently available to Pods.
     pub allocatable: ResourceList,
-    /// What of it could not be understood, and what that is taken for.
+    /// Parts that could not be interpreted, and how they are treated.
     pub problems: Vec<Arc<str>>,
 }
 

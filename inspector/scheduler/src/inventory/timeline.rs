@@ -1,31 +1,30 @@
-//! What is available on one node when: holders leave at their planned ends, reservations come and go.
+//! Availability on one node over time: holders leave at their planned ends, reservations start and end.
 
 use smallvec::SmallVec;
 
 use super::id::{KindId, Quantities};
 use super::reservation::NodeReservation;
 
-/// The end of time: nothing is planned to be given back then.
+/// The end of time: no release is planned then.
 const END: i64 = i64::MAX;
 
-/// What is planned to be available of each resource of one node, from its books. Those past their planned end are gone.
+/// Planned availability of each resource of one node. Holders past their planned end count as gone.
 ///
-/// Searches read those of all nodes one after the other, so what they read of each lies close together.
+/// Searches read the timelines of all nodes in sequence, so the data of each is contiguous.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     kinds: SmallVec<[KindId; 6]>,
-    /// When anything changes, host ports included, and what is left of each kind from then on; row by row, sorted. The
-    /// first begins at 0; below 0 is a deficit.
+    /// Times of all changes, including host ports, and the remaining amount of each kind from then on; row by row,
+    /// sorted. The first row begins at 0; negative amounts are deficits.
     rows: Vec<i64>,
-    /// When something begins to be taken; sorted. At all other times something is given back.
+    /// Times at which something is allocated, sorted. At all other times, something is released.
     falls: Vec<i64>,
     /// The last of these.
     last_fall: i64,
 }
 
 impl Timeline {
-    /// What is left of what a node offers, by resource in order of their ids, when holders have what they have until
-    /// their planned ends.
+    /// The remaining amounts of a node's resources, ordered by ID, if holders stay until their planned ends.
     pub(super) fn new<'a>(
         offers: impl Iterator<Item = (KindId, u64)>,
         holders: impl Iterator<Item = (Option<i64>, &'a Quantities)>,
@@ -63,13 +62,13 @@ impl Timeline {
         for (kind, amount) in needs {
             let Ok(column) = self.kinds.binary_search(kind) else { continue };
             for row in rows.chunks_exact_mut(width) {
-                // Nothing is ever given back, so what is below everything may stay there.
+                // Nothing is ever released, so amounts may stay below any minimum.
                 row[column + 1] = row[column + 1].saturating_sub(signed(*amount));
             }
         }
     }
 
-    /// The row that begins at a time, which is made when missing.
+    /// The row that begins at a time, created if missing.
     fn row_from(&mut self, time: i64) -> usize {
         let row = self.row_at(time);
         if self.time(row) == time {
@@ -83,7 +82,7 @@ impl Timeline {
         next
     }
 
-    /// Numbers in a row: its time, and one for each kind.
+    /// Numbers per row: its time, and one for each kind.
     fn width(&self) -> usize {
         self.kinds.len() + 1
     }
@@ -115,12 +114,12 @@ impl Timeline {
         self.row_after(time).saturating_sub(1)
     }
 
-    /// Where these kinds stand in a row.
+    /// Positions of these kinds in a row.
     pub(crate) fn columns<'a>(&'a self, kinds: &'a [KindId]) -> impl Iterator<Item = Option<usize>> + 'a {
         kinds.iter().map(|kind| self.kinds.binary_search(kind).ok())
     }
 
-    /// The least of each kind at any moment from `start` up to `end`, into `out`; of no time all there could be.
+    /// The minimum of each kind between `start` and `end`, into `out`; for an empty period, the maximum.
     pub(super) fn least(&self, kinds: &[KindId], (start, end): (i64, i64), out: &mut [u64]) {
         let first = self.falls.partition_point(|at| *at <= start);
         let falls = &self.falls[first..];
@@ -156,26 +155,26 @@ impl Timeline {
         self.falls.get(self.falls.partition_point(|at| *at <= time)).copied().unwrap_or(END)
     }
 
-    /// The first time after `time` at which what is available for `length` seconds (none: for ever) may differ.
+    /// The first time after `time` at which availability for `length` seconds (none: forever) may change.
     pub(crate) fn next_change(&self, time: i64, length: Option<i64>) -> Option<i64> {
         let after = |time: i64| self.begin(self.row_after(time));
         let last = length.map(|length| length.saturating_sub(1));
-        // From then on something that begins is reached before the end.
+        // From then on, an allocation that begins is reached before the end.
         let reached = last.and_then(|last| Some(after(time.saturating_add(last))? - last));
         [after(time), reached].into_iter().flatten().min()
     }
 
-    /// The resources that the node offers or that are held there, in order of their ids.
+    /// The resources that the node has or that are held on it, ordered by ID.
     pub(crate) fn kinds(&self) -> &[KindId] {
         &self.kinds
     }
 
-    /// When a row begins to be in force; the first does so before any time that is asked about.
+    /// When a row begins; the first one begins before any time that is queried.
     pub(crate) fn begin(&self, row: usize) -> Option<i64> {
         self.rows.get(row * self.width()).copied()
     }
 
-    /// What is left in a row.
+    /// The remaining amounts of a row.
     pub(crate) fn left(&self, row: usize) -> Left<'_> {
         Left(self.row(row))
     }
@@ -185,18 +184,18 @@ impl Timeline {
         &self.rows[row * width..][1..width]
     }
 
-    /// Nothing begins to be taken after this time.
+    /// Nothing is allocated after this time.
     pub(crate) fn only_rises(&self, from: i64) -> bool {
         self.last_fall <= from
     }
 }
 
-/// What is left of each kind in one row.
+/// The remaining amount of each kind in one row.
 #[derive(Clone, Copy)]
 pub(crate) struct Left<'a>(&'a [i64]);
 
 impl Left<'_> {
-    /// What is available of the kind in this column.
+    /// The available amount of the kind in this column.
     pub(crate) fn of(self, column: usize) -> u64 {
         unsigned(self.0[column])
     }

@@ -1,4 +1,4 @@
-//! A node as it is shown: everything in whole numbers, nothing below 0.
+//! The display form of a node: all amounts are non-negative integers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,32 +11,32 @@ use super::spec::NodeSpec;
 use crate::constraint::{Exclusion, exclusions};
 use crate::resources::ResourceList;
 
-/// What there is to say of one node.
+/// The data of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeView {
-    /// Its description as it was last set.
+    /// Its latest spec.
     pub spec: Arc<NodeSpec>,
-    /// What all Pods bound to it, or about to be, hold.
+    /// Held by all Pods bound to it or being bound.
     pub allocated: ResourceList,
-    /// The part of `allocated` that others bound.
+    /// The part of `allocated` bound by other schedulers.
     pub foreign: ResourceList,
-    /// Kept for Pods that others nominated for it; not in `allocated`.
+    /// Reserved for Pods that others nominated for it; not part of `allocated`.
     pub nominated: ResourceList,
-    /// Kept for members that started gangs lost; not in `allocated`.
+    /// Reserved for replacements of lost members; not part of `allocated`.
     pub kept: ResourceList,
-    /// The most that is reserved at any one time.
+    /// The maximum reserved at any one time.
     pub reserved: ResourceList,
-    /// Allocatable less what is allocated, nominated and kept, never below 0.
+    /// Allocatable minus allocated, nominated and kept, at least 0.
     pub free: ResourceList,
-    /// What is held beyond allocatable; only resources where that is more than 0.
+    /// Held in excess of allocatable; only resources with a positive excess.
     pub deficit: ResourceList,
-    /// Values of the levels' labels that it has.
+    /// Its values of the levels' labels.
     pub levels: BTreeMap<Arc<str>, Arc<str>>,
-    /// Whether a Pod without tolerations may go there.
+    /// Whether a Pod without tolerations may run there.
     pub eligible: bool,
     /// Why not.
     pub reasons: Vec<Exclusion>,
-    /// Who holds what, by holder.
+    /// The allocations, by holder.
     pub holders: Vec<(Arc<str>, Allocation)>,
 }
 
@@ -84,12 +84,12 @@ impl Inventory {
         })
     }
 
-    /// Whether there is a node of that name; one that is gone may still be held.
+    /// Whether there is a node of that name; one that was deleted may still have holders.
     pub fn has_node(&self, name: &str) -> bool {
         self.id(name).and_then(|id| self.book(id)).is_some_and(|book| book.spec.is_some())
     }
 
-    /// The jobs that hold something on the node, whether it is there or gone.
+    /// The jobs that hold resources on the node, whether or not it exists.
     pub fn jobs_on(&self, name: &str) -> impl Iterator<Item = u32> {
         let book = self.id(name).and_then(|id| self.book(id));
         book.into_iter().flat_map(|book| book.holds.iter().filter_map(|(_, held)| held.hold.job))
@@ -105,7 +105,7 @@ impl Inventory {
         self.order.iter().map(|id| self.name(*id))
     }
 
-    /// Grows with every change of what [`Self::node`] shows, and when a holder is called otherwise.
+    /// Incremented with every change of what [`Self::node`] returns, and when a holder's name changes.
     pub fn node_revision(&self, name: &str) -> Option<u64> {
         Some(self.revisions.value(self.id(name)?).max(self.all_changed))
     }
@@ -131,10 +131,10 @@ impl Inventory {
 }
 
 impl Inventory {
-    /// Compares the numbers that searches read with the node's book.
+    /// Compares the numbers used by searches with the node's entry.
     pub(crate) fn check_columns(&self, name: &str) -> Vec<String> {
         let Some((id, book)) = self.id(name).and_then(|id| Some((id, self.book(id)?))) else {
-            return vec![format!("node {name} has no book")];
+            return vec![format!("node {name} has no entry")];
         };
         let mut wrong = Vec::new();
         for kind in book.kinds() {
@@ -149,7 +149,7 @@ impl Inventory {
         for (holder, held) in &book.holds {
             let end = held.hold.until.map(|until| (until, id, holder.clone()));
             if end.is_some_and(|end| self.assumed.contains(&end) != held.hold.end_assumed) {
-                wrong.push(format!("node {name}: whether the end of {holder} is assumed is not known"));
+                wrong.push(format!("node {name}: the index of assumed ends is wrong for {holder}"));
             }
         }
         wrong

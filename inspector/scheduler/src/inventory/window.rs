@@ -1,4 +1,4 @@
-//! What is available over a window of time: holders leave at their planned ends, reservations come and go.
+//! Availability over a period: holders leave at their planned ends, reservations start and end.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::constraint::HostPort;
 use crate::inventory::planned_end;
 
 impl Inventory {
-    /// The least that a node has of a resource at any moment of a time from 0 on, between what is held and reserved.
+    /// The minimum amount of a resource on a node at any time from 0 on, considering holders and reservations.
     pub(crate) fn available(&self, node: &str, resource: &str, start: i64, end: Option<i64>) -> u64 {
         let (Some(id), Some(kind)) = (self.id(node), self.columns.kind(resource)) else { return 0 };
         let mut out = Vec::new();
@@ -18,8 +18,7 @@ impl Inventory {
         out.first().copied().unwrap_or(0)
     }
 
-    /// The least that is available of each kind at any moment from `start` (`now` or later) up to `end` (exclusive),
-    /// into `out`.
+    /// The minimum of each kind available between `start` (`now` or later) and `end` (exclusive), into `out`.
     pub(crate) fn least(
         &self,
         id: NodeId,
@@ -36,7 +35,7 @@ impl Inventory {
         if now < start {
             return;
         }
-        // Whoever is past his planned end is there until a second from now.
+        // A holder past its planned end stays until one second from now.
         for (kind, least) in kinds.iter().zip(out) {
             let reserved =
                 self.reserved_on(id).iter().filter(|entry| entry.start <= start && start < entry.end);
@@ -47,7 +46,7 @@ impl Inventory {
         }
     }
 
-    /// What is available when on a node that exists, later than now.
+    /// Availability over time on an existing node, later than now.
     pub(crate) fn timeline<'a>(&'a self, id: NodeId, book: &'a NodeAllocations) -> &'a Timeline {
         match self.reserved.get(id).and_then(Option::as_ref) {
             Some(reserved) => reserved.timeline.get_or_init(|| {
@@ -61,7 +60,7 @@ impl Inventory {
         }
     }
 
-    /// Whether ports like these are taken at any moment from `start` up to `end` (exclusive).
+    /// Whether conflicting ports are in use at any time from `start` up to `end` (exclusive).
     pub(crate) fn ports_taken(
         &self,
         id: NodeId,

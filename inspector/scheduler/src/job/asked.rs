@@ -1,4 +1,4 @@
-//! What the members of an attempt ask for, and those that are gone.
+//! Requests of the members of an attempt, and deleted members.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::model::PodSpec;
 use crate::resources::ResourceList;
 
-/// A member that was on a node and whose Pod is gone.
+/// A member that was bound and whose Pod was deleted.
 #[derive(Clone, Debug)]
 pub(crate) struct Gone {
     pub(crate) pod: Arc<PodSpec>,
-    /// When it ended, or went (epoch seconds).
+    /// When it finished or was deleted (epoch seconds).
     pub(crate) at: i64,
 }
 
-/// Members that ask for the same.
+/// Members with the same requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     pub needs: Arc<ResourceList>,

@@ -1,24 +1,24 @@
-//! How the binding of a gang goes.
+//! The state of a gang's bindings.
 
 use fluxion_api::reason::Fact;
 
 use crate::model::PodSpec;
 
-/// What became of a job's bindings.
+/// The results of a job's bindings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Binds {
-    /// Members that had to start together the last time.
+    /// Number of members that had to start together the last time.
     pub size: Option<u32>,
     /// How the last one failed.
     pub why: Option<Fact>,
-    /// The start that all members were bound for; it is never half-bound again.
+    /// The start for which all members were bound; it no longer counts as partially bound.
     pub(crate) complete: Option<i64>,
-    /// Members that were bound for this start, or an earlier one, are let go.
+    /// Members bound for this start, or an earlier one, are released.
     pub(crate) let_go: Option<i64>,
-    /// How often in a row the gang was given up, and until when it waits therefore.
+    /// How often in a row the gang was released, and until when it is not retried.
     pub(crate) given_up: u32,
     pub(crate) paused_until: Option<i64>,
-    /// The deadline is over, and the gang is held.
+    /// The deadline has expired, and the gang is held.
     pub(crate) held: bool,
 }
 
@@ -27,7 +27,7 @@ impl Binds {
         self.paused_until.is_some_and(|until| until > now)
     }
 
-    /// The Pod was bound for a start that was given up.
+    /// Whether the Pod was bound for a start that was abandoned.
     pub(crate) fn gave_up(&self, pod: &PodSpec) -> bool {
         pod.record.as_ref().is_some_and(|record| Some(record.start) <= self.let_go)
     }

@@ -1,4 +1,4 @@
-//! How the member that failed first ended.
+//! How the first failed member ended.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use crate::explain::utc;
 use crate::job::ReasonClass;
 use crate::model::{PodSpec, SharedStr};
 
-/// The member that failed first, and how.
+/// The first failed member, and how it failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitCause {
     /// Name of the Pod.
     pub pod: SharedStr,
-    /// `DeadlineExceeded`, `Evicted`, `OOMKilled`, `Error`, or what else its status says; `Error` where it says
-    /// nothing.
+    /// `DeadlineExceeded`, `Evicted`, `OOMKilled`, `Error`, or another reason from its status; `Error` if there is
+    /// none.
     pub reason: SharedStr,
     /// The container that failed, and its exit code.
     pub container: Option<(SharedStr, i32)>,
-    /// What its kubelet says about it.
+    /// The message from its kubelet.
     pub message: Option<SharedStr>,
     /// Epoch seconds.
     pub at: Option<i64>,
@@ -46,7 +46,7 @@ impl ExitCause {
         }
     }
 
-    /// As its users read it.
+    /// The form shown to users.
     pub fn told(&self) -> fluxion_api::reason::ExitCause {
         let (container, exit_code) = self.container.clone().unzip();
         fluxion_api::reason::ExitCause {

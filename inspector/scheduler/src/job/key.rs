@@ -1,22 +1,22 @@
-//! What names a job.
+//! Identifiers of a job.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::SharedStr;
 
-/// Number of a job within one engine's life.
+/// Number of a job, unique within the lifetime of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u32);
 
-/// Identity of a job: never a bare name.
+/// Identity of a job: never just a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JobKey {
     pub namespace: SharedStr,
-    /// Lower case, with the API group behind it for kinds outside core, batch and apps and the PodGroups:
-    /// `job`, `podgroup`, `pod`, `group`, `jobset.jobset.x-k8s.io`.
+    /// Lower case, followed by the API group for kinds other than PodGroups and those in core, batch and apps: `job`,
+    /// `podgroup`, `pod`, `group`, `jobset.jobset.x-k8s.io`.
     pub kind: SharedStr,
     pub name: SharedStr,
-    /// Of the object the job is named after; of a label group: its first member's.
+    /// UID of the object that gives the job its name; for a label group, of its first member.
     pub uid: SharedStr,
 }
 
@@ -26,13 +26,13 @@ impl JobKey {
         format!("{}.{}", self.kind, self.name)
     }
 
-    /// `KIND/NAME`: how people write it.
+    /// `KIND/NAME`: the form used by users.
     pub fn display(&self) -> String {
         format!("{}/{}", self.kind, self.name)
     }
 }
 
-/// What makes Pods one job. `anchor` is the uid of the object that names it, where one does.
+/// The group that Pods of a job share. `anchor` is the UID of the object that defines it, if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupKey {
     pub namespace: SharedStr,

@@ -1,32 +1,32 @@
-//! Members that a job lost after its start.
+//! Members lost after the start of a job.
 
 use crate::job::JobId;
 use crate::model::{PodSpec, SharedStr};
 use crate::request::Shape;
 
-/// A member that a started gang lost, and the place that is kept for its replacement.
+/// A lost member of a started gang, and the resources reserved for its replacement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LostMember {
-    /// What the place is for.
+    /// Requests of the replacement.
     pub(crate) shape: Shape,
-    /// Where the member ran, as far as that is known.
+    /// The node of the member, if known.
     pub(crate) ran_on: Option<SharedStr>,
-    /// Where its place is kept; none while no node has room for it.
+    /// The node with the reserved resources; none while no node has room.
     pub kept_on: Option<SharedStr>,
-    /// It ended well, so a replacement comes only where its owner wants further completions.
+    /// It succeeded, so it is only replaced if its owner requires further completions.
     pub(crate) succeeded: bool,
-    /// When the place is given up, epoch seconds.
+    /// When the resources are released, epoch seconds.
     pub until: i64,
-    /// Tells the places of one job apart.
+    /// Distinguishes the reservations of a job.
     pub(crate) number: u32,
 }
 
-/// How the members of a gang ended or went since it was last whole: what decides how the gang itself ended.
+/// How members of a gang ended since it was last complete: determines how the gang itself ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Losses {
-    /// The last disruption: when, and the reason of its DisruptionTarget condition.
+    /// The last disruption: its time, and the reason of its `DisruptionTarget` condition.
     pub disrupted: Option<(i64, SharedStr)>,
-    /// When a member was last deleted before it had ended.
+    /// When a member was last deleted before it had finished.
     pub deleted: Option<i64>,
     pub failed: u32,
     pub succeeded: u32,

@@ -1,18 +1,18 @@
-//! Counts of members, and a planned start.
+//! Member counts, and a planned start.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::SharedStr;
 
-/// Members by how far they are.
+/// Members by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Members {
-    /// How many are wanted at once; `None` when the size is unknown or invalid.
+    /// Number of members required at once; `None` if the size is unknown or invalid.
     pub wanted: Option<u32>,
-    /// There, not gated, not ended.
+    /// Existing, not gated, not finished.
     pub seen: u32,
     pub gated: u32,
-    /// Of an ended job: those that were bound in its last attempt.
+    /// For a finished job: those bound in its last attempt.
     pub bound: u32,
     pub running: u32,
     /// In all attempts.
@@ -24,9 +24,9 @@ pub struct Members {
 pub struct Reservation {
     pub start: i64,
     pub end: Option<i64>,
-    /// The start rests on the assumed end of a job without a time limit.
+    /// The start depends on the assumed end of a job without a time limit.
     pub start_assumed: bool,
-    /// The end is assumed, or follows from such a start.
+    /// The end is assumed, or depends on such a start.
     pub end_assumed: bool,
     /// In natural order.
     pub nodes: Vec<SharedStr>,

@@ -1,9 +1,9 @@
-//! The last move of a planned start.
+//! The last change of a planned start.
 
-/// The last move that a job's history tells of.
+/// The last change recorded in a job's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Move {
-    /// Where it was planned before that.
+    /// The previous planned start.
     pub(crate) from: i64,
     pub(crate) why: String,
     /// The entry.

@@ -1,25 +1,25 @@
-//! Where a job stands, why, and which state may follow which.
+//! State and reason of a job, and valid state transitions.
 
 use std::sync::Arc;
 
 use fluxion_api::reason::{self, Fact};
 use serde::{Deserialize, Serialize};
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum JobState {
-    /// Fewer members are there than are wanted.
+    /// Fewer members exist than are required.
     Gathering,
     Pending,
     /// Pending, with a planned start and nodes.
     Reserved,
-    /// Can never run on this graph; looked at again when the graph changes.
+    /// Can never run on this graph; evaluated again when the graph changes.
     Unsatisfiable,
     Binding,
     Running,
-    /// Its owner is suspended: it holds nothing, and starts anew when it is resumed.
+    /// Its owner is suspended: it holds nothing, and is scheduled again when resumed.
     Suspended,
-    /// All its Pods are terminating and still hold what they hold.
+    /// All its Pods are terminating and still hold their resources.
     Releasing,
     Completed,
     Failed,
@@ -27,7 +27,7 @@ pub enum JobState {
 }
 
 impl JobState {
-    /// The word users read.
+    /// The name shown to users.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Gathering => "Gathering",
@@ -44,7 +44,7 @@ impl JobState {
         }
     }
 
-    /// Nothing will change any more.
+    /// Whether the state is final.
     pub fn ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
@@ -82,12 +82,12 @@ pub enum ReasonClass {
     PodFailed,
     /// Ended: evicted or preempted.
     Disrupted,
-    /// Ended: its user deleted it.
+    /// Ended: deleted by its user.
     Cancelled,
 }
 
 impl ReasonClass {
-    /// The word programs match on.
+    /// The stable name, for programs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Gathering => "Gathering",
@@ -113,39 +113,39 @@ impl ReasonClass {
     }
 }
 
-/// Why a job is where it is, as data; it names nothing of other namespaces.
+/// Why a job is in its state, as data; contains nothing from other namespaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "StoredReason")]
 pub struct Reason {
     pub class: ReasonClass,
-    /// What there is to say; jobs of one request share it.
+    /// The facts; shared by jobs with the same request.
     pub facts: Arc<[Fact]>,
 }
 
 impl Reason {
-    /// A reason of one fact.
+    /// A reason with one fact.
     pub fn new(class: ReasonClass, fact: Fact) -> Self {
         Self { class, facts: Arc::new([fact]) }
     }
 
-    /// A reason that a text says.
+    /// A reason with a message.
     pub fn message(class: ReasonClass, text: impl Into<String>) -> Self {
         Self::new(class, Fact::Message { text: text.into() })
     }
 
-    /// One line for a person.
+    /// One line of text for users.
     pub fn text(&self) -> String {
         reason::line(&self.facts)
     }
 }
 
-/// A reason as it may stand in a journal.
+/// A reason as stored in a journal.
 #[derive(Deserialize)]
 struct StoredReason {
     class: ReasonClass,
     #[serde(default)]
     facts: Vec<Fact>,
-    /// Said in place of facts by versions that had none.
+    /// Instead of facts, in journals of older versions.
     #[serde(default)]
     text: Option<String>,
 }
@@ -167,11 +167,11 @@ pub struct HistoryEntry {
     pub reason: String,
 }
 
-/// Entries of a job's history that are kept: the first ones and the latest.
+/// Maximum number of history entries kept per job: the first ones and the latest.
 pub(crate) const HISTORY_MAX: usize = 64;
 
-/// Which state may follow which. A restart finds jobs in the middle of their lives, so a new job may enter
-/// any state; an ended one never leaves.
+/// Valid state transitions. After a restart, jobs may be in any state, so a new job may enter any state; the state of
+/// a finished job never changes.
 pub(crate) fn may_follow(from: JobState, to: JobState) -> bool {
     use JobState::{
         Binding, Cancelled, Completed, Failed, Gathering, Pending, Releasing, Reserved, Running, Suspended,

@@ -1,9 +1,9 @@
-//! Where first fit fails for several shapes: a search over the ways to fill the nodes, complete within a counted
+//! Used if first fit fails for several shapes: a complete search over the ways to fill the nodes, within a counted
 //! budget.
 //!
-//! Only fillings that leave no room for one more wanted slot need be tried: taking a slot back from a later node
-//! never hurts. Nodes that hold all they can of every shape at once have a single such filling and come first. A
-//! state (place in the list, slots still wanted) that failed once is not entered again.
+//! Only fillings with no room for another required slot need to be tried: taking a slot back from a later node never
+//! hurts. Nodes that hold their maximum of every shape at once have only one such filling and come first. A state
+//! (position in the list, remaining slots) that failed once is not tried again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,39 +12,39 @@ use super::plan::Plan;
 use crate::constraint::HostPort;
 use crate::inventory::NodeId;
 
-/// With more shapes than this first fit has to do: the number of fillings grows with each.
+/// Maximum number of shapes: the number of fillings grows with each. With more shapes, only first fit is used.
 pub(super) const MOST_SHAPES: usize = 6;
-/// Fillings looked at, at most; twice the nodes come on top.
+/// Maximum number of fillings examined, in addition to twice the number of nodes.
 const BUDGET: u64 = 5_000;
 
-/// A node that takes at least one slot.
+/// A node with room for at least one slot.
 pub(super) struct Candidate {
     pub(super) node: NodeId,
     pub(super) available: Vec<u64>,
-    /// How many slots of each shape it takes when empty of the others.
+    /// Capacity in slots for each shape alone.
     pub(super) capacities: Filling,
 }
 
-/// The fillings of one candidate, and how far they were tried.
+/// The fillings of one candidate, and the current position.
 pub(super) struct Frame {
     pub(super) fillings: Vec<Filling>,
     pub(super) next: usize,
     pub(super) wanted: Filling,
 }
 
-/// Goes through the candidates, those that are not contested first.
+/// Iterates over the candidates, uncontested ones first.
 pub(super) struct Search<'a> {
     pub(super) plan: &'a Plan<'a>,
     candidates: Vec<Candidate>,
-    /// The candidates' places as they were given.
+    /// The original positions of the candidates.
     order: BTreeMap<NodeId, usize>,
-    /// From each place in the list on: slots of each shape, and quantities of each kind.
+    /// From each position in the list on: slots of each shape, and amounts of each kind.
     pub(super) rest: Vec<(Vec<u64>, Vec<u128>)>,
-    /// Fillings that may still be looked at.
+    /// Remaining budget of fillings.
     pub(super) left: u64,
 }
 
-/// Fillings for the candidates that place every slot, in the candidates' order.
+/// Fillings of the candidates that place every slot, in the candidates' order.
 pub(super) fn search(plan: &Plan<'_>, candidates: Vec<Candidate>, work: &mut Work) -> Option<Taken> {
     let mut search = Search::new(plan, candidates);
     let budget = search.left;
@@ -55,7 +55,7 @@ pub(super) fn search(plan: &Plan<'_>, candidates: Vec<Candidate>, work: &mut Wor
     Some(found)
 }
 
-/// Whether the node cannot take all it could of every shape at once.
+/// Whether the node can't hold its maximum of every shape at once.
 fn contested(plan: &Plan<'_>, candidate: &Candidate) -> bool {
     let mut available = candidate.available.clone();
     let mut ports: Vec<&HostPort> = Vec::new();
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
         Self { plan, candidates, order, rest, left }
     }
 
-    /// Sorts nodes as the candidates were given.
+    /// Sorts nodes in the original order of the candidates.
     pub(super) fn put_in_order(&self, taken: &mut Taken) {
         taken.sort_by_key(|(node, _)| self.order.get(node).copied());
     }
@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// The fillings that the frames stand at.
+    /// The current fillings of the frames.
     pub(super) fn chosen(&self, stack: &[Frame]) -> Taken {
         let last = |(frame, candidate): (&Frame, &Candidate)| {
             (candidate.node, frame.fillings[frame.next.saturating_sub(1)].clone())
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// Whether the candidates from here on could take what is wanted, looked at shape by shape and kind by kind.
+    /// Whether the remaining candidates could hold the required slots, checked by shape and by kind.
     fn possible(&self, from: usize, wanted: &[u32]) -> bool {
         let Some((slots, quantities)) = self.rest.get(from) else { return false };
         if wanted.iter().zip(slots).any(|(want, have)| u64::from(*want) > *have) {
@@ -195,7 +195,7 @@ impl<'a> Fillings<'a> {
         self.candidate.capacities[at].min(self.wanted[at])
     }
 
-    /// Goes on with the shape at `at`; as deep as there are shapes, at most [`MOST_SHAPES`].
+    /// Continues with the shape at `at`; recursion depth is the number of shapes, at most [`MOST_SHAPES`].
     fn descend(&mut self, at: usize, available: &mut Vec<u64>, ports: &mut Vec<&'a HostPort>) {
         if *self.left == 0 {
             return;

@@ -1,34 +1,34 @@
-//! What a search takes for available on a node: now, over a window, when all planned ends have passed, or at most.
+//! What a search considers available on a node: now, during a period, after all planned ends, or at most.
 
 use super::plan::PlannedShape;
 use crate::inventory::{Inventory, KindId, NodeId};
 
-/// A moment at which nothing with a planned end is left.
+/// A time after all planned ends.
 const FAR: i64 = i64::MAX - 1;
 
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// From now to an end, between reservations.
+    /// From now to an end, respecting reservations.
     Now { end: i64 },
-    /// From now on, whatever is reserved.
+    /// From now on, ignoring reservations.
     Unreserved,
-    /// From a later start to an end, between reservations.
+    /// From a later start to an end, respecting reservations.
     Later { start: i64, end: i64 },
-    /// When everything with a planned end is gone.
+    /// After all planned ends.
     Late,
-    /// The same, as if nothing were reserved.
+    /// The same, ignoring reservations.
     LateUnreserved,
-    /// When everything that can leave is gone and everything that passes has passed.
+    /// After everything that can end has ended, including temporary conditions.
     Most,
 }
 
-/// Answers what is available, and who may go where.
+/// Provides availability and eligibility.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Availability<'a> {
     pub(super) inventory: &'a Inventory,
     now: i64,
     moment: Moment,
-    /// As if the nodes that take no work for the time being did.
+    /// As if temporarily unavailable nodes were available.
     recovered: bool,
 }
 
@@ -39,27 +39,27 @@ impl<'a> Availability<'a> {
         Self { inventory, now, moment, recovered: false }
     }
 
-    /// The same, as if the nodes that take no work for the time being did.
+    /// The same, as if temporarily unavailable nodes were available.
     pub(crate) fn recovered(self) -> Self {
         Self { recovered: true, ..self }
     }
 
-    /// Now, as if nothing were reserved.
+    /// Now, ignoring reservations.
     pub(crate) fn unreserved(inventory: &'a Inventory, now: i64) -> Self {
         Self { inventory, now, moment: Moment::Unreserved, recovered: false }
     }
 
-    /// When every planned end has passed.
+    /// After all planned ends.
     pub(crate) fn late(inventory: &'a Inventory, now: i64) -> Self {
         Self { inventory, now, moment: Moment::Late, recovered: false }
     }
 
-    /// When every planned end has passed, as if nothing were reserved: no start that waits has more.
+    /// After all planned ends, ignoring reservations: the upper bound for any planned start.
     pub(crate) fn late_unreserved(inventory: &'a Inventory, now: i64) -> Self {
         Self { inventory, now, moment: Moment::LateUnreserved, recovered: false }
     }
 
-    /// The most that there can ever be.
+    /// The maximum that there can ever be.
     pub(crate) fn most(inventory: &'a Inventory) -> Self {
         Self { inventory, now: 0, moment: Moment::Most, recovered: false }
     }
@@ -85,7 +85,7 @@ impl<'a> Availability<'a> {
         }
     }
 
-    /// What is available of each kind, into `out`.
+    /// The available amount of each kind, into `out`.
     pub(crate) fn available(&self, id: NodeId, kinds: &[KindId], out: &mut Vec<u64>) {
         if self.at_most(id, kinds, out) {
             return;
@@ -98,8 +98,8 @@ impl<'a> Availability<'a> {
         self.inventory.least(id, self.now, window, kinds, out);
     }
 
-    /// No less than what is available of each kind, into `out`, without a look at what is planned; whether it is just
-    /// that.
+    /// An upper bound of the available amount of each kind, into `out`, without reading timelines; returns whether it
+    /// is exact.
     pub(super) fn at_most(&self, id: NodeId, kinds: &[KindId], out: &mut Vec<u64>) -> bool {
         let columns = self.inventory.columns();
         out.clear();
@@ -119,7 +119,7 @@ impl<'a> Availability<'a> {
         }
     }
 
-    /// Whether the shape's ports are taken there.
+    /// Whether the shape's ports are in use there.
     pub(super) fn ports_taken(&self, shape: &PlannedShape<'_>, id: NodeId) -> bool {
         let held = |counts: fn(&crate::inventory::Allocation) -> bool| {
             self.inventory.book(id).is_some_and(|book| book.clashes(shape.ports, counts))
@@ -137,7 +137,7 @@ impl<'a> Availability<'a> {
         }
     }
 
-    /// How many slots of one shape fit on a node that has this available, at most the shape's count.
+    /// How many slots of one shape fit on a node with this available, at most the shape's count.
     pub(crate) fn capacity(&self, shape: &PlannedShape<'_>, id: NodeId, available: &[u64]) -> u32 {
         if shape.impossible || !self.admits(shape, id) {
             return 0;

@@ -1,5 +1,5 @@
-//! The times at which one node takes more or fewer slots of one shape, read off its timeline as far as they are asked
-//! for: most searches end long before the timelines do.
+//! The times at which the capacity of a node for a shape changes, read lazily from its timeline: most searches end
+//! long before the timelines do.
 
 use std::collections::VecDeque;
 
@@ -10,48 +10,48 @@ use super::plan::{Plan, PlannedShape};
 use crate::inventory::{KindId, NodeId, Timeline};
 use crate::request::Request;
 
-/// What is asked of every node.
+/// The parameters shared by all nodes.
 pub(super) struct SweepQuery<'a> {
     pub(super) plan: &'a Plan<'a>,
     pub(super) request: &'a Request,
     pub(super) now: i64,
-    /// The first time that is looked at; later than now.
+    /// The first time examined; later than now.
     pub(super) from: i64,
-    /// Of the timeline that was read last: its kinds, and where the plan's kinds stand among them. Most nodes have the
-    /// same.
+    /// Of the last timeline read: its kinds, and the positions of the plan's kinds among them. They are the same for
+    /// most nodes.
     kinds: SmallVec<[KindId; 8]>,
     columns: SmallVec<[Option<usize>; 8]>,
 }
 
-/// How far one node's timeline was read for one shape. Each change is handed over once, the first at the first time at
-/// which a slot is taken.
+/// The read position in one node's timeline for one shape. Each change is returned once, the first one at the first
+/// time with room for a slot.
 pub(super) struct Changes {
-    /// Changes of what is left beside the slots are told too, for shapes that have to fit together.
+    /// Also return changes of the remaining amounts, for shapes that have to fit together.
     all: bool,
     read: Read,
 }
 
 enum Read {
-    /// Nothing is to be read, or everything was.
+    /// Nothing to read, or everything was read.
     End,
-    /// Something is only given back from here on, so a start has what there is at its beginning; the next row.
+    /// Amounts only increase from here on, so a start can use what is available at its beginning; the next row.
     Rising { row: usize },
-    /// A start has the least over the time that it runs.
+    /// A start can use the minimum over its duration.
     Window(Window),
-    /// Host ports are asked about time by time; the next time.
+    /// Host ports are checked for each time; the next time.
     Ports { next: Option<i64> },
 }
 
-/// The rows that a start at some time runs through.
+/// The rows covered by a start at some time.
 struct Window {
     time: i64,
     /// The row in force at that time.
     first: usize,
-    /// The first row behind them.
+    /// The first row after these.
     next: usize,
-    /// Of these rows, those that take less than all behind them, with what they take.
+    /// Those of these rows with less room than all later ones, and their room.
     least: VecDeque<(usize, u32)>,
-    /// The time was told already.
+    /// The time was already returned.
     told: bool,
 }
 
@@ -64,12 +64,12 @@ impl<'a> SweepQuery<'a> {
         self.request.end(start).unwrap_or(i64::MAX)
     }
 
-    /// What a start at this time has.
+    /// Availability for a start at this time.
     pub(super) fn availability(&self, start: i64) -> Availability<'a> {
         Availability::window(self.plan.inventory, self.now, start, self.end(start))
     }
 
-    /// Makes ready for reading this timeline.
+    /// Prepares for reading this timeline.
     fn turn_to(&mut self, timeline: &Timeline) {
         let wanted = &self.plan.kinds;
         if self.columns.len() != wanted.len() || *self.kinds != *timeline.kinds() {
@@ -78,7 +78,7 @@ impl<'a> SweepQuery<'a> {
         }
     }
 
-    /// What the node takes by what there is in one row.
+    /// The node's room according to one row.
     fn fits(&self, shape: &PlannedShape<'_>, timeline: &Timeline, row: usize) -> u32 {
         let left = timeline.left(row);
         shape.fits_into(|at| self.columns[at].map_or(0, |column| left.of(column)), shape.count)
@@ -86,12 +86,12 @@ impl<'a> SweepQuery<'a> {
 }
 
 impl Changes {
-    /// None at all.
+    /// No changes.
     pub(super) fn none() -> Self {
         Self { all: false, read: Read::End }
     }
 
-    /// Those of a node that admits the shape.
+    /// The changes of a node that is eligible for the shape.
     pub(super) fn new(
         query: &SweepQuery<'_>,
         shape: &PlannedShape<'_>,
@@ -110,7 +110,7 @@ impl Changes {
         Self { all, read }
     }
 
-    /// When the node next takes another number of slots than `told`, and how many.
+    /// When the node's room next differs from `told`, and the new room.
     pub(super) fn next(
         &mut self,
         query: &mut SweepQuery<'_>,
@@ -161,13 +161,13 @@ impl Changes {
 }
 
 impl Window {
-    /// To the next time at which other rows are run through; whether there is one.
+    /// Advances to the next time at which other rows are covered; returns whether there is one.
     fn go_on(&mut self, query: &SweepQuery<'_>, timeline: &Timeline) -> bool {
         if !std::mem::replace(&mut self.told, true) {
             return true;
         }
         let leaves = timeline.begin(self.first + 1);
-        // The first start that still runs when the next row begins.
+        // The first start that is still running when the next row begins.
         let meets = timeline.begin(self.next).map(|begin| self.time + (begin - query.end(self.time)) + 1);
         let Some(then) = [leaves, meets].into_iter().flatten().min() else { return false };
         self.first += usize::from(leaves == Some(then));

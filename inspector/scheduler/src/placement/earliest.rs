@@ -1,4 +1,4 @@
-//! The earliest start of a request, and who stands in the way where there is none.
+//! The earliest start of a request, and what blocks it if there is none.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::constraint::HostPort;
 use crate::inventory::{AllocationKind, Inventory, KindId, planned_end};
 use crate::request::{Planned, Request};
 
-/// The earliest start at which the request fits for as long as it runs, between the reservations there are. Fails
-/// when no planned end makes room for it: [`Blocked::no_end`] names who has none.
+/// The earliest start at which the request fits for its whole duration, respecting reservations. Fails if no planned
+/// end frees enough: [`Blocked::no_end`] lists the holders without one.
 pub fn earliest(
     inventory: &Inventory,
     request: &Request,
@@ -50,13 +50,13 @@ pub(crate) fn first_start(
     Ok(planned)
 }
 
-/// Whether what is planned would not fit if those whose end is assumed were still there.
+/// Whether the plan would not fit if holders with an assumed end were still there.
 fn rests_on_assumption(inventory: &Inventory, request: &Request, planned: &Planned, now: i64) -> bool {
     if !inventory.assumes() && !inventory.reservations().any(|(_, reservation)| reservation.end_assumed) {
         return false;
     }
     let (start, end) = (planned.start, planned.end.unwrap_or(i64::MAX));
-    // The slots of one node stand together.
+    // The slots of a node are contiguous.
     planned.placement.slots.chunk_by(|a, b| a.node == b.node).any(|slots| {
         let Some((id, book)) = slots
             .first()
@@ -108,8 +108,8 @@ impl Blocked {
     }
 }
 
-/// Who has no planned end on nodes that would take more without them. Nobody, where it is only nodes that are down which
-/// are missing.
+/// Holders without a planned end on nodes that would have more room without them. None if only unavailable nodes are
+/// missing.
 pub(crate) fn in_the_way(plan: &Plan<'_>, now: i64) -> Blocked {
     let inventory = plan.inventory;
     let (late, most) = (Availability::late(inventory, now), Availability::most(inventory));
@@ -133,7 +133,7 @@ pub(crate) fn in_the_way(plan: &Plan<'_>, now: i64) -> Blocked {
             if hold.until.is_some() || hold.permanent || !uses {
                 continue;
             }
-            // What starts in the same pass has no holder that anybody else knows.
+            // Jobs started in the same pass don't have a known holder yet.
             match hold.job.filter(|_| hold.kind == AllocationKind::Assumed) {
                 Some(job) => failure.add_job(job),
                 None if failure.no_end.len() < NAMED => failure.no_end.push(holder.clone()),

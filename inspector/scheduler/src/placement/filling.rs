@@ -1,24 +1,24 @@
-//! What nodes take: counts of slots, and the work of finding them.
+//! Slots per node, and the work of finding them.
 
 use super::plan::Plan;
 use crate::constraint::HostPort;
 use crate::inventory::NodeId;
 
-/// Counted work, and where to begin.
+/// Counted work, and where to start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
-    /// Nodes (once for each shape) and alternatives looked at so far.
+    /// Number of nodes (once per shape) and alternatives examined.
     pub(crate) visited: u64,
-    /// Nodes at the beginning of the list that are known to take nothing of this request.
+    /// Nodes at the start of the list that are known to have no room for this request.
     pub(crate) skip: usize,
-    /// The place in the list of the first node that could take something; what lies before it could not.
+    /// Position in the list of the first node that may have room.
     pub(crate) first: usize,
 }
 
-/// What one node takes: a count for each shape of the plan.
+/// Slots on one node: a count for each shape of the plan.
 pub(super) type Filling = Vec<u32>;
 
-/// Nodes with what each takes.
+/// Nodes with their slots.
 pub(super) type Taken = Vec<(NodeId, Filling)>;
 
 /// As many slots as fit, shape by shape in this order.
@@ -50,7 +50,7 @@ pub(super) fn clash(taken: &[&HostPort], wanted: &[HostPort]) -> bool {
     taken.iter().any(|a| wanted.iter().any(|b| a.clashes(b)))
 }
 
-/// Takes slots that were computed to fit.
+/// Allocates slots that are known to fit.
 pub(super) fn take(plan: &Plan<'_>, available: &mut [u64], at: usize, count: u32) {
     for (kind, need) in &plan.shapes[at].needs {
         available[*kind] -= need * u64::from(count);

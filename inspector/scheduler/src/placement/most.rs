@@ -1,10 +1,9 @@
-//! The most slots that fit, for a request that starts with fewer than all of them.
+//! Maximizes the number of slots, for a request with a minimum.
 //!
-//! First fit with the hardest shapes first comes before this; where it leaves slots over, first fit with the easiest
-//! first is tried as well, and then the ways to fill the nodes, each of which must promise more than the best so far.
-//! Of as many slots those of the request's earlier shapes are better, so the choice does not hang on the order of the
-//! search. As in [`super::alternatives`], fillings that leave room for one more wanted slot need not be tried, and
-//! the budget is counted.
+//! First fit is tried first, starting with the hardest shapes; if it leaves slots over, first fit starting with the
+//! easiest, and then the ways to fill the nodes, as long as their upper bound exceeds the best result so far. Among
+//! equal numbers, slots of earlier shapes are preferred, so the result does not depend on the search order. As in
+//! [`super::alternatives`], fillings with room for another required slot need not be tried, and the budget is counted.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -15,13 +14,13 @@ use super::filling::{Filling, Taken, Work, first_fit};
 use super::plan::Plan;
 use crate::inventory::NodeId;
 
-/// With more shapes than this, most of which find no room, first fit has to do.
+/// With more shapes than this, most of which have no room, only first fit is used.
 const KEPT: usize = 64;
 
-/// How good a choice is: slots, and how many of each shape in the request's order.
+/// The value of a result: slots, and slots of each shape in the request's order.
 type Worth = (u64, Vec<u32>);
 
-/// The best of the choices that were found.
+/// The best result so far.
 struct Best {
     worth: Worth,
     taken: Taken,
@@ -58,12 +57,12 @@ fn slots(placed: &[u32]) -> u64 {
     placed.iter().copied().map(u64::from).sum()
 }
 
-/// Whether one choice is to be taken before another: more slots, or as many and more of the earlier shapes.
+/// Whether one result is preferred to another: more slots, or equally many with more of the earlier shapes.
 pub(super) fn better(plan: &Plan<'_>, a: &Taken, b: &Taken) -> Ordering {
     worth(plan, &sums(plan, a)).cmp(&worth(plan, &sums(plan, b)))
 }
 
-/// The most that fits, where first fit took `taken` and left slots over.
+/// The maximum that fits, if first fit took `taken` and left slots over.
 pub(super) fn most(
     plan: &Plan<'_>,
     lens: &Availability<'_>,
@@ -103,7 +102,7 @@ pub(super) fn most(
         }
     }
     let mut best = Best { worth: worth(plan, &sums(plan, &taken)), taken };
-    // Where one shape only finds room, first fit places as much of it as there can be.
+    // If only one shape has room, first fit places the maximum.
     let live = live.iter().filter(|live| **live).count();
     if live > 1 {
         best.offer(plan, easiest);
@@ -114,7 +113,7 @@ pub(super) fn most(
     best.taken
 }
 
-/// Goes through the fillings of the candidates as long as they promise more than the best.
+/// Iterates over the fillings of the candidates as long as their upper bound exceeds the best result.
 fn search(plan: &Plan<'_>, candidates: Vec<Candidate>, best: &mut Best, work: &mut Work) {
     let mut search = Search::new(plan, candidates);
     let budget = search.left;
@@ -150,7 +149,7 @@ fn search(plan: &Plan<'_>, candidates: Vec<Candidate>, best: &mut Best, work: &m
 }
 
 impl Search<'_> {
-    /// No choice that goes on from here is worth more: looked at shape by shape and kind by kind.
+    /// Upper bound of the value of any continuation from here, computed by shape and by kind.
     fn promise(&self, from: usize, wanted: &[u32]) -> Worth {
         let plan = self.plan;
         let none = (vec![0; plan.shapes.len()], vec![0; plan.kinds.len()]);
@@ -169,7 +168,7 @@ impl Search<'_> {
     }
 }
 
-/// Slots that a quantity of one kind is enough for, those that need least of it first.
+/// Number of slots for which an amount of one kind suffices, smallest needs first.
 fn by_kind(plan: &Plan<'_>, kind: usize, mut quantity: u128, wanted: &[u32]) -> u64 {
     let need = |shape: &super::plan::PlannedShape<'_>| {
         shape.needs.iter().find(|(at, _)| *at == kind).map_or(0, |(_, need)| *need)

@@ -1,4 +1,4 @@
-//! Starts at this moment, and whether there could ever be one.
+//! Immediate starts, and satisfiability.
 
 use super::availability::Availability;
 use super::filling::{Taken, Work};
@@ -9,7 +9,7 @@ use super::search::{fillings, place, still_takes};
 use crate::inventory::Inventory;
 use crate::request::{Placement, Request};
 
-/// A placement that can start now and collides with no reservation as long as it runs.
+/// A placement that can start now and conflicts with no reservation during its duration.
 pub fn place_now(
     inventory: &Inventory,
     request: &Request,
@@ -34,13 +34,13 @@ pub(crate) fn try_now(
 /// A start that failed.
 #[derive(Clone, Debug)]
 pub(crate) struct FailedStart {
-    /// It would start but for what these jobs are promised.
+    /// It would start if these jobs had no reservations.
     pub(crate) behind: Vec<u32>,
     /// Where it would start then.
     unreserved: Option<Taken>,
 }
 
-/// As [`try_now`], telling more of a failure.
+/// As [`try_now`], with more details on failure.
 pub(crate) fn start_now(
     inventory: &Inventory,
     request: &Request,
@@ -53,7 +53,7 @@ pub(crate) fn start_now(
     if let Some(placement) = place(&plan, &Availability::window(inventory, now, now, end), work) {
         return Ok(placement);
     }
-    // The second search is not bound by what the first one saw.
+    // The second search is independent of the results of the first.
     let first = std::mem::replace(&mut work.skip, 0).max(work.first);
     let failed = FailedStart::behind_promises(&plan, now, work);
     work.first = first;
@@ -72,12 +72,12 @@ impl FailedStart {
         Self { behind: promised_to(inventory, nodes), unreserved }
     }
 
-    /// Looks again who is in the way, after slots were taken and promises added: at the same moment what failed fails
-    /// again. Where that is not certain it does nothing, and says so.
+    /// Determines again which jobs are in the way, after slots were allocated and reservations added: at the same
+    /// time, what failed fails again. If that is not certain, it does nothing and returns this.
     ///
-    /// A search for several shapes may end by its budget, and find later what it missed; one for a single shape is
-    /// complete. It takes of each node in turn all that there is, so nodes that it passed over are passed over again,
-    /// and as long as the others take their slots, it ends on the same nodes.
+    /// A search for several shapes may end by its budget, and later find what it missed; one for a single shape is
+    /// complete. It uses everything available on each node in order, so nodes without room still have none, and as
+    /// long as the others have room for their slots, it ends on the same nodes.
     pub(crate) fn look_again(
         &mut self,
         inventory: &Inventory,
@@ -101,8 +101,8 @@ impl FailedStart {
     }
 }
 
-/// Whether the request could run if everything but what never leaves a node were gone, and what passes by itself
-/// (cordons, readiness) had passed. The members of the gang count together.
+/// Whether the request could run if everything except permanent holders were gone, and temporary conditions (cordons,
+/// readiness) no longer applied. The members of the gang are counted together.
 pub fn satisfiable(inventory: &Inventory, request: &Request) -> bool {
     let plan = Plan::new(inventory, request, NodePolicy::Low);
     place(&plan, &Availability::most(inventory), &mut Work::default()).is_some()

@@ -1,4 +1,4 @@
-//! A request made ready for searching: resources as ids, shapes in the order in which they are placed.
+//! A request prepared for searching: resources as IDs, shapes in placement order.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use crate::constraint::HostPort;
 use crate::inventory::{Domains, Eligibility, Inventory, KindId, NodeId};
 use crate::request::{Request, Shape};
 
-/// One shape, ready for searching.
+/// A shape, prepared for searching.
 #[derive(Debug)]
 pub(crate) struct PlannedShape<'a> {
     /// Index into the request's shapes.
     pub(crate) index: u32,
     pub(crate) count: u32,
-    /// Positions in the plan's kinds, and how much of each one slot needs.
+    /// Positions in the plan's kinds, and the amount of each needed by one slot.
     pub(crate) needs: Vec<(usize, u64)>,
-    /// It needs something that no node ever had.
+    /// It needs a resource that no node ever had.
     pub(crate) impossible: bool,
     pub(crate) eligibility: Eligibility<'a>,
     pub(crate) ports: &'a [HostPort],
 }
 
 impl PlannedShape<'_> {
-    /// How many slots fit into what is available, at most `most`.
+    /// How many slots fit into the available amounts, at most `most`.
     pub(crate) fn fits(&self, available: &[u64], most: u32) -> u32 {
         self.fits_into(|at| available[at], most)
     }
 
-    /// The same, where what is available of a kind is told by its position in the plan's kinds.
+    /// The same, with the available amount of each kind given by its position in the plan's kinds.
     pub(crate) fn fits_into(&self, available: impl Fn(usize) -> u64, most: u32) -> u32 {
         let mut fits = u64::from(most);
         for (at, need) in &self.needs {
@@ -36,7 +36,7 @@ impl PlannedShape<'_> {
             if there < *need {
                 return 0;
             }
-            // One slot is what is asked for most often; a division costs more than a comparison.
+            // Usually one slot is requested; a division is more expensive than a comparison.
             if fits > 1 {
                 fits = fits.min(there / need);
             }
@@ -45,18 +45,18 @@ impl PlannedShape<'_> {
     }
 }
 
-/// A request made ready.
+/// A request prepared for searching.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) inventory: &'a Inventory,
     /// Every resource that any shape needs.
     pub(crate) kinds: Vec<KindId>,
-    /// Shapes that want a slot, the hardest to place first.
+    /// Shapes with slots to place, hardest to place first.
     pub(crate) shapes: Vec<PlannedShape<'a>>,
     pub(crate) policy: NodePolicy,
-    /// So many slots are enough; none: all of them.
+    /// Minimum number of slots; none: all of them.
     pub(crate) minimum: Option<u32>,
-    /// Node lists to be tried one after the other, with the domain's name; without a level a single one.
+    /// Node lists to be tried in order, with the domain's name; a single one without a level.
     groups: Groups,
 }
 
@@ -90,12 +90,12 @@ impl<'a> Plan<'a> {
         Self { inventory, kinds, shapes, policy, minimum, groups }
     }
 
-    /// Slots that are wanted in all.
+    /// Total number of requested slots.
     pub(crate) fn slots(&self) -> u64 {
         self.shapes.iter().map(|shape| u64::from(shape.count)).sum()
     }
 
-    /// How many node lists there are to be tried.
+    /// Number of node lists.
     pub(crate) fn group_count(&self) -> usize {
         match &self.groups {
             Groups::All => 1,
@@ -103,7 +103,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The list's domain and nodes in natural order; `None` for a domain that is not wanted.
+    /// The list's domain and nodes in natural order; `None` for a domain that was not requested.
     pub(crate) fn group(&self, index: usize) -> Option<(Option<&Arc<str>>, &[NodeId])> {
         match &self.groups {
             Groups::All => Some((None, self.inventory.order())),
@@ -154,12 +154,12 @@ fn plan_shape<'a>(
     }
 }
 
-/// Whether the shape says where it wants to lie.
+/// Whether the shape has constraints.
 fn is_choosy(shape: &Shape) -> bool {
     !shape.constraint.selector.is_empty() || shape.constraint.affinity.is_some() || !shape.ports.is_empty()
 }
 
-/// The largest part that one slot takes of what all nodes together can have of a resource, in 2⁻³².
+/// The largest fraction that one slot needs of the total of all nodes of a resource, in 2⁻³².
 fn share(inventory: &Inventory, shape: &PlannedShape<'_>, kinds: &[KindId]) -> u128 {
     let part = |(at, need): &(usize, u64)| {
         let total = inventory.columns().total(kinds[*at]);

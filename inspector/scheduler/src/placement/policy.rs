@@ -1,8 +1,8 @@
-//! Which nodes are taken, and what the search says when none are.
+//! Node selection policies, and the result of a failed search.
 
 use std::sync::Arc;
 
-/// Which of the nodes that fit are taken.
+/// Which of the suitable nodes are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodePolicy {
     /// The first in natural order of names.
@@ -12,13 +12,13 @@ pub enum NodePolicy {
     High,
 }
 
-/// Why a request does not start, as far as the search itself knows; [`crate::explain`] says more.
+/// Why a request does not start, according to the search; [`crate::explain`] gives more details.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocked {
-    /// It would start but for what these jobs are promised.
+    /// It would start if these jobs had no reservations.
     pub behind: Vec<u32>,
-    /// Holders without a planned end that stand in the way (at most 16), where no planned start is possible.
+    /// Holders without a planned end that are in the way (at most 16), if no start can be planned.
     pub no_end: Vec<Arc<str>>,
-    /// Jobs that are about to hold, or are promised, something without an end that stands in the way (at most 16).
+    /// Jobs being bound or with a reservation, without an end, that are in the way (at most 16).
     pub no_end_jobs: Vec<u32>,
 }

@@ -2,10 +2,10 @@
 
 use crate::inventory::{Inventory, NodeId};
 
-/// Holders and jobs that are named as standing in the way, at most.
+/// Maximum number of blocking holders and jobs listed.
 pub(super) const NAMED: usize = 16;
 
-/// Jobs that these nodes are promised to, by id.
+/// Jobs with reservations on these nodes, by ID.
 pub(super) fn promised_to(inventory: &Inventory, nodes: impl Iterator<Item = NodeId>) -> Vec<u32> {
     let mut jobs: Vec<u32> =
         nodes.flat_map(|id| inventory.reserved_on(id)).map(|reservation| reservation.job).collect();

@@ -12,7 +12,7 @@ use super::policy::NodePolicy;
 use crate::inventory::NodeId;
 use crate::request::{Placement, Slot};
 
-/// A placement of all slots, or of the most of them where fewer are enough; or `None`.
+/// A placement of all slots, or of as many as possible if there is a minimum; or `None`.
 pub(crate) fn place(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -> Option<Placement> {
     work.first = work.skip;
     if plan.shapes.is_empty() {
@@ -24,7 +24,7 @@ pub(crate) fn place(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -
     place_in(plan, lens, plan.group_order(), work)
 }
 
-/// The nodes of what [`place`] finds, with what each takes.
+/// The nodes of the result of [`place`], with their slots.
 pub(super) fn fillings(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -> Option<Taken> {
     work.first = work.skip;
     if lacks_resources(plan) {
@@ -33,12 +33,12 @@ pub(super) fn fillings(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work
     find_in(plan, lens, plan.group_order(), work).map(|(_, taken)| taken)
 }
 
-/// All slots are wanted, and some need what no node ever had.
+/// All slots are required, and some need resources that no node ever had.
 fn lacks_resources(plan: &Plan<'_>) -> bool {
     plan.minimum.is_none() && plan.shapes.iter().any(|shape| shape.impossible)
 }
 
-/// Whether each of these nodes still takes its slots of the plan's only shape.
+/// Whether each of these nodes still has room for its slots of the plan's only shape.
 pub(super) fn still_takes(plan: &Plan<'_>, lens: &Availability<'_>, taken: &Taken, work: &mut Work) -> bool {
     let [shape] = plan.shapes.as_slice() else { return false };
     let mut available = Vec::with_capacity(plan.kinds.len());
@@ -49,8 +49,8 @@ pub(super) fn still_takes(plan: &Plan<'_>, lens: &Availability<'_>, taken: &Take
     })
 }
 
-/// A placement within one of these of the plan's node lists, or `None`: in the first that takes all slots; where fewer
-/// are enough, in the one that takes most.
+/// A placement within one of these node lists of the plan, or `None`: in the first with room for all slots; if there
+/// is a minimum, in the one with the most room.
 pub(crate) fn place_in(
     plan: &Plan<'_>,
     lens: &Availability<'_>,
@@ -61,7 +61,7 @@ pub(crate) fn place_in(
     Some(placement(plan, group, taken))
 }
 
-/// The nodes of what [`place_in`] finds, with what each takes, and which list they are of.
+/// The nodes of the result of [`place_in`], with their slots, and their list.
 fn find_in(
     plan: &Plan<'_>,
     lens: &Availability<'_>,
@@ -108,8 +108,7 @@ fn slots(taken: &Taken) -> u64 {
     taken.iter().flat_map(|(_, filling)| filling).copied().map(u64::from).sum()
 }
 
-/// What the nodes of one list take: all slots or nothing; or the most of them, however few, where fewer than all are
-/// enough.
+/// The slots on the nodes of one list: all or nothing; or as many as possible if there is a minimum.
 fn fill_group(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, work: &mut Work) -> Option<Taken> {
     let (domain, nodes) = plan.group(group)?;
     let skip = if domain.is_none() { work.skip } else { 0 };
@@ -142,8 +141,8 @@ fn fill_or_most(
     }
 }
 
-/// How many slots of each shape (of the plan) find room in one of the plan's node lists: what first fit places, or the
-/// most that there can be where fewer than all are enough.
+/// The room in one of the plan's node lists for each shape of the plan: according to first fit, or the maximum if
+/// there is a minimum.
 pub(crate) fn room(plan: &Plan<'_>, lens: &Availability<'_>, group: usize) -> Vec<u32> {
     if plan.minimum.is_some() {
         let taken = fill_group(plan, lens, group, &mut Work::default());
@@ -166,8 +165,8 @@ pub(crate) fn room(plan: &Plan<'_>, lens: &Availability<'_>, group: usize) -> Ve
     placed
 }
 
-/// Fillings that place all slots; or what first fit places where there are none. The nodes come with their places in the
-/// list, unless others may be before them next time.
+/// A filling that places all slots; or the first fit if there is none. The nodes come with their
+/// positions in the list, unless others may precede them next time.
 fn fill(
     plan: &Plan<'_>,
     lens: &Availability<'_>,

@@ -1,7 +1,7 @@
-//! Goes through the times at which nodes take more or fewer slots until enough is available for a request.
+//! Advances through the times at which nodes' room changes until enough is available for a request.
 //!
-//! What a node takes is read off its timeline as far as time has gone on; a running sum for each list of nodes tells
-//! when a start is worth an exact search.
+//! A node's room is read from its timeline as time advances; a running total for each list of nodes determines when an
+//! exact search is worthwhile.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -18,17 +18,17 @@ use super::search::{place_in, placement};
 use crate::inventory::{NodeId, Timeline};
 use crate::request::{Placement, Planned, Request};
 
-/// Shapes that are counted while time goes on: enough to tell when an exact search is worth it.
+/// Maximum number of shapes counted: enough to decide when an exact search is worthwhile.
 const COUNTED: usize = 64;
-/// Exact searches that may fail before some times are passed over: sums can be enough for several shapes long before
-/// their slots really fit.
+/// Number of failed exact searches before some times are skipped: totals may suffice for several shapes long before
+/// their slots fit.
 const SEARCHES: u32 = 64;
 
-/// From this time on a node takes so many slots of a shape. In the order in which they are looked at.
+/// A change of a node's room for a shape, ordered by processing order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Change {
     time: i64,
-    /// Place in the sweep's nodes.
+    /// Index into the sweep's nodes.
     place: u32,
     shape: u32,
     slots: u32,
@@ -36,29 +36,29 @@ struct Change {
 
 pub(super) struct Sweep<'a> {
     asked: SweepQuery<'a>,
-    /// Shapes that are counted.
+    /// Number of shapes counted.
     counted: usize,
-    /// Each node with its timeline and its list; a node may be in several, and those of a list stand together.
+    /// Each node with its timeline and its list; a node may be in several lists, and those of a list are contiguous.
     nodes: Vec<(NodeId, &'a Timeline, usize)>,
-    /// Places of the nodes of each list.
+    /// Index ranges of the nodes of each list.
     lists: Vec<Range<usize>>,
-    /// What comes, node by node and shape by shape.
+    /// Changes not read yet, by node and shape.
     unread: Vec<Changes>,
-    /// What each takes of each counted shape, in the same order.
+    /// Current room for each counted shape, in the same order.
     slots: Vec<u32>,
-    /// Slots of each counted shape that the nodes of a list take, by list.
+    /// Total room for each counted shape, by list.
     sums: Vec<Vec<u64>>,
     /// The next change of each node and shape.
     changes: BinaryHeap<Reverse<Change>>,
-    /// Lists that changed since they were searched.
+    /// Lists changed since their last search.
     changed: BTreeSet<usize>,
-    /// Exact searches that failed, and how many times are passed over before the next.
+    /// Number of failed exact searches, and of times to skip before the next.
     failed: u32,
     pass_over: u64,
 }
 
 impl<'a> Sweep<'a> {
-    /// Begins at `from`, which is later than now.
+    /// Starts at `from`, which is later than now.
     pub(super) fn new(plan: &'a Plan<'a>, request: &'a Request, now: i64, from: i64) -> Self {
         let lists = plan.group_count();
         let counted = plan.shapes.len().min(COUNTED);
@@ -81,7 +81,7 @@ impl<'a> Sweep<'a> {
             let first = sweep.nodes.len();
             let nodes = plan.group(group).map_or(&[][..], |(_, nodes)| nodes);
             let found = |id: &NodeId| Some((*id, plan.inventory.timeline(*id, plan.inventory.book(*id)?)));
-            // All of them first: what is not in the processor's cache is fetched for several at once then.
+            // All of them first: data not in the CPU cache is then fetched for several at once.
             timelines.clear();
             timelines.extend(nodes.iter().filter_map(found));
             for (id, timeline) in &timelines {
@@ -105,7 +105,7 @@ impl<'a> Sweep<'a> {
         let plan = self.asked.plan;
         let lens = Availability::unreserved(plan.inventory, self.asked.now);
         let before = (changes.len(), self.unread.len());
-        // Several shapes may fit together later than each by itself: then every change is worth a look.
+        // Several shapes may fit together later than each by itself: then every change is checked.
         let mut every = plan.shapes.len() > 1;
         for (shape, at) in plan.shapes[..self.counted].iter().zip(0..) {
             let mut unread = Changes::none();
@@ -149,7 +149,7 @@ impl<'a> Sweep<'a> {
         None
     }
 
-    /// What the node takes of the shape next.
+    /// The next change of the node's room for the shape.
     fn after(&mut self, change: Change) -> Option<Change> {
         let (place, shape) = (change.place as usize, change.shape as usize);
         let (id, timeline, _) = self.nodes[place];
@@ -169,7 +169,7 @@ impl<'a> Sweep<'a> {
         self.changed.insert(group);
     }
 
-    /// Whether the slots that the nodes of a list take, looked at shape by shape, could be enough.
+    /// Whether the total room of a list, checked by shape, may suffice.
     fn enough(&self, group: usize) -> bool {
         let shapes = &self.asked.plan.shapes;
         let mut sums = shapes.iter().zip(&self.sums[group]);
@@ -181,7 +181,7 @@ impl<'a> Sweep<'a> {
         u64::from(minimum) <= counted + others
     }
 
-    /// An exact search in the lists that changed and could be enough.
+    /// An exact search in the changed lists that may suffice.
     fn attempt(&mut self, time: i64, work: &mut Work) -> Option<Planned> {
         let mut groups: Vec<usize> =
             std::mem::take(&mut self.changed).into_iter().filter(|group| self.enough(*group)).collect();

@@ -1,29 +1,29 @@
-//! How a queue is run.
+//! Configuration of a queue.
 
 use std::sync::Arc;
 
 use crate::placement::NodePolicy;
 
-/// Who may pass whom.
+/// Which jobs may overtake others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum QueuePolicy {
-    /// Nobody passes a job that waits.
+    /// No job overtakes a waiting job.
     Fcfs,
-    /// The first job that waits gets a reservation; others may pass where they do not delay it.
+    /// The first waiting job gets a reservation; others may overtake it if they don't delay it.
     #[default]
     Easy,
-    /// Every job that waits gets a reservation, up to `max_reservation_depth`.
+    /// Every waiting job gets a reservation, up to `max_reservation_depth`.
     Conservative,
-    /// The first `reservation_depth` jobs that wait get one.
+    /// The first `reservation_depth` waiting jobs get a reservation.
     Hybrid,
 }
 
-/// What becomes of a gang of which only a part could be bound when the bind deadline is over.
+/// What happens to a partially bound gang when the bind deadline expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnPartialBind {
-    /// It stands as it is, and the audit says so.
+    /// It is kept as it is, and the audit reports it.
     Hold,
-    /// Every member is let go, so that the whole gathers again.
+    /// All members are released, so that the whole gang is scheduled again.
     Release,
 }
 
@@ -32,23 +32,23 @@ pub enum OnPartialBind {
 pub struct QueueConfig {
     /// Its name.
     pub name: Arc<str>,
-    /// Who may pass whom.
+    /// Which jobs may overtake others.
     pub policy: QueuePolicy,
-    /// Jobs looked at in one pass, at most; at least 1. Jobs for which not even a start can be planned do not
-    /// count.
+    /// Maximum number of jobs considered in one pass; at least 1. Jobs for which no start can be planned are not
+    /// counted.
     pub queue_depth: usize,
-    /// Reservations that hybrid makes in one pass, at most (default 64; easy makes one, whatever this says).
+    /// Number of reservations made in one pass with policy hybrid (default 64; easy always makes one).
     pub reservation_depth: usize,
-    /// Reservations that conservative and hybrid make in one pass, at most.
+    /// Maximum number of reservations made in one pass with policies conservative and hybrid.
     pub max_reservation_depth: usize,
-    /// Seconds for jobs that say nothing; none: without a limit.
+    /// Default duration in seconds; none: no limit.
     pub default_duration: Option<i64>,
-    /// Seconds that jobs without a limit are assumed to take when others are planned behind them; none: nothing is
-    /// planned behind them.
+    /// Assumed duration in seconds of jobs without a limit, for planning others behind them; none: nothing is planned
+    /// behind them.
     pub assumed_duration: Option<i64>,
-    /// Which of the nodes that fit are taken.
+    /// Which of the suitable nodes are used.
     pub node_policy: NodePolicy,
-    /// What becomes of half-bound gangs; none: what is set for all queues.
+    /// What happens to partially bound gangs; none: the setting for all queues.
     pub on_partial_bind: Option<OnPartialBind>,
 }
 
@@ -69,7 +69,7 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
-    /// Reservations that one pass makes, at most.
+    /// Maximum number of reservations made in one pass.
     pub fn reservations(&self) -> usize {
         match self.policy {
             QueuePolicy::Fcfs => 0,

@@ -1,8 +1,8 @@
-//! What passes know already of requests that are equal to one they have tried.
+//! Results of passes that apply to equal requests.
 //!
-//! Within a pass slots are only taken and promises only added, so a request that failed fails again, and nodes that
-//! could take nothing of it still cannot. From pass to pass promises are made anew; what failed for want of free
-//! resources still fails, as long as nothing was freed and the graph did not change.
+//! Within a pass, slots are only allocated and reservations only added, so a request that failed fails again, and
+//! nodes without room still have none. Reservations are recomputed in each pass; what failed because of insufficient
+//! free resources still fails if nothing was freed and the graph did not change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,37 +10,37 @@ use std::sync::Arc;
 use crate::placement::{Blocked, FailedStart};
 use crate::request::Request;
 
-/// Requests that are remembered from pass to pass, at most.
+/// Maximum number of requests remembered across passes.
 const MOST: usize = 100_000;
 
-/// What is known of one request.
+/// Known results for a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// In this pass: nodes at the beginning of the order that take nothing of it.
+    /// In this pass: nodes at the start of the order that have no room for it.
     pub(super) skip: usize,
     /// In this pass: it does not start.
     pub(super) failed: Option<Failed>,
-    /// In this pass: the last start that was planned for it; there is none before.
+    /// In this pass: its last planned start; there is none before that.
     pub(super) not_before: i64,
-    /// In this pass: no planned start is possible for it, and why.
+    /// In this pass: no start can be planned for it, and why.
     pub(super) no_estimate: Option<Blocked>,
-    /// It would not start even if nothing were promised to others.
+    /// It would not start even without reservations of others.
     pub(super) busy: bool,
-    /// No start could be planned for it even if nothing were promised to others.
+    /// No start could be planned for it even without reservations of others.
     pub(super) hopeless: bool,
 }
 
-/// A start that failed at some place of a pass.
+/// A start that failed in a pass.
 #[derive(Clone, Debug)]
 pub(super) struct Failed {
     pub(super) start: FailedStart,
-    /// When it was tried.
+    /// When it was attempted.
     pub(super) now: i64,
-    /// How many had been started and promised something by then. Each of them may be in the way since.
+    /// Number of jobs started and reservations made before that. Later ones may also be in the way.
     pub(super) decided: (usize, usize),
 }
 
-/// What is known, by request; valid for one state of what was freed.
+/// Known results by request; valid until something is freed.
 #[derive(Clone, Debug, Default)]
 pub struct KnownFailures {
     freed: u64,
@@ -49,21 +49,21 @@ pub struct KnownFailures {
 }
 
 impl KnownFailures {
-    /// Forgets everything when something was freed since.
+    /// Drops everything if something was freed since.
     pub(super) fn begin(&mut self, freed: u64) {
         if self.freed != freed || self.known.len() > MOST {
             *self = Self { freed, ..Self::default() };
         }
     }
 
-    /// Forgets what holds within one pass only.
+    /// Drops everything that only applies within one pass.
     pub(super) fn end(&mut self) {
         for known in &mut self.known {
             *known = Known { busy: known.busy, hopeless: known.hopeless, ..Known::default() };
         }
     }
 
-    /// Whether what is known stands.
+    /// Whether the known results are valid.
     pub(super) fn stands(&self, freed: u64) -> bool {
         self.freed == freed
     }

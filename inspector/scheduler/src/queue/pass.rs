@@ -9,12 +9,12 @@ use crate::inventory::{Allocation, AllocationKind, Inventory, planned_or_assumed
 use crate::placement::{Blocked, Plan, Work, first_start, in_the_way, start_now};
 use crate::request::{Placement, Planned, Request};
 
-/// A job that waits.
+/// A waiting job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassJob {
-    /// Its id.
+    /// Its ID.
     pub id: u32,
-    /// What it asks for.
+    /// Its request.
     pub request: Arc<Request>,
 }
 
@@ -23,29 +23,29 @@ pub struct PassJob {
 pub enum Refusal {
     /// It does not fit now.
     Busy,
-    /// It would fit but for what these jobs are promised.
+    /// It would fit if these jobs had no reservations.
     BehindReservation {
-        /// The jobs, by id.
+        /// The jobs, by ID.
         jobs: Vec<u32>,
     },
-    /// A job before it waits, and the queue's policy lets nobody pass.
+    /// A job before it is waiting, and the policy does not allow overtaking.
     Order,
-    /// The pass ended before it: the queue's depth is reached.
+    /// The pass ended before it, because of the queue's depth.
     DepthReached,
-    /// It was to get a reservation, but no planned start is possible.
+    /// It should get a reservation, but no start can be planned.
     NoEstimate {
-        /// Holders without a planned end that stand in the way.
+        /// Holders without a planned end that are in the way.
         holders: Vec<Arc<str>>,
-        /// Jobs that are about to hold, or are promised, something without an end that stands in the way.
+        /// Jobs being bound or with a reservation, without an end, that are in the way.
         jobs: Vec<u32>,
     },
 }
 
-/// What a slice hands to the next.
+/// State passed from one slice to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Carry {
     done: BTreeSet<u32>,
-    /// Of these, those that count against the queue's depth.
+    /// Those of them that count against the queue's depth.
     counted: usize,
     started: usize,
     reservations: usize,
@@ -55,41 +55,41 @@ pub struct Carry {
 }
 
 impl Carry {
-    /// A new pass that goes on from what the last one of this queue knew ([`PassResult::memory`]). The reservations
-    /// that there are stand: of several queues only the first takes all of them back.
+    /// A new pass that uses the results of this queue's last one ([`PassResult::memory`]). Existing reservations are
+    /// kept: with several queues, only the first pass removes all of them.
     pub fn remembering(memory: Arc<KnownFailures>) -> Self {
         Self { memory, ..Self::default() }
     }
 }
 
-/// What a pass, or a slice of it, decided.
+/// The decisions of a pass, or a slice of it.
 #[derive(Clone, Debug, Default)]
 pub struct PassResult {
-    /// Jobs that start now. The caller holds their slots before the next slice.
+    /// Jobs that start now. The caller must hold their slots before the next slice.
     pub started: Vec<(u32, Placement)>,
-    /// Jobs that got a reservation; it is in the inventory already.
+    /// Jobs with a reservation, which is already in the inventory.
     pub reserved: Vec<(u32, Planned)>,
-    /// All others that were looked at.
+    /// All other jobs that were considered.
     pub refused: Vec<(u32, Refusal)>,
-    /// Jobs that were looked at.
+    /// Number of jobs considered.
     pub tried: usize,
-    /// Nodes and alternatives that were looked at.
+    /// Number of nodes and alternatives examined.
     pub visited: u64,
-    /// Hands the rest to the next slice; none when the pass is done.
+    /// State for the next slice; none when the pass is complete.
     pub carry: Option<Carry>,
-    /// When the pass is done: the queue's depth ended it, and something started, so that another pass at the same
-    /// moment looks further down.
+    /// When the pass is complete: it was ended by the queue's depth, and something started, so another pass at the
+    /// same time would consider further jobs.
     pub look_again: bool,
-    /// A job was refused because of promises.
+    /// A job was refused because of reservations.
     pub behind: bool,
-    /// Something started after that, and may be what keeps the job out now.
+    /// Something started after that, and may be what blocks the job now.
     pub outdated: bool,
-    /// When the pass is done: what it knows, for the next one of this queue.
+    /// When the pass is complete: its results, for the next one of this queue.
     pub memory: Arc<KnownFailures>,
 }
 
-/// Goes through the jobs in queue order until the budget of visits is used up. Without a carry it first takes back
-/// every reservation; what a slice starts is not held in the inventory when it returns: that is the caller's.
+/// Considers the jobs in queue order until the budget of visits is used up. Without `carry`, it first removes all
+/// reservations; the slots of started jobs are not held in the inventory when it returns: that is up to the caller.
 pub fn pass(
     inventory: &mut Inventory,
     config: &QueueConfig,
@@ -179,7 +179,7 @@ pub fn pass(
     result
 }
 
-/// A start now, unless an equal request is known to fail; or the jobs whose promises alone keep it from starting.
+/// An immediate start, unless an equal request is known to fail; or the jobs that only block it by their reservations.
 fn start(
     books: &Inventory,
     config: &QueueConfig,
@@ -228,7 +228,7 @@ fn plan(
         return Err(failure.clone());
     }
     let outcome = if known.hopeless {
-        // Who stands in the way may be others by now.
+        // Different jobs may be in the way by now.
         Err(in_the_way(&Plan::new(books, request, config.node_policy), now))
     } else {
         first_start(books, request, (now, known.not_before), config.node_policy, work)
@@ -243,7 +243,7 @@ fn plan(
     outcome
 }
 
-/// Holds what a job starts with in the pass's own books.
+/// Holds the slots of a starting job in the pass's own inventory.
 fn take(
     books: &mut Inventory,
     config: &QueueConfig,

@@ -1,9 +1,9 @@
-//! What a Pod needs: the one place that decides it.
+//! The resource requests of a Pod: only determined here.
 //!
-//! The larger of (application containers and sidecars together) and (each init container with the sidecars that
-//! start before it), plus the overhead of its runtime class; a resource named for the Pod as a whole replaces that
-//! of its containers (KEP-753, KEP-2837). During an in-place resize the largest of wanted, allocated and actual
-//! counts (KEP-1287). Containers are added exactly; each resource is rounded up once.
+//! The maximum of (application containers and sidecars in total) and (each init container with the sidecars started
+//! before it), plus the overhead of the runtime class; a Pod-level resource replaces that of the containers (KEP-753,
+//! KEP-2837). During an in-place resize, the maximum of desired, allocated and actual amounts applies (KEP-1287).
+//! Containers are added exactly; each resource is rounded up once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use fluxion_text::quantity::Amount;
 /// Exact amounts by resource name.
 pub type Requests = BTreeMap<Arc<str>, Amount>;
 
-/// One container's requests. Limits without requests are requests: whoever fills this in has defaulted them.
+/// Requests of a container. Limits must have been applied as defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainerAsk {
-    /// The container's name, for error texts.
+    /// The container's name, for errors.
     pub name: String,
     /// An init container that keeps running (restartPolicy Always).
     pub sidecar: bool,
-    /// What the spec asks for.
+    /// Requests from the spec.
     pub requests: Requests,
-    /// What the kubelet has allocated, where its status says so.
+    /// Allocated by the kubelet, if in the status.
     pub allocated: Option<Requests>,
-    /// What the container really runs with, where its status says so.
+    /// Actually used by the container runtime, if in the status.
     pub actual: Option<Requests>,
 }
 
-/// All that decides what a Pod needs.
+/// Everything that determines the requests of a Pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodAsk {
     /// Init containers and sidecars in the order of the spec.
@@ -38,15 +38,15 @@ pub struct PodAsk {
     pub app: Vec<ContainerAsk>,
     /// The runtime class's overhead.
     pub overhead: Requests,
-    /// Requests of the Pod as a whole.
+    /// Pod-level requests.
     pub pod_level: Requests,
-    /// What the kubelet has allocated for the Pod as a whole, where its status says so.
+    /// Pod-level allocation by the kubelet, if in the status.
     pub pod_level_allocated: Option<Requests>,
-    /// The resize that is wished for can never be granted on its node: the wish does not count.
+    /// The desired resize is infeasible on its node, so it is ignored.
     pub resize_infeasible: bool,
 }
 
-/// A request that cannot be counted.
+/// An invalid request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{resource} of {} {problem}", container.as_ref().map_or("the Pod".to_owned(), |c| format!("container {c}")))]
 pub struct InvalidRequest {
@@ -54,14 +54,14 @@ pub struct InvalidRequest {
     pub container: Option<String>,
     /// The resource.
     pub resource: Arc<str>,
-    /// What is wrong: negative, or too large to be added up.
+    /// The problem: negative, or too large.
     pub problem: &'static str,
 }
 
 const NEGATIVE: &str = "is negative";
 const TOO_LARGE: &str = "is too large";
 
-/// What the Pod needs, `pods` 1 included.
+/// The Pod's requests, including `pods` 1.
 pub fn pod_requests(ask: &PodAsk) -> Result<ResourceList, InvalidRequest> {
     let mut running = Requests::new();
     for container in &ask.app {
@@ -111,7 +111,7 @@ fn effective(container: &ContainerAsk, infeasible: bool) -> Result<Requests, Inv
     )
 }
 
-/// The largest of wanted, allocated and actual, without a wish that can never be granted.
+/// The maximum of desired, allocated and actual amounts, ignoring an infeasible resize.
 fn resized(
     wanted: &Requests,
     allocated: Option<&Requests>,
@@ -128,14 +128,14 @@ fn resized(
     Ok(most)
 }
 
-/// The amounts as an API server stores them: whole milli-units, rounded up; negative ones are refused.
+/// The amounts as stored by an API server: milli-units, rounded up; negative ones are rejected.
 fn stored(requests: &Requests, container: Option<&str>) -> Result<Requests, InvalidRequest> {
     let one = |(resource, amount): (&Arc<str>, &Amount)| {
         if amount.is_negative() {
             return Err(invalid(container, resource, NEGATIVE));
         }
         let amount = amount.ceil_to_milli();
-        // Also what one container alone asks for must be countable, so that the error can name it.
+        // The requests of each container must be valid as well, so that the error can name it.
         whole(resource, amount)
             .map(|_| (resource.clone(), amount))
             .ok_or_else(|| invalid(container, resource, TOO_LARGE))

@@ -1,22 +1,22 @@
-//! What an outcome is worth: makespan, waiting, slowdown, utilisation.
+//! Metrics of a result: makespan, wait, slowdown, utilization.
 
 use serde::Serialize;
 
 use super::{Machine, Outcome, TraceJob};
 
-/// Jobs shorter than this count as this long in slowdowns, in seconds; else the shortest dominate.
+/// Shorter run times count as this long in slowdowns, in seconds; otherwise, the shortest jobs dominate.
 const SLOWDOWN_BOUND: i64 = 10;
 
-/// How a figure is spread over jobs.
+/// Distribution of a metric over jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
     /// The mean.
     pub mean: f64,
-    /// Half of the jobs have at most this.
+    /// 50 % of the jobs have at most this.
     pub median: f64,
-    /// 95 of 100 jobs have at most this.
+    /// 95 % of the jobs have at most this.
     pub p95: f64,
-    /// The largest.
+    /// The maximum.
     pub max: f64,
 }
 
@@ -30,28 +30,28 @@ impl Spread {
     }
 }
 
-/// The figures of one outcome.
+/// The metrics of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Jobs that ran.
+    /// Number of jobs that ran.
     pub ran: usize,
-    /// Jobs that the cluster can never run.
+    /// Number of jobs that can never run on the cluster.
     pub refused: usize,
     /// Seconds from the first submission to the last end.
     pub makespan: i64,
     /// Seconds between submission and start.
     pub wait: Spread,
-    /// (wait + run) / run, runs counted as at least 10 s, and never below 1.
+    /// (wait + run) / run, with run times of at least 10 s, and at least 1.
     pub slowdown: Spread,
-    /// Share of all cores that jobs used during the makespan, 0 to 1.
+    /// Share of all cores in use during the makespan, 0 to 1.
     pub utilisation: f64,
-    /// Passes over the queue.
+    /// Number of queue passes.
     pub passes: u64,
 }
 
 impl Report {
-    /// Sums up an outcome of a trace on a machine.
+    /// Computes the metrics of a trace's result on a machine.
     pub fn new(machine: Machine, trace: &[TraceJob], outcome: &Outcome) -> Self {
         let (mut waits, mut slowdowns) = (Vec::new(), Vec::new());
         let (mut first, mut last, mut used) = (i64::MAX, i64::MIN, 0.0);

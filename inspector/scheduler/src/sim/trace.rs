@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::TraceJob;
 
-/// A line of a trace makes no sense.
+/// An invalid line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct TraceError {
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
 }
 
@@ -18,10 +18,10 @@ fn wrong(line: usize, what: impl Into<String>) -> TraceError {
     TraceError { line, what: what.into() }
 }
 
-/// The longest time that a job may ask for, in seconds: a thousand years.
+/// Maximum time limit of a job, in seconds: a thousand years.
 const LONGEST: i64 = 1000 * 366 * 86_400;
 
-/// Makes a job of figures that were read; a limit of 0 or -1 means that the run time is the limit.
+/// Creates a job from parsed numbers; with a limit of 0 or -1, the run time is the limit.
 fn job(line: usize, id: u64, figures: [i64; 5], queue: Option<Arc<str>>) -> Result<TraceJob, TraceError> {
     let [submit, cores, run, limit, priority] = figures;
     let count = u32::try_from(cores).ok().filter(|count| *count > 0);
@@ -42,9 +42,9 @@ fn job(line: usize, id: u64, figures: [i64; 5], queue: Option<Arc<str>>) -> Resu
     Ok(TraceJob { id, submit, cores, limit, run, priority, queue })
 }
 
-/// Reads the Standard Workload Format: 18 numbers a line, `;` begins a remark. Used are job number (1),
-/// submit time (2), run time (4), processors (8, or 5 where that is -1), requested time (9) and queue (15). Jobs
-/// that never ran (no run time or no processors) are left out; answers the jobs and how many those were.
+/// Parses the Standard Workload Format: 18 numbers per line, `;` starts a comment. Used are job number (1), submit
+/// time (2), run time (4), processors (8, or 5 if that is -1), requested time (9) and queue (15). Jobs that never ran
+/// (no run time or no processors) are skipped; returns the jobs and the number skipped.
 pub fn read_swf(text: &str) -> Result<(Vec<TraceJob>, usize), TraceError> {
     let mut jobs = Vec::new();
     let mut left_out = 0;
@@ -79,7 +79,7 @@ pub fn read_swf(text: &str) -> Result<(Vec<TraceJob>, usize), TraceError> {
     Ok((jobs, left_out))
 }
 
-/// A whole number; fractions of seconds are cut off.
+/// An integer; fractions of seconds are truncated.
 fn number(word: &str) -> Option<i64> {
     let (whole, fraction) = word.split_once('.').unwrap_or((word, ""));
     fraction.bytes().all(|byte| byte.is_ascii_digit()).then(|| whole.parse().ok())?
@@ -89,12 +89,12 @@ fn not_a_number(line: usize, place: std::fmt::Arguments<'_>, word: &str) -> Trac
     wrong(line, format!("{place}: invalid number `{word:.20}`"))
 }
 
-/// Reads a CSV with a header that names its columns, in any order: `submit`, `cores`, `run` and
-/// optionally `limit` (default: run), `priority` (default: 0), `id` (default: the line), `queue`. Times are in
-/// seconds. Lines that are empty or begin with `#` count for nothing.
+/// Parses a CSV file with a header containing, in any order, `submit`, `cores`, `run` and optionally `limit` (default:
+/// run), `priority` (default: 0), `id` (default: the line number), `queue`. Times are in seconds. Empty lines and
+/// lines starting with `#` are ignored.
 pub fn read_csv(text: &str) -> Result<Vec<TraceJob>, TraceError> {
     const NAMES: [&str; 7] = ["submit", "cores", "run", "limit", "priority", "id", "queue"];
-    // Spreadsheets begin a file with a byte order mark.
+    // Spreadsheets start a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().enumerate().filter(|(_, line)| {
         let line = line.trim();

@@ -1,4 +1,4 @@
-//! What was told to whom, so that nothing is told twice.
+//! What has been reported, so that nothing is reported twice.
 
 use imbl::OrdMap;
 
@@ -7,7 +7,7 @@ use crate::job::JobId;
 use crate::model::SharedStr;
 use crate::state::told::{Saying, Told};
 
-/// See the module. Pods and PodGroups are known by their uids.
+/// See the module documentation. Pods and PodGroups are identified by UID.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Announced {
     pods: OrdMap<SharedStr, Told>,
@@ -17,7 +17,7 @@ pub(super) struct Announced {
 }
 
 impl Announced {
-    /// What the Pod's condition was last made to say.
+    /// The Pod's last written condition.
     pub(super) fn told(&self, pod: &SharedStr) -> Option<&Told> {
         self.pods.get(pod)
     }
@@ -26,12 +26,12 @@ impl Announced {
         self.pods.insert(pod, told);
     }
 
-    /// What the job's Pods are to be told.
+    /// The condition to be reported for the job's Pods.
     pub(super) fn saying(&self, job: JobId) -> Option<&Saying> {
         self.saying.get(&job)
     }
 
-    /// What the job's Pods are to be told from now on; nothing where it is none.
+    /// Sets the condition to be reported for the job's Pods; none removes it.
     pub(super) fn say(&mut self, job: JobId, saying: Option<Saying>) {
         match saying {
             Some(saying) => _ = self.saying.insert(job, saying),
@@ -39,12 +39,12 @@ impl Announced {
         }
     }
 
-    /// Notes what the condition of a PodGroup is made to say; whether that is news.
+    /// Records the condition of a PodGroup; returns whether it has changed.
     pub(super) fn tell_group(&mut self, group: &SharedStr, scheduled: bool, reason: &'static str) -> bool {
         self.groups.insert(group.clone(), (scheduled, reason)) != Some((scheduled, reason))
     }
 
-    /// Notes what the status of a scheduling.x-k8s.io PodGroup is made to say; whether that is news.
+    /// Records the status of a scheduling.x-k8s.io PodGroup; returns whether it has changed.
     pub(super) fn tell_status(&mut self, group: &SharedStr, status: &GroupStatus) -> bool {
         if self.statuses.get(group) == Some(status) {
             return false;
@@ -53,12 +53,12 @@ impl Announced {
         true
     }
 
-    /// The Pod is gone.
+    /// The Pod was deleted.
     pub(super) fn forget_pod(&mut self, pod: &SharedStr) {
         self.pods.remove(pod);
     }
 
-    /// The PodGroup is gone.
+    /// The PodGroup was deleted.
     pub(super) fn forget_group(&mut self, group: &SharedStr) {
         self.groups.remove(group);
         self.statuses.remove(group);

@@ -1,24 +1,24 @@
-//! Answers to questions.
+//! Results of queries.
 
 use crate::model::ObjectRef;
 use crate::resources::ResourceList;
 
-/// What has to go so that a job ends and stays ended.
+/// What has to be deleted to end a job permanently.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CancelPlan {
     /// The topmost controller below a `CronJob`, or the Pods themselves.
     pub targets: Vec<ObjectRef>,
     /// `pod/NAME` of Pods of the targets that belong to other jobs.
     pub also_deletes: Vec<String>,
-    /// What the job holds.
+    /// Resources held by the job.
     pub frees: ResourceList,
-    /// How many Pods go.
+    /// Number of Pods deleted.
     pub pods: u32,
-    /// All of the Pod is being deleted already.
+    /// Everything is already being deleted.
     pub ending: bool,
 }
 
-/// Something that is off.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// `Overcommitted`, `PartlyBound`, `BindingRefused`, `NotEvicted`, `RefusesBindings`, `RejectedByKubelet`, `LostMember`,
@@ -26,6 +26,6 @@ pub struct Finding {
     pub class: &'static str,
     /// `node/NAME` or `NAMESPACE/KIND/NAME`.
     pub object: String,
-    /// What, and what to do.
+    /// The problem, and what to do.
     pub text: String,
 }

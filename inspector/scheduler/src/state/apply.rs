@@ -1,5 +1,5 @@
-//! Taking events: objects into the tables, what Pods hold into the inventory, and which jobs have to be
-//! looked at again.
+//! Processes events: stores objects, records allocations in the inventory, and determines which jobs have to be
+//! evaluated again.
 
 use std::sync::Arc;
 
@@ -34,13 +34,13 @@ impl State {
             Event::Synced => {
                 if !self.ready {
                     self.synced_at = self.now;
-                    // What fell due while another one led.
+                    // What became due while another inspector was the leader.
                     for assumed in self.bindings.all_assumed() {
                         self.waiting.look_at(self.now, assumed.job);
                     }
                 }
                 (self.ready, self.whole) = (true, true);
-                // Only now is a node that wasn't heard of one that is gone.
+                // Only now is a node that was not received known to be deleted.
                 self.work.dirty.extend(self.belonging.all_active());
                 self.pass.wanted = true;
             }
@@ -58,7 +58,7 @@ impl State {
             return;
         }
         if let Some(old) = &old {
-            // The tables go on referring to these.
+            // The tables keep referring to these.
             (pod.uid, pod.name) = (old.uid.clone(), old.name.clone());
         }
         let uid = pod.uid.clone();
@@ -94,7 +94,7 @@ impl State {
         self.bindings.forget(uid);
     }
 
-    /// Enters what the Pod holds into the inventory.
+    /// Records the Pod's allocation in the inventory.
     fn book(&mut self, pod: &Arc<PodSpec>) {
         if pod.phase.ended() {
             self.seen_bound(pod);
@@ -114,7 +114,7 @@ impl State {
             }
         };
         self.seen_bound(pod);
-        // The same after a restart, so that what is assumed is the same too.
+        // The same after a restart, so that assumed ends are the same too.
         let recorded = pod.record.as_ref().map(|record| record.start);
         let from = recorded.or(pod.scheduled_at).unwrap_or(pod.created);
         let permanent = is_permanent(pod);
@@ -164,7 +164,7 @@ impl State {
         let uid = owner.uid.clone();
         self.work.dirty.extend(self.belonging.active(&owner_key(&owner)));
         self.delivered.put_owner(owner);
-        // Its settings reach Pods through the owners in between.
+        // Its settings apply to Pods through the owners in between.
         self.work.regroup.extend(self.delivered.pods_below(&uid));
     }
 
@@ -176,7 +176,7 @@ impl State {
     }
 }
 
-/// Pods that come with the node: an empty cluster has them too.
+/// Pods that always run on the node: they also exist in an empty cluster.
 fn is_permanent(pod: &PodSpec) -> bool {
     let owned_by = |kind: &str| pod.controller.as_ref().is_some_and(|controller| &*controller.kind == kind);
     owned_by("DaemonSet") || owned_by("Node") || pod.annotations.contains_key("kubernetes.io/config.mirror")

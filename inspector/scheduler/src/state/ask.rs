@@ -1,4 +1,4 @@
-//! Questions to the engine; answering changes nothing.
+//! Queries, which don't change the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::state::answers::{CancelPlan, Finding};
 use crate::state::{Settings, State};
 
 impl State {
-    /// Whether it decides: everything was delivered, and nobody paused it.
+    /// Whether it makes decisions: all watches have synced, and it is not paused.
     pub fn ready(&self) -> bool {
         self.ready
     }
 
-    /// Whether everything that there is was delivered once, so that what is shown is whole; whoever decides.
+    /// Whether all watches have synced once, so that the data is complete; regardless of the leader.
     pub fn whole(&self) -> bool {
         self.whole
     }
 
-    /// What was configured.
+    /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -43,14 +43,13 @@ impl State {
         self.jobs.get(id).map(AsRef::as_ref)
     }
 
-    /// Grows with every change of what there is to see of the job: itself, its members, its owners, its name. Where
-    /// it names others, their revisions count beside its own.
+    /// Incremented with every visible change of the job: itself, its members, its owners, its name. If it mentions
+    /// other jobs, their revisions have to be considered as well.
     pub fn revision_of(&self, job: JobId) -> u64 {
         self.jobs.revision(job)
     }
 
-    /// The job of this name (`job.lammps`), the newest where there are several; or, with `.UID5` behind it, an
-    /// older one.
+    /// The job of this name (`job.lammps`), the newest if there are several; or an older one with the suffix `.UID5`.
     pub fn job_named(&self, namespace: &str, name: &str) -> Option<&Job> {
         let namespace: SharedStr = namespace.into();
         let of_name = |name: &str| self.jobs.named(&namespace, name);
@@ -61,14 +60,14 @@ impl State {
         of_name(base)?.iter().filter_map(|id| self.job(*id)).find(|job| tail == short_uid(job))
     }
 
-    /// `KIND.NAME`, with `.UID5` behind it for all but the newest of that name.
+    /// `KIND.NAME`, with the suffix `.UID5` for all but the newest of that name.
     pub fn object_name(&self, job: &Job) -> String {
         let name = job.key.object_name();
         let newest = self.jobs.named(&job.key.namespace, &name).and_then(|ids| ids.last().copied());
         if newest == Some(job.id) { name } else { format!("{name}.{}", short_uid(job)) }
     }
 
-    /// Jobs that may start, in the order in which they are looked at; those that can never run take no place.
+    /// Jobs that may start, in queue order; unsatisfiable jobs have no position.
     pub fn pending(&self, queue: &str) -> Vec<&Job> {
         let index = self.settings.queues.iter().position(|config| &*config.name == queue);
         self.waiting
@@ -79,37 +78,37 @@ impl State {
             .collect()
     }
 
-    /// The queues, in the order in which they get nodes.
+    /// The queues, in scheduling order.
     pub fn queues(&self) -> &[QueueConfig] {
         &self.settings.queues
     }
 
-    /// The books.
+    /// The inventory.
     pub fn inventory(&self) -> &Inventory {
         &self.inventory
     }
 
-    /// A Pod by its uid.
+    /// A Pod by its UID.
     pub fn pod(&self, uid: &str) -> Option<&PodSpec> {
         self.delivered.pod(uid).map(AsRef::as_ref)
     }
 
-    /// An owner by its uid.
+    /// An owner by its UID.
     pub fn owner(&self, uid: &str) -> Option<&OwnerSpec> {
         self.delivered.owner(uid).map(AsRef::as_ref)
     }
 
-    /// A PodGroup by its uid.
+    /// A PodGroup by its UID.
     pub fn group(&self, uid: &str) -> Option<&GroupSpec> {
         self.delivered.group(uid).map(AsRef::as_ref)
     }
 
-    /// The job a Pod is a member of.
+    /// The job of a Pod.
     pub fn job_of_pod(&self, uid: &str) -> Option<&Job> {
         self.belonging.job_of(uid).and_then(|id| self.job(id))
     }
 
-    /// The job that a holder in the inventory belongs to: a Pod's, or the one that a place is kept for.
+    /// The job of a holder in the inventory: of a Pod, or of resources reserved for a lost member.
     pub fn job_of_holder(&self, holder: &str) -> Option<&Job> {
         self.job_of_pod(holder).or_else(|| {
             let (_, hold) = self.inventory.holding(holder)?;
@@ -123,12 +122,12 @@ impl State {
         Some(self.why_of(job, request))
     }
 
-    /// Where a member is, or was sent to.
+    /// The node that a member is bound to, or being bound to.
     pub fn node_of(&self, pod: &PodSpec) -> Option<SharedStr> {
         pod.node.clone().or_else(|| self.bindings.assumed(&pod.uid).map(|assumed| assumed.node.clone()))
     }
 
-    /// What has to be deleted for the job to end and stay ended.
+    /// What has to be deleted to end the job permanently.
     pub fn cancel_plan(&self, job: &Job) -> CancelPlan {
         let mut targets: BTreeMap<SharedStr, ObjectRef> = BTreeMap::new();
         let mut also = BTreeSet::new();
@@ -173,7 +172,7 @@ impl State {
         }
     }
 
-    /// The topmost controller of a Pod, below a `CronJob`: what makes it come back.
+    /// The topmost controller of a Pod, below a `CronJob`: it would recreate the Pod.
     fn topmost(&self, pod: &PodSpec) -> Option<&OwnerSpec> {
         let direct = self.delivered.owner(&pod.controller.as_ref()?.uid)?;
         let above = self.controllers_of(direct);

@@ -1,9 +1,8 @@
-//! The attempt that runs, or that ran last: the members that were on nodes together.
+//! The current or last attempt: the members that were on nodes together.
 //!
-//! A controller makes Pods again after failures, and others after those that succeeded. What a job's start, planned
-//! end, nodes and counts are about is the members that were there when the last of them had got its node. That follows
-//! from the objects, so a restarted engine says the same; of Pods that are gone it is remembered until another member
-//! comes.
+//! A controller recreates Pods after failures, and creates others after successes. A job's start, planned end, nodes
+//! and counts are those of the members that existed when the last of them was bound. They are derived from the
+//! objects, so a restarted engine reports the same; deleted Pods are remembered until another member is created.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,24 +13,24 @@ use crate::resources::ResourceList;
 use crate::state::State;
 use crate::state::pod::needs;
 
-/// A member and the node that it is or was on.
+/// A member and its current or last node.
 struct Ran<'a> {
     pod: &'a PodSpec,
     node: &'a SharedStr,
     start: i64,
     planned_end: Option<i64>,
-    /// It runs no more, since this time where that is known.
+    /// It is no longer running, since this time if known.
     over: Option<Option<i64>>,
 }
 
 impl Ran<'_> {
-    /// Whether it was there when the last member got its node, at `last`.
+    /// Whether it existed when the last member was bound, at `last`.
     fn was_there(&self, last: i64) -> bool {
         self.start >= last || self.over.is_none_or(|end| end.is_none_or(|end| end > last))
     }
 }
 
-/// When a member came to its node: with its gang, or later where it was made later.
+/// When a member started: with its gang, or later if it was created later.
 fn start_of(pod: &PodSpec, record: Option<&AllocationRecord>, bound: Option<i64>) -> i64 {
     match record {
         Some(record) if pod.created <= record.start => record.start,
@@ -39,26 +38,26 @@ fn start_of(pod: &PodSpec, record: Option<&AllocationRecord>, bound: Option<i64>
     }
 }
 
-/// When the attempt runs.
+/// The time of the attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     start: i64,
-    /// `None`: no time limit, or nobody runs any more.
+    /// `None`: no time limit, or no member is running.
     planned_end: Option<i64>,
-    /// When the last member got its node.
+    /// When the last member was bound.
     last: i64,
 }
 
-/// What remains of a job's attempt when it has ended.
+/// The remaining data of a finished job's attempt.
 pub(super) struct Past {
     pub nodes: BTreeMap<SharedStr, Vec<SharedStr>>,
     pub count: u32,
-    /// When the last of all members stopped, where that is known.
+    /// When the last of all members stopped, if known.
     pub end: Option<i64>,
 }
 
 impl State {
-    /// Every member that is or was on a node, of whatever attempt.
+    /// Every member that is or was on a node, in any attempt.
     fn ran<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = Ran<'a>> {
         let there = job.pods.iter().filter_map(|uid| {
             let pod = self.delivered.pod(uid)?.as_ref();
@@ -94,7 +93,7 @@ impl State {
         there.chain(gone)
     }
 
-    /// What the allocation records of those say that run, or are on their way: when the gang started that others join.
+    /// Start of the gang that others join, from the allocation records of running and binding members.
     pub(super) fn start_of_gang(&self, job: &Job) -> Option<i64> {
         let records = job.pods.iter().filter_map(|uid| {
             let pod = self.delivered.pod(uid).filter(|pod| !pod.phase.ended())?;
@@ -112,15 +111,15 @@ impl State {
         Some(Span { start: of_attempt().map(|ran| ran.start).min()?, planned_end, last })
     }
 
-    /// Start and planned end of the attempt that runs, and what its members ask for; called whenever the members were
-    /// looked at, and their job is about to be in this state.
+    /// Updates start and planned end of the current attempt, and its requests; called after its members were
+    /// evaluated, before the job enters this state.
     pub(super) fn follow_attempt(&mut self, id: JobId, live: u32, state: JobState) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let span = self.span(&job);
         let asked = self.asked(&job, live);
         let Some(job) = self.jobs.get_mut(id) else { return };
         if let Some(span) = span {
-            // Those that went in the second in which the last one came may be of its attempt.
+            // Members that ended in the second in which the last one started may belong to its attempt.
             job.gone.retain(|gone| gone.at >= span.last);
         }
         let runs = matches!(state, JobState::Binding | JobState::Running | JobState::Releasing);
@@ -132,8 +131,8 @@ impl State {
         }
     }
 
-    /// What the members ask for, if that tells more than what is known: members that go one by one don't make the job
-    /// a smaller one, and of one that nobody is left of the last attempt tells.
+    /// The members' requests, if they add information: a job does not shrink when members end one by one, and without
+    /// members, those of the last attempt are kept.
     fn asked(&self, job: &Job, live: u32) -> Option<Arc<[Asked]>> {
         let known = job.asked.iter().fold(0_u32, |sum, asked| sum.saturating_add(asked.count));
         if live > 0 && live < known.min(job.members.wanted.unwrap_or(known)) {
@@ -164,7 +163,7 @@ impl State {
         Some(shapes.into_iter().map(|(needs, count)| Asked { needs, count }).collect())
     }
 
-    /// What remains of the attempt of a job that has ended.
+    /// The remaining data of the attempt of a finished job.
     pub(super) fn past(&self, job: &Job) -> Past {
         let mut past = Past { nodes: BTreeMap::new(), count: 0, end: None };
         past.end = self.ran(job).filter_map(|ran| ran.over.flatten()).max();

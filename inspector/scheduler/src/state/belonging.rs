@@ -1,4 +1,4 @@
-//! Who belongs to which job. Pods are known by their uids.
+//! Assignment of Pods to jobs. Pods are identified by UID.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::job::{GroupKey, Job, JobId};
 use crate::model::SharedStr;
 use crate::state::membership::Membership;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Belonging {
     memberships: OrdMap<SharedStr, Arc<Membership>>,
@@ -18,12 +18,12 @@ pub(super) struct Belonging {
 }
 
 impl Belonging {
-    /// What the Pod says about its group.
+    /// The Pod's group information.
     pub(super) fn membership(&self, pod: &SharedStr) -> Option<&Arc<Membership>> {
         self.memberships.get(pod)
     }
 
-    /// What the Pod says about its group, from now on.
+    /// Sets the Pod's group information.
     pub(super) fn set_membership(&mut self, pod: &SharedStr, membership: Option<Arc<Membership>>) {
         let old = match membership {
             Some(membership) => self.memberships.insert(pod.clone(), membership),
@@ -34,7 +34,7 @@ impl Belonging {
         }
     }
 
-    /// The job that the Pod is a member of.
+    /// The job of the Pod.
     pub(super) fn job_of(&self, pod: &str) -> Option<JobId> {
         self.job_of_pod.get(pod).copied()
     }
@@ -43,17 +43,17 @@ impl Belonging {
         self.job_of_pod.insert(pod, job);
     }
 
-    /// The Pod is a member of no job any more; of which one it was.
+    /// Removes the Pod from its job; returns that job.
     pub(super) fn unassign(&mut self, pod: &SharedStr) -> Option<JobId> {
         self.job_of_pod.remove(pod)
     }
 
-    /// Keeps another scheduler's Pod in mind that belongs to no job of ours, for the case that its group becomes one.
+    /// Remembers a Pod of another scheduler that belongs to none of our jobs, in case its group becomes one.
     pub(super) fn keep_in_mind(&mut self, group: GroupKey, pod: SharedStr) {
         self.unassigned.insert((group, pod));
     }
 
-    /// Takes out the Pods that are kept in mind for a group.
+    /// Removes and returns the remembered Pods of a group.
     pub(super) fn take_unassigned(&mut self, group: &GroupKey) -> Vec<SharedStr> {
         let first = (group.clone(), SharedStr::from(""));
         let of_group = self.unassigned.range(first..).take_while(|(other, _)| other == group);
@@ -64,12 +64,12 @@ impl Belonging {
         pods
     }
 
-    /// The group's job that has not ended.
+    /// The group's job that has not finished.
     pub(super) fn active(&self, group: &GroupKey) -> Option<JobId> {
         self.active.get(group).copied()
     }
 
-    /// All jobs that have not ended.
+    /// All jobs that have not finished.
     pub(super) fn all_active(&self) -> impl Iterator<Item = JobId> + '_ {
         self.active.values().copied()
     }
@@ -78,7 +78,7 @@ impl Belonging {
         self.active.insert(group, job);
     }
 
-    /// The job has ended, or is gone.
+    /// The job has finished or was removed.
     pub(super) fn deactivate(&mut self, job: &Job) {
         if self.active.get(&job.group) == Some(&job.id) {
             self.active.remove(&job.group);

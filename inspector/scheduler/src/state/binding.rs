@@ -1,5 +1,4 @@
-//! Sending members to their nodes, and what the API server answers. What becomes of a gang that is bound only in
-//! part is decided in `partial`.
+//! Binds members, and processes the API server's responses. Partially bound gangs are handled in `partial`.
 
 use std::sync::Arc;
 
@@ -15,16 +14,16 @@ use crate::state::State;
 use crate::state::assumed::{Assumed, BindFailure};
 use crate::state::pod::{avoiding, needs, shapes};
 
-/// A binding that failed is tried again after 1, 2, 4 … seconds, at most so many …
+/// A failed binding is retried after 1, 2, 4 … seconds, at most this many …
 const RETRY_MAX: i64 = 32;
-/// … for so many tries; one that is refused again and again is then tried less and less often, …
+/// … for this many attempts; permanently rejected ones are then retried less and less often, …
 const TRIES: u32 = 12;
-/// … but once in so many seconds.
+/// … but at least every so many seconds.
 const RETRY_MAX_LATE: i64 = 600;
-/// A transient failure is told to the Pod from this one on; a refusal at once.
+/// Transient failures are reported to the Pod from this number on; rejections immediately.
 const TOLD_FROM: u32 = 3;
 
-/// Characters of an answer that are passed on.
+/// Maximum length of a response that is passed on, in characters.
 const ANSWER_MAX: usize = 300;
 
 impl Assumed {
@@ -36,12 +35,12 @@ impl Assumed {
         &self.record
     }
 
-    /// How often it was tried without success, if it is refused for good.
+    /// Number of failed attempts, if it was permanently rejected.
     pub(super) fn refusals(&self) -> u32 {
         if self.failure.as_ref().is_some_and(|failure| failure.refused) { self.failures } else { 0 }
     }
 
-    /// What the Pod's user is to know about its binding.
+    /// The binding failure to report to the Pod's user.
     pub(super) fn worth_telling(&self) -> Option<&str> {
         let failure = self.failure.as_ref()?;
         (failure.refused || self.failures >= TOLD_FROM).then_some(failure.text.as_str())
@@ -49,7 +48,7 @@ impl Assumed {
 }
 
 impl State {
-    /// The gang starts: every member that has a slot is held on its node and sent there.
+    /// Starts the gang: every member with a slot is held on its node and bound.
     pub(super) fn start(&mut self, id: JobId, placement: &Placement) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let summary = self.summary(&job);
@@ -70,8 +69,8 @@ impl State {
         self.work.dirty.insert(id);
     }
 
-    /// Holds a node for each of these members and asks for the bindings. Where the placement has fewer slots of a shape
-    /// than there are such members, the first of them in their order get them.
+    /// Holds a node for each of these members and emits their bindings. If the placement has fewer slots of a shape
+    /// than there are members, the first ones in order get them.
     pub(super) fn send(&mut self, job: &Job, pods: &[Arc<PodSpec>], placement: &Placement) {
         let shapes = shapes(pods);
         let mut nodes: Vec<Vec<SharedStr>> = vec![Vec::new(); shapes.len()];
@@ -81,7 +80,7 @@ impl State {
             }
         }
         let mut next: Vec<_> = nodes.into_iter().map(Vec::into_iter).collect();
-        // One that joins a started gang, after a failure or as a later completion, has its own time before it.
+        // A member that joins a started gang, after a failure or as a later completion, has its own start.
         let planned_end = job.end_when_started_at(self.now);
         let start = self.start_of_gang(job).unwrap_or(self.now);
         for pod in pods {
@@ -138,7 +137,7 @@ impl State {
                 self.bindings.give_up(uid);
                 self.inventory.release(uid);
             }
-            // The watch will show it there; until then its share is held where it is.
+            // The watch will report it there; until then, its share is held where it is.
             BindOutcome::Elsewhere(node) => {
                 let (start, end) = (assumed.record.start, assumed.record.planned_end);
                 let release = self.jobs.get(assumed.job).map(|job| self.release_of_member(job, start, end));
@@ -161,8 +160,8 @@ impl State {
         }
     }
 
-    /// The Pod was seen on a node. Whether the API server's answer or the watch says so first is chance; the Event
-    /// is written once in either case.
+    /// The Pod was observed on a node. The API server's response or the watch may arrive first; the Event is written
+    /// once in either case.
     pub(super) fn seen_bound(&mut self, pod: &PodSpec) {
         let Some(node) = &pod.node else { return };
         let Some(assumed) = self.bindings.take_assumed(&pod.uid) else { return };
@@ -204,7 +203,7 @@ impl State {
         }
     }
 
-    /// Sends again what failed to bind: what was refused to another node, where there is one.
+    /// Retries failed bindings; rejected ones on another node, if possible.
     pub(super) fn retry_binds(&mut self, job: &Job) {
         let due: Vec<(SharedStr, Assumed)> = job
             .pods
@@ -224,10 +223,10 @@ impl State {
                     let kept = (assumed.failures, assumed.failure, assumed.since);
                     (sent.failures, sent.failure, sent.since) = kept;
                 }
-                // What was promised to others is promised anew.
+                // Reservations of others are recomputed.
                 self.pass.wanted = true;
             } else {
-                // Its place is kept: without it the gang could not become whole.
+                // Its resources are kept: without it, the gang could not become complete.
                 let (node, record) = (assumed.node.clone(), assumed.record.clone());
                 self.work.effects.push(Effect::Bind { pod: pod.object(), node, record });
                 self.bindings.assume(uid, Assumed { retry_at: None, ..assumed });
@@ -235,7 +234,7 @@ impl State {
         }
     }
 
-    /// Where a member fits whose binding was refused, apart from nodes that refuse.
+    /// A node for a member whose binding was rejected, other than nodes that reject it.
     fn another_node(&self, job: &Job, pod: &Arc<PodSpec>, refused: &SharedStr) -> Option<Placement> {
         let summary = self.summary(job);
         let mut job = job.clone();

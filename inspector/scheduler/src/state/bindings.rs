@@ -1,4 +1,4 @@
-//! What is on its way to a node, or on its way back. Pods are known by their uids.
+//! Pods being bound or released. Pods are identified by UID.
 
 use imbl::{OrdMap, OrdSet};
 
@@ -7,18 +7,18 @@ use crate::state::assumed::Assumed;
 use crate::state::let_go::LetGo;
 use crate::state::refused::Refusals;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bindings {
     assumed: OrdMap<SharedStr, Assumed>,
     unbindable: OrdSet<SharedStr>,
     let_go: OrdMap<SharedStr, LetGo>,
-    /// Nodes to which bindings were refused.
+    /// Nodes for which bindings were rejected.
     pub refusals: Refusals,
 }
 
 impl Bindings {
-    /// How it stands with a Pod that was sent to a node and was not seen there yet.
+    /// The state of a Pod being bound.
     pub(super) fn assumed(&self, pod: &SharedStr) -> Option<&Assumed> {
         self.assumed.get(pod)
     }
@@ -27,7 +27,7 @@ impl Bindings {
         self.assumed.contains_key(pod)
     }
 
-    /// All that are on their way.
+    /// All Pods being bound.
     pub(super) fn all_assumed(&self) -> impl Iterator<Item = &Assumed> {
         self.assumed.values()
     }
@@ -40,28 +40,28 @@ impl Bindings {
         self.assumed.get_mut(pod)
     }
 
-    /// The Pod is not on its way any more; how it stood.
+    /// The Pod is no longer being bound; returns its last state.
     pub(super) fn take_assumed(&mut self, pod: &SharedStr) -> Option<Assumed> {
         self.assumed.remove(pod)
     }
 
-    /// Whether the API server says that the Pod can't be bound any more, which the watch has not said yet.
+    /// Whether the API server reported that the Pod can't be bound any more, before the watch did.
     pub(super) fn is_unbindable(&self, pod: &SharedStr) -> bool {
         self.unbindable.contains(pod)
     }
 
-    /// The API server says that the Pod can't be bound any more.
+    /// Records that the Pod can't be bound any more, according to the API server.
     pub(super) fn give_up(&mut self, pod: &SharedStr) {
         self.assumed.remove(pod);
         self.unbindable.insert(pod.clone());
     }
 
-    /// The watch says what the Pod is now.
+    /// The watch has reported the Pod's current state.
     pub(super) fn seen(&mut self, pod: &SharedStr) {
         self.unbindable.remove(pod);
     }
 
-    /// Since when a bound Pod is let go, if it is.
+    /// The release of a bound Pod, if it is being released.
     pub(super) fn let_go(&self, pod: &SharedStr) -> Option<&LetGo> {
         self.let_go.get(pod)
     }
@@ -70,7 +70,7 @@ impl Bindings {
         self.let_go.insert(pod, let_go);
     }
 
-    /// The Pod is gone.
+    /// The Pod was deleted.
     pub(super) fn forget(&mut self, pod: &SharedStr) {
         self.assumed.remove(pod);
         self.unbindable.remove(pod);

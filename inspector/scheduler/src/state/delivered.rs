@@ -1,4 +1,4 @@
-//! What was delivered: Pods, groups and owners as they were last told, and how they refer to each other.
+//! The latest Pods, groups and owners received, and the references between them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::small_set::SmallSet;
 /// API, namespace and name of a PodGroup.
 pub(super) type GroupName = (GroupApi, SharedStr, SharedStr);
 
-/// See the module. Objects are known by their uids.
+/// See the module documentation. Objects are identified by UID.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivered {
     pods: OrdMap<SharedStr, Arc<PodSpec>>,
     groups: OrdMap<SharedStr, Arc<GroupSpec>>,
     group_names: OrdMap<GroupName, SharedStr>,
     owners: OrdMap<SharedStr, Arc<OwnerSpec>>,
-    /// Controller to the Pods it owns directly.
+    /// Controllers to the Pods they own directly.
     pods_of_owner: OrdMap<SharedStr, SmallSet<SharedStr>>,
-    /// Controller to the owners it owns directly.
+    /// Controllers to the owners they own directly.
     owners_of_owner: OrdMap<SharedStr, SmallSet<SharedStr>>,
-    /// PodGroup, there or not, to the Pods that name it.
+    /// PodGroups, existing or not, to the Pods that reference them.
     pods_of_group: OrdMap<GroupName, SmallSet<SharedStr>>,
 }
 
@@ -63,7 +63,7 @@ impl Delivered {
         self.owners_of_owner.get(uid).into_iter().flat_map(SmallSet::iter)
     }
 
-    /// The Pods that name a PodGroup.
+    /// The Pods that reference a PodGroup.
     pub(super) fn pods_of_group(&self, name: &GroupName) -> impl Iterator<Item = &SharedStr> {
         self.pods_of_group.get(name).into_iter().flat_map(SmallSet::iter)
     }
@@ -82,7 +82,7 @@ impl Delivered {
         pods
     }
 
-    /// Takes a Pod in, in place of what was known of it.
+    /// Adds or replaces a Pod.
     pub(super) fn put_pod(&mut self, pod: Arc<PodSpec>) {
         self.take_pod(&pod.uid);
         if let Some(controller) = &pod.controller {
@@ -105,7 +105,7 @@ impl Delivered {
         Some(pod)
     }
 
-    /// Takes a group in; the name by which Pods refer to it comes back.
+    /// Adds a group; returns the name by which Pods reference it.
     pub(super) fn put_group(&mut self, group: GroupSpec) -> GroupName {
         let name = name_of(&group);
         self.group_names.insert(name.clone(), group.uid.clone());
@@ -113,7 +113,7 @@ impl Delivered {
         name
     }
 
-    /// Forgets a group; the name by which Pods refer to it comes back.
+    /// Removes a group; returns the name by which Pods reference it.
     pub(super) fn take_group(&mut self, uid: &SharedStr) -> Option<GroupName> {
         let name = name_of(&*self.groups.remove(uid)?);
         if self.group_names.get(&name) == Some(uid) {
@@ -122,7 +122,7 @@ impl Delivered {
         Some(name)
     }
 
-    /// Takes an owner in, in place of what was known of it.
+    /// Adds or replaces an owner.
     pub(super) fn put_owner(&mut self, owner: OwnerSpec) {
         self.take_owner(&owner.uid);
         if let Some(controller) = &owner.controller {

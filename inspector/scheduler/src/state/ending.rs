@@ -1,4 +1,4 @@
-//! What ended a job, in words and as data.
+//! Why a job ended, as text and as data.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::marks;
 use crate::model::{OwnerDetail, Phase, PodSpec};
 use crate::state::State;
 
-/// Says who asked for the end, where that is known.
+/// The reason of a cancelled job, with the user if known.
 pub(super) fn cancelled(job: &Job) -> Reason {
     let by = job.cancelled_by.as_ref().map(ToString::to_string);
     Reason::new(ReasonClass::Cancelled, Fact::Cancelled { by })
 }
 
-/// A disruption took the members (reason of a DisruptionTarget condition).
+/// A disruption ended the members (reason of a `DisruptionTarget` condition).
 pub(super) fn disrupted(why: &str) -> Reason {
     let class = if why == "DeletionByPodGC" { ReasonClass::NodesDown } else { ReasonClass::Disrupted };
     Reason::new(class, Fact::Disrupted { reason: marks::shorten(why) })
@@ -32,7 +32,7 @@ impl State {
         Some((ExitCause::of(pod), pod.active_deadline))
     }
 
-    /// `failed` of its Pods failed and nobody makes them again.
+    /// `failed` of its Pods failed and will not be recreated.
     pub(super) fn pods_failed(&self, job: &Job, failed: u32) -> Reason {
         let (cause, limit_seconds) = self.first_failure(job).unzip();
         let class = cause.as_ref().map_or(ReasonClass::PodFailed, ExitCause::class);
@@ -40,7 +40,7 @@ impl State {
         Reason::new(class, Fact::PodsFailed { failed, exit, limit_seconds: limit_seconds.flatten() })
     }
 
-    /// Its controller gave it up, with this reason.
+    /// Its controller failed, with this reason.
     pub(super) fn owner_failed(&self, job: &Job, why: &str) -> Reason {
         let reason = marks::shorten(why);
         if why == "DeadlineExceeded" {
@@ -61,8 +61,8 @@ impl State {
         }
     }
 
-    /// What stays of a job that ends now: where and with how many it ran, since when it is over, and what its members
-    /// died of. `Job::ended_at` comes from the objects where they tell.
+    /// Final data of a job that has finished: where and with how many members it ran, when it ended, and why its
+    /// members failed. `Job::ended_at` is taken from the objects if possible.
     pub(super) fn close(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let past = self.past(&job);
@@ -78,7 +78,7 @@ impl State {
         job.ended_at = Some(by_owner.or(past.end).unwrap_or(now).max(started).min(now));
         job.members.bound = past.count;
         if job.state == JobState::Completed {
-            // What its owner still needs is nothing; what there was tells more.
+            // Its owner requires no more members; the previous number is more informative.
             job.members.wanted = job.members.wanted.max(Some(past.count));
         }
         job.exit = exit;

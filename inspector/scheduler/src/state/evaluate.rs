@@ -1,4 +1,4 @@
-//! From members to a job's state: everything that can be said without looking for nodes.
+//! Derives a job's state from its members: everything that doesn't depend on nodes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::state::membership::{Membership, Size, watched};
 use crate::state::summary::MemberSummary;
 
 impl State {
-    /// Puts Pods whose marks, group or owner changed into the right job.
+    /// Assigns Pods whose labels, annotations, group or owner changed to the right job.
     pub(super) fn regroup_pods(&mut self) {
         let mut created = Vec::new();
         for uid in std::mem::take(&mut self.work.regroup) {
@@ -46,7 +46,7 @@ impl State {
             }
             let id = match self.belonging.active(&membership.key) {
                 Some(id) => id,
-                // Another scheduler's Pods are no jobs of ours, but they may be members of one.
+                // Pods of other schedulers are not jobs, but they may be members of one.
                 None if !ours => {
                     if membership.key.anchor.as_ref() != Some(&uid) {
                         self.belonging.keep_in_mind(membership.key, uid);
@@ -69,8 +69,8 @@ impl State {
         }
     }
 
-    /// Its controller was there and is gone: the Pod is about to go too, and stays what it was until then, a
-    /// member of its controller's gang or a job of its own.
+    /// Its controller existed and was deleted: the Pod will be deleted too, and until then remains a member of its
+    /// controller's gang or a job of its own.
     fn outlives_its_owner(&self, pod: &PodSpec) -> bool {
         let Some(controller) = &pod.controller else { return false };
         let Some(membership) = self.belonging.membership(&pod.uid) else { return false };
@@ -86,7 +86,7 @@ impl State {
         }
     }
 
-    /// Other schedulers' Pods that name the same group make it one that can't start.
+    /// Adds other schedulers' Pods that reference the same group, so that the group can't start.
     fn adopt_strays(&mut self, id: JobId, key: &GroupKey) {
         for uid in self.belonging.take_unassigned(key) {
             if let Some(pod) = self.delivered.pod(&uid).cloned() {
@@ -95,10 +95,10 @@ impl State {
         }
     }
 
-    /// What the Pod says about its group, from now on.
+    /// Sets the Pod's group information.
     pub(super) fn set_membership(&mut self, uid: &SharedStr, membership: Option<Membership>) {
         let membership = membership.map(|membership| {
-            // Members of one job share what they say alike.
+            // Members of a job share equal values.
             let of_job = self.belonging.active(&membership.key).and_then(|id| self.jobs.get(id));
             let other = of_job.and_then(|job| self.belonging.membership(job.pods.iter().next()?));
             let same = other.filter(|other| ***other == membership).cloned();
@@ -109,7 +109,7 @@ impl State {
 
     pub(super) fn evaluate_dirty(&mut self) {
         while let Some(id) = self.work.dirty.pop_first() {
-            // Its members or what owns them may be all that changed.
+            // Only its members or their owners may have changed.
             self.jobs.touch(id);
             if self.jobs.get(id).is_some_and(|job| !job.state.ended()) {
                 self.evaluate(id);
@@ -120,7 +120,7 @@ impl State {
     fn evaluate(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let summary = self.summary(&job);
-        // A gang of which nobody is assigned any more starts again, whole or not at all.
+        // A gang without assigned members starts again, all or nothing.
         let started = summary.assigned > 0 || summary.in_flight > 0 || !summary.on_lost_nodes.is_empty();
         self.keep_places(id, &summary);
         let Some(job) = self.jobs.get(id).cloned() else { return };
@@ -159,7 +159,7 @@ impl State {
         }
         self.follow_attempt(id, summary.live, state);
         self.settle(id, state, reason, changed_request);
-        // One that stood before others, or was promised nodes, no longer does.
+        // It is no longer ahead of others, and has no reservation any more.
         self.pass.wanted |= was_queued && !started && !self.is_queued(id);
         self.note_unknown_marks(id);
         self.note_start_times(id);
@@ -176,14 +176,14 @@ impl State {
         }
     }
 
-    /// What the members hold: as it is kept already, of the job or of a member that holds all of it.
+    /// The members' total, sharing an existing list if it is equal to that of the job or a member.
     fn kept_holds(&self, job: &Job, holds: &ResourceList) -> Arc<ResourceList> {
         let member = job.pods.iter().next().and_then(|uid| self.delivered.pod(uid)?.needs.as_ref().ok());
         let known = [member, Some(&job.holds)].into_iter().flatten().find(|known| ***known == *holds);
         known.cloned().unwrap_or_else(|| Arc::new(holds.clone()))
     }
 
-    /// The state that follows, and why; for jobs that may start, what the last pass said stands.
+    /// The resulting state, and why; for jobs that may start, the result of the last pass is kept.
     fn decide(&self, job: &Job, summary: &MemberSummary, started: bool) -> (JobState, Option<Reason>) {
         let reason = |class, fact| Some(Reason::new(class, fact));
         let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
@@ -232,7 +232,7 @@ impl State {
             let facts = Arc::new([why.clone(), Fact::RetriedLater]);
             return (JobState::Pending, Some(Reason { class: ReasonClass::BindFailed, facts }));
         }
-        // What was wrong with the request itself was said of another one than this.
+        // An earlier problem of the request concerned a different request.
         let invalid = job.reason.as_ref().is_some_and(|reason| reason.class == ReasonClass::InvalidRequest);
         match job.state {
             JobState::Pending | JobState::Reserved | JobState::Unsatisfiable if !invalid => {
@@ -242,7 +242,7 @@ impl State {
         }
     }
 
-    /// No member is left that could run.
+    /// No runnable member is left.
     fn without_members(
         &self,
         job: &Job,
@@ -258,7 +258,7 @@ impl State {
             }
             let wanted = summary.start_size().unwrap_or(0);
             let ended = summary.members.ended;
-            // Between the last success and what its controller makes of it nothing has gone wrong.
+            // Between the last success and its controller's reaction, nothing has gone wrong.
             let done = ended > 0 && summary.succeeded == ended && job.state == JobState::Running;
             let state = if done { JobState::Running } else { JobState::Gathering };
             let fact = match ended {
@@ -267,7 +267,7 @@ impl State {
             };
             return (state, Some(Reason::new(ReasonClass::Gathering, fact)));
         }
-        // What happened last decides; of a Pod that an engine never saw alive the object tells.
+        // The latest event decides; for a Pod that was never observed running, its object does.
         let nothing_seen = job.losses == Losses::default();
         let deleted = job.losses.deleted.or((nothing_seen && summary.deleted_ended).then_some(0));
         let disruption = match &job.losses.disrupted {
@@ -330,7 +330,7 @@ impl State {
         Some(Reason::new(ReasonClass::Gathering, waiting_for_members(there, wanted, true)))
     }
 
-    /// When members get their planned end, and a waiting job learns whether its own time limit comes first.
+    /// Sets the planned end of members, and determines for a waiting job whether its own time limit comes first.
     pub(super) fn note_start_times(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let holds = job.members.bound > 0 || job.pods.iter().any(|uid| self.bindings.is_assumed(uid));
@@ -376,7 +376,7 @@ impl State {
     }
 }
 
-/// Names of scheduling gates, and of nodes, that a reason tells.
+/// Maximum number of scheduling gates and nodes listed in a reason.
 const GATES: usize = 16;
 const NODES: usize = 16;
 
@@ -384,7 +384,7 @@ fn waiting_for_members(created: u32, wanted: u32, joining: bool) -> Fact {
     Fact::WaitingForMembers { created, wanted, gated: 0, gates: Vec::new(), joining }
 }
 
-/// What is missing of a started gang whose members are all assigned, and what is done about it.
+/// What a started gang is missing if all its members are assigned, and what is done about it.
 fn why_degraded(job: &Job, summary: &MemberSummary) -> Option<Reason> {
     let missing = summary.missing();
     if missing == 0 {
@@ -404,8 +404,8 @@ fn why_degraded(job: &Job, summary: &MemberSummary) -> Option<Reason> {
     Some(Reason::new(ReasonClass::Gathering, fact))
 }
 
-/// A started gang lets members in one by one as soon as those assigned and waiting reach its minimum; one whose members
-/// are all on nodes that are gone starts again as a whole.
+/// A started gang admits members one by one once assigned and waiting ones reach its minimum; one whose members are
+/// all on deleted nodes is started again as a whole.
 pub(super) fn may_join(summary: &MemberSummary) -> bool {
     let waiting = u32::try_from(summary.waiting.len()).unwrap_or(u32::MAX);
     let assigned = summary.assigned.saturating_add(summary.in_flight);

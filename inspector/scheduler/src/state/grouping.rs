@@ -1,7 +1,7 @@
-//! Which job a Pod belongs to, and how many members that job wants.
+//! The job of a Pod, and how many members the job requires.
 //!
-//! The order in which groups are looked for is fixed: native PodGroup, scheduling.x-k8s.io PodGroup, marks
-//! of existing schedulers, our own marks, the owner, the Pod alone.
+//! Groups are determined in a fixed order: native PodGroup, scheduling.x-k8s.io PodGroup, labels and annotations of
+//! existing schedulers, our own, the owner, the Pod alone.
 
 use std::sync::LazyLock;
 
@@ -15,11 +15,11 @@ use crate::state::membership::{
     Membership, OWNERS_DEEP, Size, group_membership, kind_name, owner_key, watched,
 };
 
-/// What every Pod is called alike, kept once.
+/// Strings common to all Pods, stored once.
 static POD: LazyLock<[SharedStr; 3]> = LazyLock::new(|| ["pod", "Pod", "v1"].map(SharedStr::from));
 
 impl State {
-    /// Which job the Pod belongs to.
+    /// The job of the Pod.
     pub(super) fn membership(&self, pod: &PodSpec) -> Membership {
         self.by_native_group(pod)
             .or_else(|| self.by_sigs_group(pod))
@@ -32,7 +32,7 @@ impl State {
         let name = pod.scheduling_group.as_ref()?;
         let Some(group) = self.delivered.group_named(GroupApi::Native, &pod.namespace, name) else {
             let missing = missing_group(pod, "podgroup".into(), name, "PodGroup");
-            // A group that goes leaves its Pods in the job that they are in.
+            // When a group is deleted, its Pods remain in their job.
             let known = self.belonging.membership(&pod.uid);
             return Some(match known.filter(|old| old.object.is_some() && old.key != missing.key) {
                 Some(old) if old.key.anchor.as_ref() == Some(&pod.uid) => (**old).clone(),
@@ -159,7 +159,7 @@ impl State {
         })
     }
 
-    /// The controllers above an owner, nearest first. Bounded, since the references may form a ring.
+    /// The controllers of an owner, nearest first. Bounded, because references may form a cycle.
     pub(super) fn controllers_of(&self, owner: &OwnerSpec) -> Vec<&OwnerSpec> {
         let mut above: Vec<&OwnerSpec> = Vec::new();
         let mut next = owner.controller.as_ref();
@@ -173,7 +173,7 @@ impl State {
         above
     }
 
-    /// How many Pods this owner can have at once from now on; `Err` says why that can't be told.
+    /// How many Pods this owner can still have at once; `Err` says why that is unknown.
     pub(super) fn owner_needs(&self, owner: &SharedStr) -> Result<u32, String> {
         let Some(owner) = self.delivered.owner(owner) else { return Err("its owner was deleted".to_owned()) };
         let count = match &owner.detail {
@@ -249,7 +249,7 @@ fn missing_group(pod: &PodSpec, kind: SharedStr, name: &SharedStr, what: &str) -
     }
 }
 
-/// What its owner says about it is not known yet, so it waits.
+/// Its owner has not been observed yet, so it waits.
 fn unseen_owner(pod: &PodSpec, owner: &ControllerRef) -> Membership {
     let text = format!("{} {} has not been observed yet", owner.kind, owner.name);
     Membership {
@@ -266,7 +266,7 @@ fn unseen_owner(pod: &PodSpec, owner: &ControllerRef) -> Membership {
 }
 
 impl PodSpec {
-    /// How to name this Pod to the API server.
+    /// Reference to this Pod in the API server.
     pub fn object(&self) -> ObjectRef {
         ObjectRef {
             namespace: self.namespace.clone(),
@@ -279,7 +279,7 @@ impl PodSpec {
 }
 
 impl GroupSpec {
-    /// How to name this PodGroup to the API server.
+    /// Reference to this PodGroup in the API server.
     pub fn object(&self) -> ObjectRef {
         ObjectRef {
             namespace: self.namespace.clone(),
@@ -292,7 +292,7 @@ impl GroupSpec {
 }
 
 impl OwnerSpec {
-    /// How to name this owner to the API server.
+    /// Reference to this owner in the API server.
     pub fn object(&self) -> ObjectRef {
         ObjectRef {
             namespace: self.namespace.clone(),

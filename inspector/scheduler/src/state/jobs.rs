@@ -1,4 +1,4 @@
-//! The jobs there are, by id and by name, and when what there is to see of each last changed.
+//! The jobs, by ID and by name, and revisions of their visible data.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::job::{Job, JobId};
 use crate::model::SharedStr;
 use crate::small_set::SmallSet;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     by_id: OrdMap<JobId, Arc<Job>>,
@@ -18,12 +18,12 @@ pub(super) struct Jobs {
     revisions: OrdMap<JobId, u64>,
     revision: u64,
     next: u32,
-    /// When those ended that have ended.
+    /// When finished jobs ended.
     ended: OrdSet<(i64, JobId)>,
 }
 
 impl Jobs {
-    /// An id that no job has yet.
+    /// An unused ID.
     pub(super) fn next_id(&mut self) -> JobId {
         let id = JobId(self.next);
         self.next = self.next.wrapping_add(1);
@@ -34,7 +34,7 @@ impl Jobs {
         self.by_id.get(&id)
     }
 
-    /// The job, to be changed.
+    /// The job, mutable.
     pub(super) fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
         self.touch(id);
         self.by_id.get_mut(&id).map(Arc::make_mut)
@@ -44,22 +44,22 @@ impl Jobs {
         self.by_id.contains_key(&id)
     }
 
-    /// In the order of their ids.
+    /// Ordered by ID.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.by_id.values()
     }
 
-    /// By namespace, kind, name and age.
+    /// Ordered by namespace, kind, name and age.
     pub(super) fn in_order_of_names(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.by_name.values().flatten().filter_map(|id| self.by_id.get(id))
     }
 
-    /// Those of one name, oldest first.
+    /// Jobs with the same name, oldest first.
     pub(super) fn named(&self, namespace: &SharedStr, name: &str) -> Option<&SmallSet<JobId>> {
         self.by_name.get(&(namespace.clone(), name.to_owned()))
     }
 
-    /// Adds a job, and says which others have its name: they are told apart otherwise than before.
+    /// Adds a job; returns other jobs with the same name, whose distinguishing names change.
     pub(super) fn insert(&mut self, job: Job) -> Vec<JobId> {
         let of_name = self.by_name.entry((job.key.namespace.clone(), job.key.object_name())).or_default();
         let others = of_name.iter().copied().collect();
@@ -68,7 +68,7 @@ impl Jobs {
         others
     }
 
-    /// Removes a job, and says which others have its name.
+    /// Removes a job; returns other jobs with the same name.
     pub(super) fn remove(&mut self, job: &Job) -> Vec<JobId> {
         self.revisions.remove(&job.id);
         self.by_id.remove(&job.id);
@@ -82,7 +82,7 @@ impl Jobs {
         others
     }
 
-    /// Something about the job changed that can be seen: in itself, in its members, or in what owns them.
+    /// Records a visible change of the job: of itself, its members, or their owners.
     pub(super) fn touch(&mut self, id: JobId) {
         if self.by_id.contains_key(&id) {
             self.revision += 1;
@@ -90,23 +90,23 @@ impl Jobs {
         }
     }
 
-    /// Grows with every such change.
+    /// Incremented with every such change.
     pub(super) fn revision(&self, id: JobId) -> u64 {
         self.revisions.get(&id).copied().unwrap_or(0)
     }
 
-    /// The job has ended, and is kept for a while from then on.
+    /// The job has finished, and its retention starts.
     pub(super) fn keep_from(&mut self, ended_at: i64, id: JobId) {
         self.ended.insert((ended_at, id));
     }
 
-    /// When the job ended that ended first.
+    /// When the earliest finished job ended.
     pub(super) fn first_end(&self) -> Option<i64> {
         self.ended.get_min().map(|(at, _)| *at)
     }
 
-    /// Takes out an ended job that is to be forgotten: one that ended at `before` or earlier, or the first to end where
-    /// more than `most` are kept.
+    /// Removes and returns a finished job whose retention is over: one that ended at `before` or earlier, or the
+    /// earliest if more than `most` are kept.
     pub(super) fn next_to_forget(&mut self, before: i64, most: usize) -> Option<(i64, JobId)> {
         let (at, id) = self.ended.get_min().copied()?;
         if at > before && self.ended.len() <= most {

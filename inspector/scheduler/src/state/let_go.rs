@@ -1,9 +1,9 @@
-//! A bound Pod that was let go.
+//! A released Pod.
 
-/// A Pod that was let go.
+/// A Pod that was released.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LetGo {
     pub(super) since: i64,
-    /// When it is evicted again, if it is still there.
+    /// When it is evicted again, if it still exists.
     pub(super) again: i64,
 }

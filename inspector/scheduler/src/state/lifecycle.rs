@@ -1,4 +1,4 @@
-//! A job's life: made, joined, left, moved from state to state, ended, forgotten.
+//! The lifecycle of a job: created, joined, left, moved between states, finished, removed.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::state::State;
 use crate::state::membership::Membership;
 use crate::state::waiting::OrderKey;
 
-/// Seconds that a Pod may be without the object of its group before that is worth an entry.
+/// Seconds that a Pod may be without the object of its group before that is recorded in the history.
 const MOMENT: i64 = 1;
 
 impl State {
@@ -37,7 +37,7 @@ impl State {
         id
     }
 
-    /// A group may get its object, and an object its uid, after its first member.
+    /// A group may get its object, or an object its UID, after its first member.
     pub(super) fn name_after(&mut self, id: JobId, membership: &Membership) {
         let Some(job) = self.jobs.get(id) else { return };
         if job.object == membership.object || membership.object.is_none() || job.state.ended() {
@@ -74,8 +74,8 @@ impl State {
         self.work.dirty.insert(id);
     }
 
-    /// The Pod belongs to another job now. One that nobody is left of because of that was never more than a guess,
-    /// made of objects that arrived in some order: it goes without a trace.
+    /// The Pod now belongs to another job. If its previous job has no members left, that was only a guess caused by
+    /// the arrival order of objects, and it is removed without a trace.
     pub(super) fn move_out(&mut self, id: JobId, pod: &PodSpec) {
         let Some(job) = self.jobs.get_mut(id) else { return };
         if job.state.ended() {
@@ -89,7 +89,7 @@ impl State {
         }
     }
 
-    /// The Pod is gone.
+    /// The Pod was deleted.
     pub(super) fn leave(&mut self, id: JobId, pod: &Arc<PodSpec>) {
         let now = self.now;
         let Some(job) = self.jobs.get_mut(id) else { return };
@@ -102,14 +102,14 @@ impl State {
             job.gone.push(Gone { pod: pod.clone(), at });
         }
         if job.pods.is_empty() && job.object.is_none() && job.group.anchor.is_some() {
-            // The owner that the job is named after was never seen, so whether its Pods are one job isn't known.
+            // The owner that gives the job its name was never observed, so it is unknown whether its Pods are one job.
             self.dissolve(id);
         } else {
             self.work.dirty.insert(id);
         }
     }
 
-    /// Removes a job that turned out to be none.
+    /// Removes a job that turned out not to exist.
     fn dissolve(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         self.pass.wanted |= self.dequeue(&job);
@@ -129,8 +129,8 @@ impl State {
         self.renamed(others);
     }
 
-    /// Moves the job, keeps the queue's order, and writes history when something a user would see changed. A transition
-    /// that the table does not have is a mistake of ours: it is not made, and the audit tells of it.
+    /// Moves the job to a state, updates the queue order, and records visible changes in the history. A transition
+    /// that is not in the table is a bug: it is not made, and becomes an audit finding.
     pub(super) fn settle(&mut self, id: JobId, state: JobState, reason: Option<Reason>, new_request: bool) {
         let now = self.now;
         let Some(from) = self.jobs.get(id).map(|job| job.state) else { return };
@@ -160,7 +160,7 @@ impl State {
         }
         if from != state || first || (news && !state.ended()) {
             let text = job.reason.as_ref().map(Reason::text).unwrap_or_default();
-            // Which watch delivers first, that of Pods or that of what they belong to, is nobody's concern.
+            // The order in which the watches deliver Pods and their owners is irrelevant.
             let fleeting = job.history.last().is_some_and(|last| now.saturating_sub(last.time) <= MOMENT);
             if fleeting && !job.state.ended() && was == Some(ReasonClass::GroupNotFound) {
                 Arc::make_mut(&mut job.history).pop();
@@ -199,8 +199,8 @@ impl State {
         self.jobs.keep_from(job.ended_at.unwrap_or(self.now), job.id);
     }
 
-    /// When the job came to be as it is: an end, and all that is found when it is first looked at, as the objects tell
-    /// it; never before its last transition.
+    /// When the job entered its state: for an end, and everything found when it is first evaluated, according to the
+    /// objects; never before its last transition.
     fn time_of(&self, id: JobId) -> i64 {
         let Some(job) = self.jobs.get(id) else { return self.now };
         let told = if job.state.ended() {
@@ -223,7 +223,7 @@ impl State {
         told.unwrap_or(self.now).min(self.now).max(last)
     }
 
-    /// Forgets ended jobs whose time is over, the oldest first when there are too many.
+    /// Removes finished jobs after their retention, oldest first if there are too many.
     pub(super) fn forget_ended(&mut self) {
         let before = self.now.saturating_sub(self.settings.keep_ended);
         while let Some((at, id)) = self.jobs.next_to_forget(before, self.settings.keep_ended_max) {
@@ -239,7 +239,7 @@ impl State {
         }
     }
 
-    /// Where the job stands in the order of all that may start.
+    /// The job's position among all jobs that may start.
     pub(super) fn order_key(&self, job: &Job) -> OrderKey {
         let queue = self.settings.queues.iter().position(|queue| queue.name == job.queue);
         OrderKey::new(job, queue.unwrap_or(0))
@@ -256,7 +256,7 @@ impl State {
         }
     }
 
-    /// Takes the job out of the queue before what its place depends on changes; whether it was in it.
+    /// Removes the job from the queue before a change that affects its position; returns whether it was queued.
     pub(super) fn dequeue(&mut self, job: &Job) -> bool {
         let key = self.order_key(job);
         self.waiting.dequeue(&key)
@@ -267,7 +267,7 @@ impl State {
         self.jobs.get(id).is_some_and(|job| self.waiting.is_queued(&self.order_key(job)))
     }
 
-    /// Calls jobs that asked to be looked at again by now.
+    /// Schedules evaluation of jobs whose timers are due.
     pub(super) fn run_timers(&mut self) {
         while let Some(id) = self.waiting.due(self.now) {
             self.work.dirty.insert(id);
@@ -278,7 +278,7 @@ impl State {
         }
     }
 
-    /// A user asked for the end of the job with this uid.
+    /// A user cancelled the job with this UID.
     pub(super) fn cancel_asked(&mut self, uid: &SharedStr, by: &SharedStr) {
         let Some(id) =
             self.belonging.all_active().find(|id| self.jobs.get(*id).is_some_and(|job| job.key.uid == *uid))

@@ -1,4 +1,4 @@
-//! A job's members: counted, and what they ask for together.
+//! Members of a job: counts, and total requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,30 +17,30 @@ use crate::state::pod::{avoiding, shapes};
 use crate::state::summary::{MemberSummary, Source};
 use crate::{duration, marks};
 
-/// Problems of one job's Pods that are listed.
+/// Maximum number of problems listed for a job's Pods.
 const PROBLEMS_MAX: usize = 10;
 
 impl MemberSummary {
-    /// The members of whom a first start takes as many as fit; none where there are fewer than have to start together.
+    /// Members of which a first start includes as many as fit; none if too few exist.
     pub(super) fn starters(&self) -> Option<&[Arc<PodSpec>]> {
         let size = self.start_size()? as usize;
         let there = if size == 0 { 0 } else { self.waiting.len() };
         self.waiting.get(..there.max(size))
     }
 
-    /// How many members have to start together: what is owed to a gang that goes on after some have ended.
+    /// Number of members that have to start together, also if the gang continues after some have finished.
     pub(super) fn start_size(&self) -> Option<u32> {
         let wanted = self.members.wanted?;
-        // One that comes after all that were wanted have ended well is on its own.
+        // A member created after all required ones have succeeded is on its own.
         Some(if self.continuing { self.owed.max(1) } else { wanted })
     }
 
-    /// Of the members that a started gang is owed, those that are neither assigned nor on their way.
+    /// Number of members that a started gang should have, but which are neither assigned nor being bound.
     pub(super) fn missing(&self) -> u32 {
         self.owed.saturating_sub(self.assigned.saturating_add(self.in_flight))
     }
 
-    /// Whether places are kept for the members that are missing.
+    /// Whether resources are reserved for the missing members.
     pub(super) fn replaceable(&self) -> bool {
         let Source { recreates, going, suspended } = self.source;
         recreates && !going && !suspended && self.assigned.saturating_add(self.in_flight) > 0
@@ -48,7 +48,7 @@ impl MemberSummary {
 }
 
 impl State {
-    /// Looks at all members of a job.
+    /// Evaluates all members of a job.
     pub(super) fn summary(&self, job: &Job) -> MemberSummary {
         let mut pods: Vec<Arc<PodSpec>> =
             job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).cloned().collect();
@@ -95,7 +95,7 @@ impl State {
         summary
     }
 
-    /// The labels that all members have alike, ended ones included; none where there are no members.
+    /// Labels common to all members, including finished ones; none without members.
     pub(super) fn shared_labels(&self, job: &Job) -> Option<Marks> {
         let mut pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
         let mut shared = pods.next()?.labels.clone();
@@ -164,7 +164,7 @@ impl State {
         }
     }
 
-    /// How many members are wanted, and what is wrong with what they say about it.
+    /// Number of members required, and problems with their specifications.
     fn wanted(&self, job: &Job, pods: &[Arc<PodSpec>], summary: &mut MemberSummary) {
         let open = |pod: &&Arc<PodSpec>| !pod.phase.ended() && !pod.deleting;
         let mut said: Vec<(&Arc<PodSpec>, &Membership)> = Vec::new();
@@ -207,12 +207,12 @@ impl State {
                 })
                 .collect();
             let text = format!(
-                "members have different values of {what}: {}; it must be the same for all members",
+                "members have different values of {what}: {}; the value must be the same for all members",
                 parts.join(", ")
             );
             summary.problem = Some((ReasonClass::SizesDisagree, text));
         }
-        // With a problem, what was wanted before still tells how far it is.
+        // If there is a problem, the previous number still shows the progress.
         let wanted = sizes.keys().next().copied().filter(|_| summary.problem.is_none());
         summary.members.wanted = wanted.or(job.members.wanted);
         let schedulers: BTreeSet<&str> = pods.iter().filter(open).map(|pod| &*pod.scheduler_name).collect();
@@ -231,8 +231,8 @@ impl State {
         }
     }
 
-    /// Whether the gang goes on after members ended, and what it is owed: both follow from what the API server holds,
-    /// so that a restart says the same.
+    /// Whether the gang continues after members have finished, and how many it should have: both are derived from the
+    /// API server's objects, so that a restart gives the same result.
     fn continuation(&self, job: &Job, pods: &[Arc<PodSpec>], summary: &mut MemberSummary) {
         let mut controllers: BTreeSet<Option<&SharedStr>> =
             pods.iter().map(|pod| pod.controller.as_ref().map(|controller| &controller.uid)).collect();
@@ -283,7 +283,7 @@ impl State {
             owners.iter().any(|owner| matches!(owner.detail, OwnerDetail::Job { suspended: true, .. }));
     }
 
-    /// Queue, priority, time limits and topology, from the Pods and the objects above them.
+    /// Queue, priority, time limits and topology, from the Pods and their owners.
     fn settings_of(&self, job: &Job, pods: &[Arc<PodSpec>], summary: &mut MemberSummary) {
         let first = pods.iter().find(|pod| !pod.phase.ended()).or(pods.first());
         let membership = first.and_then(|pod| self.belonging.membership(&pod.uid));
@@ -347,7 +347,7 @@ impl State {
         }
         summary.limit = [of_pods, of_job.map(|(limit, _)| limit)].into_iter().flatten().min();
         match annotation(marks::DURATION).map(|text| (text, duration::parse(text))) {
-            // A plan beyond what ends the Pods would be a wrong one. What is left of a Job's limit is known at its start.
+            // A plan beyond the Pods' limit would be wrong. The rest of a Job's limit is known at its start.
             Some((_, Ok(seconds))) => {
                 summary.duration = Some(of_pods.map_or(seconds, |limit| limit.min(seconds)));
             }
@@ -359,7 +359,7 @@ impl State {
         }
     }
 
-    /// What of the members could not be understood: each problem once, with whom it concerns.
+    /// Parts of the members that could not be interpreted: each problem once, with the Pods concerned.
     pub(super) fn not_understood(&self, job: &Job) -> Vec<String> {
         let pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
         let odd = pods.filter(|pod| !pod.problems.is_empty() && !pod.phase.ended() && self.is_ours(pod));
@@ -382,7 +382,7 @@ impl State {
         listed
     }
 
-    /// What the matcher is asked for the first start: all waiting members, of whom as many as are wanted will do.
+    /// The request of the first start: all waiting members, with the required number as the minimum.
     pub(super) fn first_request(&self, job: &Job, summary: &MemberSummary) -> Option<Request> {
         if summary.problem.is_some() {
             return None;
@@ -399,7 +399,7 @@ impl State {
     }
 }
 
-/// Members that we can't bind do not wait with the others where enough are left without them.
+/// Members that can't be bound are set aside if there are enough others.
 fn set_aside(summary: &mut MemberSummary) {
     let problems: Vec<_> = summary.waiting.iter().map(|pod| pod_problem(pod)).collect();
     let fit = problems.iter().filter(|problem| problem.is_none()).count();
@@ -413,7 +413,7 @@ fn set_aside(summary: &mut MemberSummary) {
     *(if enough { &mut summary.set_aside } else { &mut summary.problem }) = first;
 }
 
-/// Why this Pod can't be bound by us, whatever is free.
+/// Why this Pod can't be bound, regardless of free resources.
 fn pod_problem(pod: &PodSpec) -> Option<(ReasonClass, String)> {
     use crate::model::Unsupported;
     let name = marks::shorten(&pod.name);

@@ -1,32 +1,32 @@
-//! Which job a Pod belongs to, and how many members that job wants: what its group says.
+//! The job of a Pod, and how many members it requires, according to its group.
 
 use crate::job::{GroupKey, ReasonClass};
 use crate::model::{ControllerRef, GroupSpec, ObjectRef, OwnerSpec, SharedStr};
 
-/// What one Pod says about its group.
+/// The group information of a Pod.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Membership {
     pub key: GroupKey,
     pub size: Size,
-    /// The object the job is named after.
+    /// The object that gives the job its name.
     pub object: Option<ObjectRef>,
-    /// The PodGroup whose condition and settings count.
+    /// The PodGroup whose condition and settings apply.
     pub group: Option<SharedStr>,
 }
 
-/// How many members are wanted, or why that can't be said.
+/// How many members are required, or why that is unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Size {
-    /// Named by `what` (a mark or a field).
+    /// Specified by `what` (a label, an annotation or a field).
     Given {
         size: u32,
         what: &'static str,
     },
-    /// All Pods of this owner (a uid), as many as it can still have at once.
+    /// All Pods of this owner (a UID), as many as it can still have at once.
     OwnerNeeds {
         owner: SharedStr,
     },
-    /// A native gang made for this owner: its minCount, but no more than the owner can still have.
+    /// A native gang created for this owner: its minCount, limited to what the owner can still have.
     GangOfOwner {
         size: u32,
         owner: SharedStr,
@@ -37,10 +37,10 @@ pub(super) enum Size {
     },
 }
 
-/// So many controllers may stand above one another; where there are more, or they go in a circle, nothing starts.
+/// Maximum length of a chain of controllers; if it is longer or contains a cycle, nothing starts.
 pub(super) const OWNERS_DEEP: usize = 32;
 
-/// Kinds of controllers that are watched: a Pod of one waits until the controller was seen.
+/// Kinds of controllers that are watched: a Pod of one waits until the controller was observed.
 pub(super) fn watched(controller: &ControllerRef) -> bool {
     matches!(
         (&*controller.api_version, &*controller.kind),
@@ -48,7 +48,7 @@ pub(super) fn watched(controller: &ControllerRef) -> bool {
     )
 }
 
-/// The kind in a job's name: lower case, with the API group for kinds that need it to be told apart.
+/// The kind in a job's name: lower case, with the API group for kinds that need it to be unambiguous.
 pub(super) fn kind_name(api_version: &str, kind: &str) -> SharedStr {
     let kind = kind.to_lowercase();
     match api_version.split_once('/').map(|(group, _)| group) {
@@ -57,8 +57,8 @@ pub(super) fn kind_name(api_version: &str, kind: &str) -> SharedStr {
     }
 }
 
-/// Members name a PodGroup by its name only, so its key has no anchor: a group that appears after its Pods
-/// is the same job.
+/// Members reference a PodGroup only by name, so its key has no anchor: a group created after its Pods is the same
+/// job.
 pub(super) fn group_membership(group: &GroupSpec, size: Size) -> Membership {
     let object = group.object();
     Membership {
@@ -74,7 +74,7 @@ pub(super) fn group_membership(group: &GroupSpec, size: Size) -> Membership {
     }
 }
 
-/// The key of the job that is named after this owner.
+/// The key of the job with the name of this owner.
 pub(super) fn owner_key(owner: &OwnerSpec) -> GroupKey {
     GroupKey {
         namespace: owner.namespace.clone(),

@@ -1,6 +1,6 @@
-//! What an earlier engine knew of its jobs: their histories, who cancelled them, and the jobs that have ended.
+//! History from an earlier engine: job histories, who cancelled a job, and finished jobs.
 //!
-//! It comes before the first `Synced` and changes no decision.
+//! It is received before the first `Synced` and does not affect decisions.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::record::{EndedJob, JournalEntry, LiveJob, Remembered};
 use crate::state::State;
 
 impl State {
-    /// Takes in what a journal kept; nothing once the cluster is known.
+    /// Adds an entry from a journal; ignored once the cluster has synced.
     pub(super) fn remember(&mut self, what: Remembered) {
         if self.whole {
             return;
@@ -66,18 +66,18 @@ impl State {
         self.jobs.touch(id);
     }
 
-    /// The job that has ended and that this Pod, which has ended too, was a member of.
+    /// The finished job that this finished Pod was a member of.
     pub(super) fn past_life(&self, pod: &PodSpec, key: &GroupKey) -> Option<JobId> {
         let lives = self.memory.ended.get(key).filter(|_| pod.phase.ended())?;
         let life = lives.iter().find(|(ended_at, _)| pod.created <= *ended_at)?.1;
         self.jobs.contains(life).then_some(life)
     }
 
-    /// Lets a job that was just found go on with the history that is known of it.
+    /// Continues the history of a newly found job, if it is known.
     pub(super) fn go_on(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let name = job.full_name();
-        // A group that labels make has no uid of its own: it is the one of before if it has a member of before.
+        // A group defined by labels has no UID of its own: it is the same if it has a common member.
         let by_name = job.object.is_none() && job.group.anchor.is_none();
         let oldest = job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).map(|pod| pod.created).min();
         let fits = |live: &LiveJob| {
@@ -105,7 +105,7 @@ impl State {
         self.work.new_jobs.insert(id, true);
     }
 
-    /// Gives up what found no job for as long as ended jobs are kept.
+    /// Drops entries for which no job was found for as long as finished jobs are kept.
     pub(super) fn forget_memory(&mut self) {
         if !self.whole {
             return;
@@ -120,13 +120,13 @@ impl State {
         }
     }
 
-    /// Writes the transition down that was added last.
+    /// Writes the latest transition to the journal.
     pub(super) fn note_transition(&mut self, job: &Job) {
         let Some(entry) = job.history.last().cloned() else { return };
         self.keep_transition(job, job.entries.saturating_sub(1), entry);
     }
 
-    /// The uid that names the job has changed: what was written goes along.
+    /// The UID of the job has changed: its entries are moved.
     pub(super) fn note_new_uid(&mut self, job: &Job, old: &SharedStr) {
         let gone = JournalEntry::Forgotten { uid: old.clone(), ended_at: None };
         self.work.effects.push(Effect::Journal(gone));
@@ -143,7 +143,7 @@ impl State {
         self.work.effects.push(Effect::Journal(JournalEntry::Transition { uid, job, number, entry }));
     }
 
-    /// Writes down what is kept of a job that has ended, unless its time is over already.
+    /// Writes a finished job to the journal, unless its retention is over.
     pub(super) fn note_end(&mut self, job: &Job) {
         let ended_at = job.ended_at.unwrap_or(self.now);
         if ended_at.saturating_add(self.settings.keep_ended) <= self.now {

@@ -1,4 +1,4 @@
-//! Planned starts that move: the job's history says so, and who or what moved them.
+//! Changes of planned starts: recorded in the job's history with their cause.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use crate::model::SharedStr;
 use crate::request::Shape;
 use crate::state::State;
 
-/// Jobs that are named as having moved a start.
+/// Maximum number of jobs listed as the cause.
 const NAMED: usize = 3;
 
 impl State {
-    /// Notes that a start which was planned, behind those that the job `before` waited for, is planned for another time.
+    /// Records a change of a planned start; `before` is the job's previous state, with the jobs it waited for.
     pub(super) fn note_move(&mut self, before: &Job, start: i64) {
         let Some(planned) = before.reservation.as_ref().filter(|planned| planned.start != start) else {
             return;
@@ -25,7 +25,7 @@ impl State {
         };
         let now = self.now;
         let Some(job) = self.jobs.get_mut(before.id) else { return };
-        // As long as one thing moves it on and on, that is one entry.
+        // Repeated changes with the same cause are one entry.
         let last = job.history.last();
         let goes_on = job
             .moved
@@ -53,7 +53,7 @@ impl State {
     }
 
     fn why_later(&self, before: &Job, job: &Job, planned: &Reservation) -> String {
-        // Measured by the job's own constraints: a taint that it tolerates is no reason.
+        // Evaluated with the job's own constraints: a tolerated taint is not a cause.
         let takes_none = |node: &&SharedStr| {
             let takes = |shape: &Shape| self.inventory.takes(node, &shape.constraint);
             job.request.as_ref().is_some_and(|request| !request.shapes.iter().any(takes))

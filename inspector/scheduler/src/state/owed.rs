@@ -1,8 +1,8 @@
-//! What a started gang is owed: a place for each member that it lost and that somebody can still replace.
+//! Resources reserved for a started gang: for each lost member that can still be replaced.
 //!
-//! A place is kept where the lost member ran or, when that node takes no work any more, on the first node that fits
-//! before any waiting job gets it. Only members of that gang use it. It is given up after a deadline, and at once when
-//! nothing is missing any more, when nobody of the gang is assigned, and when what makes its Pods is going.
+//! They are on the lost member's node or, if that is no longer eligible, on the first node with room, before any
+//! waiting job gets it. Only members of that gang can use them. They are released after a deadline, and immediately if
+//! no member is missing any more, if no member of the gang is assigned, or if the owner of its Pods is being deleted.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::state::pod::{avoiding, shapes};
 use crate::state::summary::MemberSummary;
 
 impl State {
-    /// A member that had not ended before has ended, or is gone; `node` is where it was, or was sent to.
+    /// A member that had not finished has finished or was deleted; `node` is where it was, or was being bound to.
     pub(super) fn note_loss(&mut self, id: JobId, pod: &PodSpec, node: Option<SharedStr>) {
         let (now, deadline) = (self.now, self.settings.lost_member_deadline);
-        // We let it go ourselves: that says nothing about how its gang ends.
+        // We released it ourselves: that says nothing about how its gang ends.
         let let_go = self.bindings.let_go(&pod.uid).is_some();
         let Some(job) = self.jobs.get_mut(id).filter(|job| !job.state.ended() && !let_go) else { return };
         job.losses.note(now, pod);
@@ -32,7 +32,7 @@ impl State {
         job.lost.push(LostMember { succeeded: pod.phase == crate::model::Phase::Succeeded, ..lost });
     }
 
-    /// Makes the places that are kept for the job as many as it is owed.
+    /// Adjusts the number of reservations for lost members of the job to what it should have.
     pub(super) fn keep_places(&mut self, id: JobId, summary: &MemberSummary) {
         self.give_up_places(id, summary);
         let now = self.now;
@@ -47,12 +47,12 @@ impl State {
         };
         let mut dropped = Vec::new();
         if job.lost.len() > owed {
-            // Whoever ended well needs a replacement last; a place that is held already is better than one that is
-            // not; and of equal ones the newest goes.
+            // Successful members need a replacement last; a reservation with a node is better than one without; among
+            // equal ones, the newest is removed.
             job.lost.sort_by_key(|lost| (lost.succeeded, lost.kept_on.is_none()));
             dropped.extend(job.lost.drain(owed..).map(|lost| lost.holder(id)));
         }
-        // Their Pods are still there, on nodes that take no work; or an engine that was restarted never saw them.
+        // Their Pods still exist, on nodes that are not eligible; or a restarted engine never observed them.
         let known = summary.displaced.iter().chain(summary.sibling.iter().cycle());
         let short = owed.saturating_sub(job.lost.len());
         for pod in known.take(short) {
@@ -76,7 +76,7 @@ impl State {
         self.note_owed(id);
     }
 
-    /// Gives up every place that is kept for the job.
+    /// Releases all resources reserved for lost members of the job.
     pub(super) fn drop_places(&mut self, id: JobId) {
         let Some(job) = self.jobs.get_mut(id) else { return };
         let lost = std::mem::take(&mut job.lost);
@@ -86,8 +86,8 @@ impl State {
         self.note_owed(id);
     }
 
-    /// Takes back what is kept for the job, for a member that fits none of its places as it is; what is still owed is
-    /// kept again when the job is evaluated. Whether anything was kept.
+    /// Releases the resources reserved for the job, for a member that fits none of them; they are reserved again as
+    /// needed when the job is evaluated. Returns whether there were any.
     pub(super) fn open_places(&mut self, id: JobId) -> bool {
         let Some(job) = self.jobs.get_mut(id) else { return false };
         let mut holders = Vec::new();
@@ -103,7 +103,7 @@ impl State {
         !holders.is_empty()
     }
 
-    /// Places that nobody came for in time.
+    /// Releases reservations that were not used in time.
     fn give_up_places(&mut self, id: JobId, summary: &MemberSummary) {
         let (now, deadline) = (self.now, self.settings.lost_member_deadline);
         if summary.missing() == 0 || !summary.replaceable() {
@@ -168,7 +168,7 @@ impl State {
         }
     }
 
-    /// Moves places away from nodes that take no work any more, and finds room for those that have none.
+    /// Moves reservations away from nodes that are no longer eligible, and finds room for those without a node.
     pub(super) fn secure_places(&mut self) {
         for id in self.waiting.owed.iter().copied().collect::<Vec<_>>() {
             let Some(job) = self.jobs.get(id).cloned() else { continue };
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    /// The first node on which one more slot of a started gang fits now.
+    /// The first node with room for one more slot of a started gang now.
     fn room_for(&self, job: &Job, shape: &Shape) -> Option<SharedStr> {
         let level = self.summary(job).level;
         let domain = level.as_ref().and_then(|level| self.domain_of(job, level));
@@ -209,13 +209,13 @@ impl State {
         placement.slots.first().map(|slot| slot.node.clone())
     }
 
-    /// Which of the nodes that fit the job's queue takes.
+    /// The node policy of the job's queue.
     pub(super) fn node_policy(&self, job: &Job) -> NodePolicy {
         let queue = self.settings.queues.iter().find(|queue| queue.name == job.queue);
         queue.map(|queue| queue.node_policy).unwrap_or_default()
     }
 
-    /// Hands a place that is kept for members of this shape over to one of them: it is free afterwards.
+    /// Passes a reservation for members of this shape to one of them: its resources are free afterwards.
     pub(super) fn take_place(&mut self, id: JobId, shape: &Shape) -> Option<SharedStr> {
         let job = self.jobs.get_mut(id)?;
         let at = job.lost.iter().position(|lost| lost.shape == *shape && lost.kept_on.is_some())?;

@@ -1,7 +1,7 @@
-//! Gangs of which only a part could be bound: until when that is put up with, and what follows.
+//! Partially bound gangs: how long they are tolerated, and what happens then.
 //!
-//! Everything that counts over a restart is read from the bound Pods: when their gang started and of how many it was
-//! (allocation record), when the first of them was bound (PodScheduled), and whether they were let go (DisruptionTarget).
+//! Everything needed after a restart is derived from the bound Pods: start and size of their gang (allocation record),
+//! when the first of them was bound (`PodScheduled`), and whether they were released (`DisruptionTarget`).
 
 use std::sync::Arc;
 
@@ -13,34 +13,34 @@ use crate::state::State;
 use crate::state::assumed::Assumed;
 use crate::state::let_go::LetGo;
 
-/// Refused so often without any member being bound, a gang gives its nodes back before its deadline.
+/// After this many rejections without any member being bound, a gang releases its nodes before its deadline.
 const REFUSALS_MAX: u32 = 6;
-/// Seconds until a gang that was given up tries again: at first, and at most.
+/// Seconds until a released gang is retried: initially, and at most.
 const PAUSE: i64 = 30;
 const PAUSE_MAX: i64 = 3600;
-/// Seconds for which nothing is given up after a start of ours: bindings that were under way are still coming in.
+/// Seconds after a restart during which nothing is released, because results of bindings may still arrive.
 const GRACE: i64 = 10;
-/// Seconds until a Pod that was let go and is still there is evicted again (a disruption budget may have refused it).
+/// Seconds until a released Pod that still exists is evicted again (a `PodDisruptionBudget` may have prevented it).
 const AGAIN: i64 = 30;
 
-/// A start that is not complete.
+/// A partially bound start.
 struct HalfBound {
-    /// When the first member was bound; where none is, when the gang was sent.
+    /// When the first member was bound; if none was, when the bindings were sent.
     since: i64,
     bound: Vec<Arc<PodSpec>>,
     size: u32,
-    /// Refusals in a row of the member that was refused most.
+    /// Consecutive rejections of the member that was rejected most often.
     refusals: u32,
 }
 
 impl State {
-    /// Seconds that a gang may be bound in part: its PodGroup's `scheduleTimeoutSeconds`, or what is configured.
+    /// Seconds that a gang may be partially bound: its PodGroup's `scheduleTimeoutSeconds`, or the configured value.
     pub(super) fn bind_deadline(&self, job: &Job) -> i64 {
         let own = self.group_of(job).and_then(|group| group.schedule_timeout);
         own.unwrap_or(self.settings.bind_deadline)
     }
 
-    /// Gives up what took too long to bind, and looks when to ask again.
+    /// Releases what took too long to bind, and schedules the next check.
     pub(super) fn check_partial(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         if job.state.ended() {
@@ -76,7 +76,7 @@ impl State {
         })
     }
 
-    /// The job's start, if some of those that were to be bound for it are not.
+    /// The job's start, if some of its members are not bound.
     fn half_bound(&mut self, job: &Job) -> Option<HalfBound> {
         let pods: Vec<Arc<PodSpec>> =
             job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).cloned().collect();
@@ -110,7 +110,7 @@ impl State {
             }
             return None;
         }
-        // Who was made later is somebody's replacement.
+        // A member created later is a replacement.
         let waits = |pod: &&Arc<PodSpec>| {
             pod.node.is_none()
                 && pod.created <= start
@@ -126,7 +126,7 @@ impl State {
         Some(HalfBound { since, bound, size, refusals: refusals? })
     }
 
-    /// The deadline is over and the gang stands as it is: said once.
+    /// The deadline has expired and the gang is held: reported once.
     fn hold_partial(&mut self, job: &Job, half: &HalfBound) {
         if job.binds.held {
             return;
@@ -143,7 +143,7 @@ impl State {
         }
     }
 
-    /// Every member is let go, those too that were not bound, so that none goes on alone; who was bound is evicted.
+    /// Releases all members, bound or not, so that none continues alone; bound ones are evicted.
     fn give_up(&mut self, job: &Job, half: &HalfBound) {
         let given_up = job.binds.given_up.saturating_add(1);
         let pause = PAUSE.checked_shl(given_up - 1).filter(|pause| (PAUSE..PAUSE_MAX).contains(pause));
@@ -179,8 +179,7 @@ impl State {
         }
     }
 
-    /// A Pod of a start that was given up may turn out to be bound after all, and one that was let go may still be
-    /// there.
+    /// A Pod of a released start may turn out to be bound, and a released Pod may still exist.
     fn evict_again(&mut self, job: &Job) {
         for uid in &job.pods {
             let Some(pod) = self.delivered.pod(uid).cloned() else { continue };
@@ -205,11 +204,11 @@ impl State {
             self.waiting.look_at(again, job);
             self.work.dirty.insert(job);
         }
-        let why = "the gang could only be bound partially".to_owned();
+        let why = "the gang could only be partially bound".to_owned();
         self.work.effects.push(Effect::Evict { pod: pod.object(), why });
     }
 
-    /// What is refused again and again, for the audit.
+    /// Repeated rejections, for the audit.
     pub(super) fn refused_bindings(&self, job: &Job) -> Option<String> {
         if job.state.ended() {
             return None;
@@ -233,7 +232,7 @@ impl State {
         ))
     }
 
-    /// Pods of the job that were let go and stay, for the audit.
+    /// Released Pods that still exist, for the audit.
     pub(super) fn not_evicted(&self, job: &Job) -> Option<String> {
         let stays = |pod: &&Arc<PodSpec>| {
             let late = |let_go: &LetGo| let_go.since.saturating_add(AGAIN) < self.now;
@@ -246,7 +245,7 @@ impl State {
             more => format!("Pod {} and {more} more were", first.name),
         };
         Some(format!(
-            "{who} released because the gang could only be bound partially, but can't be evicted: check PodDisruptionBudgets, or delete the Pods"
+            "{who} released because the gang could only be partially bound, but can't be evicted: check PodDisruptionBudgets, or delete the Pods"
         ))
     }
 

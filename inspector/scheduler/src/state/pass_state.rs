@@ -1,4 +1,4 @@
-//! What is kept between the slices of a pass, and between passes.
+//! State kept between the slices of a pass, and between passes.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::model::SharedStr;
 use crate::queue::Carry;
 use crate::request::Request;
 
-/// What a queue's last complete pass did.
+/// Results of a queue's last complete pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassReport {
     /// Epoch seconds.
@@ -18,27 +18,27 @@ pub struct PassReport {
     pub started: u32,
 }
 
-/// The pass over the queues, which may be cut into several steps.
+/// The pass over the queues, which may be split over several steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassState {
-    /// A job came that was not tried yet.
+    /// There is a job that has not been considered yet.
     pub wanted: bool,
-    /// The inventory's generations that the last pass saw.
+    /// The inventory's generations as of the last pass.
     pub(super) seen: (u64, u64),
-    /// A pass was cut off: the queue it stands in, and where.
+    /// An interrupted pass: its queue, and the position in it.
     pub(super) cut: Option<(usize, Carry)>,
-    /// What the pass did in that queue before it was cut off.
+    /// Results of the pass in that queue before it was interrupted.
     pub(super) before_cut: PassReport,
-    /// Of the pass so far: a job was refused because of promises, and whether others started after that.
+    /// In the current pass: a job was refused because of reservations, and whether others started after that.
     pub(super) behind: bool,
     pub(super) outdated: bool,
-    /// When time alone calls for the next one.
+    /// When the next pass is due because of time alone.
     pub(super) due: Option<i64>,
     pub(super) at: i64,
     pub(super) reports: OrdMap<SharedStr, PassReport>,
-    /// What the last pass of each queue knows of requests that fail.
+    /// Known results of the last pass of each queue.
     pub(super) memory: OrdMap<SharedStr, Arc<crate::queue::KnownFailures>>,
-    /// Whether a request can ever be met, for one generation of the graph.
+    /// Satisfiability of requests, for one generation of the graph.
     pub(super) verdicts: OrdMap<Arc<Request>, Option<Arc<Reason>>>,
     pub(super) verdicts_of: u64,
 }

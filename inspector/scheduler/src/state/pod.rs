@@ -1,4 +1,4 @@
-//! What Pods hold, and what they ask for together.
+//! Allocations and total requests of Pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::model::{PodSpec, SharedStr};
 use crate::request::Shape;
 use crate::resources::ResourceList;
 
-/// What a Pod holds, where it can be said; one whose needs can't be said holds a place all the same.
+/// A Pod's allocation, if it can be determined; otherwise, it still counts as one Pod.
 pub(super) fn needs(pod: &PodSpec) -> Arc<ResourceList> {
     match &pod.needs {
         Ok(needs) => needs.clone(),
@@ -16,7 +16,7 @@ pub(super) fn needs(pod: &PodSpec) -> Arc<ResourceList> {
     }
 }
 
-/// The same shapes, but on none of these nodes.
+/// The same shapes, excluding these nodes.
 pub(super) fn avoiding(mut shapes: Vec<Shape>, nodes: &BTreeSet<SharedStr>) -> Vec<Shape> {
     if !nodes.is_empty() {
         for shape in &mut shapes {
@@ -27,7 +27,7 @@ pub(super) fn avoiding(mut shapes: Vec<Shape>, nodes: &BTreeSet<SharedStr>) -> V
     shapes
 }
 
-/// Members that ask for the same become one shape; shapes and their members keep the order of names.
+/// Groups members with equal requests into shapes; shapes and their members are ordered by name.
 pub(super) fn shapes(members: &[Arc<PodSpec>]) -> Vec<Shape> {
     let mut shapes: Vec<Shape> = Vec::new();
     let mut known = BTreeMap::new();
@@ -48,8 +48,8 @@ pub(super) fn shapes(members: &[Arc<PodSpec>]) -> Vec<Shape> {
     shapes
 }
 
-/// When a bound Pod is planned to give back what it holds: what was written into it at the binding, else its
-/// own time limit; and no later than the end of its grace period once the Pod is being deleted.
+/// When a bound Pod is planned to release its resources: according to its allocation record, else its own time limit;
+/// at the latest at the end of its grace period if it is being deleted.
 pub(super) fn planned_release(pod: &PodSpec) -> Option<i64> {
     let planned = match &pod.record {
         Some(record) => record.planned_end,

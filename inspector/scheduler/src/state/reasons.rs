@@ -1,19 +1,21 @@
-//! Why a job waits, in words: what the matcher found, with the names its owner may read.
+//! Why a job waits, as text: the matcher's result, with the names visible to its owner.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use fluxion_api::reason::{Fact, JobNames};
 
 use crate::explain::{self, Names, WhyNot};
 use crate::job::{Job, JobId, Reason, ReasonClass};
+use crate::model::SharedStr;
 use crate::request::Request;
 use crate::state::State;
 
-/// Different requests a pass explains; the rest is explained when somebody asks.
+/// Number of distinct requests explained in a pass; others are explained on request.
 const EXPLAINED_PER_PASS: usize = 32;
 
-/// Names within one namespace; all others stay unnamed. `None`: all names.
+/// Names within one namespace; all others are hidden. `None`: all names.
 pub struct NamesFor<'a> {
     pub state: &'a State,
     pub namespace: Option<&'a str>,
@@ -46,12 +48,12 @@ impl Names for NamesFor<'_> {
 }
 
 impl State {
-    /// Why the request does not start now, told to the job's namespace.
+    /// Why the request does not start now, as visible to the job's namespace.
     pub(super) fn reason_of(&self, job: &Job, request: &Request) -> Reason {
         self.reason_from(job, &self.why_of(job, request))
     }
 
-    /// Why the request does not start now. What is reserved for the job itself does not stand in its way.
+    /// Why the request does not start now. The job's own reservation is ignored.
     pub(super) fn why_of(&self, job: &Job, request: &Request) -> WhyNot {
         let mut books = self.inventory.clone();
         books.clear_reservation(job.id.0);
@@ -63,7 +65,7 @@ impl State {
         Reason { class: class(why), facts: explain::facts(why, &names).into() }
     }
 
-    /// Why a planned start is only assumed: who among those it waits for has no time limit.
+    /// Why a planned start is only assumed: which of the jobs it waits for has no time limit.
     pub(super) fn why_assumed(&self, job: &Job, waits_for: &[JobId]) -> Fact {
         let limited = |other: &JobId| self.jobs.get(*other).is_some_and(|other| other.duration.is_some());
         let (with, without): (Vec<JobId>, Vec<JobId>) = waits_for.iter().copied().partition(limited);
@@ -75,13 +77,13 @@ impl State {
         }
     }
 
-    /// How one job may name others: by name within its namespace only.
+    /// How other jobs are shown to a job: by name only within its namespace.
     pub(super) fn job_names(&self, job: &Job, others: &[JobId]) -> JobNames {
         let names = NamesFor { state: self, namespace: Some(&job.key.namespace) };
         explain::told(others.iter().map(|id| names.job(id.0)).collect())
     }
 
-    /// How one job may name another in a text: by name within its namespace only.
+    /// How another job is shown to a job in a text: by name only within its namespace.
     pub(super) fn name_for(&self, job: &Job, other: JobId) -> String {
         match self.jobs.get(other) {
             Some(other) if other.key.namespace == job.key.namespace => other.key.display(),
@@ -89,30 +91,32 @@ impl State {
         }
     }
 
-    pub(super) fn busy(
-        &self,
-        job: &Job,
-        explained: &mut usize,
-        texts: &mut BTreeMap<Arc<Request>, Reason>,
-    ) -> Reason {
-        if let Some(reason) = job.request.as_ref().and_then(|request| texts.get(request)) {
+    pub(super) fn busy(&self, job: &Job, explained: &mut Explained) -> Reason {
+        let unexplained = || Reason::new(ReasonClass::Busy, Fact::ResourcesInUse);
+        let Some(request) = &job.request else { return unexplained() };
+        // A reason names jobs of its own namespace: it is nothing for another one.
+        let key = (job.key.namespace.clone(), Arc::clone(request));
+        if let Some(reason) = explained.reasons.get(&key) {
             return reason.clone();
         }
-        let reason = self.explained(job, explained);
-        let reason = reason.unwrap_or_else(|| Reason::new(ReasonClass::Busy, Fact::ResourcesInUse));
-        if let Some(request) = &job.request {
-            texts.insert(request.clone(), reason.clone());
-        }
+        let room = explained.whys.len() < EXPLAINED_PER_PASS;
+        let why = match explained.whys.entry(Arc::clone(request)) {
+            Entry::Occupied(known) => Some(&*known.into_mut()),
+            Entry::Vacant(new) if room => Some(&*new.insert(self.why_of(job, request))),
+            Entry::Vacant(_) => None,
+        };
+        let reason = why.map_or_else(unexplained, |why| self.reason_from(job, why));
+        explained.reasons.insert(key, reason.clone());
         reason
     }
+}
 
-    fn explained(&self, job: &Job, explained: &mut usize) -> Option<Reason> {
-        if *explained >= EXPLAINED_PER_PASS {
-            return None;
-        }
-        *explained += 1;
-        Some(self.reason_of(job, job.request.as_ref()?))
-    }
+/// What a pass has explained already.
+#[derive(Default)]
+pub(super) struct Explained {
+    whys: BTreeMap<Arc<Request>, WhyNot>,
+    /// In the words for one namespace.
+    reasons: BTreeMap<(SharedStr, Arc<Request>), Reason>,
 }
 
 fn class(why: &WhyNot) -> ReasonClass {

@@ -1,8 +1,8 @@
-//! Nodes to which the API server refused bindings: left out for a while, and found by the audit.
+//! Nodes for which the API server rejected bindings: avoided for some time, and reported by the audit.
 //!
-//! A job leaves out a node that refused one of its own members; its namespace's other jobs do so once a second job
-//! was refused there. A job that is refused everywhere says nothing about nodes, and no namespace can say anything
-//! about a node to another one: else one Pod that may not be bound would close the cluster to all.
+//! A job avoids a node that rejected one of its own members; other jobs in its namespace do so once a second job was
+//! rejected there. A job that is rejected everywhere says nothing about nodes, and namespaces don't affect each other:
+//! otherwise, one Pod that must not be bound would block the cluster for everyone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::state::State;
 use crate::state::answers::Finding;
 use crate::state::pod::shapes;
 
-/// Seconds that a node is left out after a refusal.
+/// Seconds that a node is avoided after a rejection.
 const AVOIDED: i64 = 300;
 impl State {
-    /// Nodes that the job leaves out.
+    /// Nodes that the job avoids.
     pub(super) fn avoided(&self, job: &Job) -> BTreeSet<SharedStr> {
         let namespace = &job.key.namespace;
         self.bindings
@@ -36,7 +36,7 @@ impl State {
         self.look_again_in(namespace);
     }
 
-    /// The job tries again: it leaves out the nodes that refused it only if it can ever run on the others.
+    /// On a retry, the job only avoids the nodes that rejected it if it can ever run on others.
     pub(super) fn reconsider_refusals(&mut self, job: &Job, members: &[Arc<PodSpec>]) {
         let avoided = self.avoided(job);
         if avoided.is_empty() {
@@ -57,26 +57,26 @@ impl State {
         }
     }
 
-    /// A binding to the node came through.
+    /// A binding to the node succeeded.
     pub(super) fn node_takes(&mut self, namespace: &SharedStr, node: &SharedStr) {
         if self.bindings.refusals.clear(namespace, node) {
             self.look_again_in(namespace);
         }
     }
 
-    /// Refusals that are too old to count any more.
+    /// Drops rejections that are too old.
     pub(super) fn forget_refusals(&mut self) {
         for namespace in self.bindings.refusals.expire(self.now) {
             self.look_again_in(&namespace);
         }
     }
 
-    /// When the next refusal stops to count.
+    /// When the next rejection expires.
     pub(super) fn next_refusal_over(&self) -> Option<i64> {
         self.bindings.refusals.next_over()
     }
 
-    /// What the namespace's waiting jobs ask for depends on it.
+    /// Schedules evaluation of the namespace's waiting jobs, whose requests depend on it.
     fn look_again_in(&mut self, namespace: &SharedStr) {
         let waiting = |id: &JobId| {
             self.jobs.get(*id).is_some_and(|job| job.key.namespace == *namespace && job.state.waiting())
@@ -84,7 +84,7 @@ impl State {
         self.work.dirty.extend(self.belonging.all_active().filter(waiting));
     }
 
-    /// Nodes that refuse, for the audit.
+    /// Nodes that reject bindings, for the audit.
     pub(super) fn refusing_nodes(&self) -> impl Iterator<Item = Finding> + '_ {
         self.bindings.refusals.all_shunned().map(|(namespace, node, jobs)| Finding {
             class: "RefusesBindings",
@@ -96,7 +96,7 @@ impl State {
     }
 }
 
-/// The same constraint, but never on these nodes.
+/// The same constraint, excluding these nodes.
 fn elsewhere(constraint: &NodeConstraint, nodes: &BTreeSet<SharedStr>) -> NodeConstraint {
     let key = "metadata.name".into();
     let not = Expression { key, operator: Operator::NotIn, values: nodes.iter().cloned().collect() };

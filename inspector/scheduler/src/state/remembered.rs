@@ -1,4 +1,4 @@
-//! What is remembered of jobs, from this engine or the one before.
+//! History of jobs, from this engine or an earlier one.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::job::{GroupKey, JobId};
 use crate::model::SharedStr;
 use crate::record::LiveJob;
 
-/// What was remembered and has not found its job yet.
+/// Remembered jobs that have not been found yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
-    /// By `NAMESPACE/KIND.NAME` and uid.
+    /// By `NAMESPACE/KIND.NAME` and UID.
     pub(super) live: OrdMap<(String, SharedStr), Arc<LiveJob>>,
-    /// Jobs that have ended, by what made their Pods one job and when they did.
+    /// Finished jobs, by group and end time.
     pub(super) ended: OrdMap<GroupKey, OrdSet<(i64, JobId)>>,
-    /// When it is given up.
+    /// When it is dropped.
     pub(super) until: Option<i64>,
 }

@@ -1,6 +1,6 @@
-//! Giving out nodes: members of started jobs first, then a pass over each queue; and what becomes of bindings.
+//! Scheduling: members of started jobs first, then a pass over each queue; and results of bindings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fluxion_text::natural_order;
@@ -18,8 +18,9 @@ use crate::request::{Placement, Request, Slot};
 use crate::state::State;
 use crate::state::pass_state::PassReport;
 use crate::state::pod::{avoiding, shapes};
+use crate::state::reasons::Explained;
 
-/// The nodes of a placement, each once, in its order.
+/// The nodes of a placement without duplicates, in order.
 fn nodes_of(placement: &Placement) -> Vec<SharedStr> {
     let mut nodes: Vec<SharedStr> = placement.slots.iter().map(|slot| slot.node.clone()).collect();
     nodes.sort_by(|a, b| natural_order(a, b));
@@ -27,7 +28,7 @@ fn nodes_of(placement: &Placement) -> Vec<SharedStr> {
     nodes
 }
 
-/// Each once, and not more than anybody reads.
+/// Without duplicates, and limited in number.
 fn named(mut jobs: Vec<JobId>) -> Vec<JobId> {
     jobs.sort_unstable();
     jobs.dedup();
@@ -35,16 +36,16 @@ fn named(mut jobs: Vec<JobId>) -> Vec<JobId> {
     jobs
 }
 
-/// Seconds between passes that only the passing of time calls for.
+/// Seconds between passes triggered only by the passing of time.
 const IDLE_PASS: i64 = 5;
 
 impl State {
-    /// A pass is cut off: send `Tick` at once.
+    /// A pass was interrupted: send `Tick` immediately.
     pub fn unfinished(&self) -> bool {
         self.ready && (self.pass.cut.is_some() || self.pass_wanted())
     }
 
-    /// Something changed that may let a job start.
+    /// Something changed that may allow a job to start.
     fn pass_wanted(&self) -> bool {
         self.pass.wanted || self.pass.seen != self.generations()
     }
@@ -53,7 +54,7 @@ impl State {
         (self.inventory.freed_generation(), self.inventory.graph_generation())
     }
 
-    /// When a `Tick` is wanted at the latest (epoch seconds).
+    /// When a `Tick` is required at the latest (epoch seconds).
     pub fn next_wake(&self) -> Option<i64> {
         let timer = self.waiting.next_look();
         let ended = self.jobs.first_end().map(|at| at.saturating_add(self.settings.keep_ended));
@@ -62,17 +63,17 @@ impl State {
         [timer, ended, assumed, due, self.next_refusal_over()].into_iter().flatten().min()
     }
 
-    /// What the queue's last complete pass did.
+    /// Results of the queue's last complete pass.
     pub fn last_pass(&self, queue: &str) -> PassReport {
         self.pass.reports.get(queue).copied().unwrap_or_default()
     }
 
-    /// Members of started jobs get nodes before any job that waits for its start.
+    /// Places members of started jobs before any waiting job.
     pub(super) fn complete_started(&mut self) {
         if !self.pass_wanted() || (self.waiting.incomplete.is_empty() && self.waiting.owed.is_empty()) {
             return;
         }
-        // What waiting jobs were promised must not keep them out; the pass that follows promises anew.
+        // Reservations of waiting jobs must not block them; the next pass recomputes these.
         self.inventory.clear_reservations();
         for id in self.waiting.incomplete.iter().copied().collect::<Vec<_>>() {
             let Some(job) = self.jobs.get(id).cloned() else { continue };
@@ -82,7 +83,7 @@ impl State {
             let avoided = self.avoided(&job);
             let request_for = |pods: &[Arc<PodSpec>], now: i64| Request {
                 shapes: avoiding(shapes(pods), &avoided),
-                // Whichever fits may come.
+                // Any of these may be created.
                 minimum: (pods.len() > 1).then_some(1),
                 level: summary.level.clone(),
                 domain: domain.clone(),
@@ -98,11 +99,11 @@ impl State {
                     self.send(&job, std::slice::from_ref(pod), &Placement { slots, domain: None });
                     continue;
                 }
-                // Members only take: what did not fit does not fit now either.
+                // Members only allocate: what did not fit still does not fit.
                 let mut placement = None;
                 if !failed.contains(&request) {
                     placement = placement::place_now(&self.inventory, &request, self.now, policy).ok();
-                    // It asks for something else than the member that was lost: what is kept is its own all the same.
+                    // Its requests differ from those of the lost member: the reserved resources are still its own.
                     if placement.is_none() && self.open_places(id) {
                         placement = placement::place_now(&self.inventory, &request, self.now, policy).ok();
                     }
@@ -131,7 +132,7 @@ impl State {
         self.evaluate_dirty();
     }
 
-    /// The domain of a topology level that the job's bound members are in.
+    /// The domain of a topology level that contains the job's bound members.
     pub(super) fn domain_of(&self, job: &Job, level: &SharedStr) -> Option<SharedStr> {
         let node = job.pods.iter().find_map(|uid| {
             let assumed = self.bindings.assumed(uid).map(|assumed| assumed.node.clone());
@@ -142,7 +143,7 @@ impl State {
         self.inventory.node_spec(&node)?.labels.get(level).cloned()
     }
 
-    /// One pass over every queue, or as much of it as one step may do.
+    /// One pass over every queue, or as much of it as fits in one step.
     pub(super) fn run_pass(&mut self) {
         let due = self.pass.due.is_some_and(|due| due <= self.now);
         let wanted = self.pass_wanted();
@@ -154,7 +155,7 @@ impl State {
             _ => {
                 self.inventory.clear_reservations();
                 self.pass.before_cut = PassReport::default();
-                // What an earlier slice planned stays due.
+                // What an earlier slice planned remains due.
                 self.pass.due = None;
                 (self.pass.behind, self.pass.outdated) = (false, false);
                 (0, None)
@@ -166,7 +167,7 @@ impl State {
         let settings = self.settings.clone();
         for (index, config) in settings.queues.iter().enumerate().skip(first) {
             let jobs = self.candidates(index);
-            // What other queues were promised stands, so the pass is not told to begin from nothing.
+            // Reservations of other queues are kept, so the pass must not start from scratch.
             let carry = carry.take().unwrap_or_else(|| {
                 Carry::remembering(self.pass.memory.remove(&config.name).unwrap_or_default())
             });
@@ -191,7 +192,7 @@ impl State {
             }
             self.pass.reports.insert(config.name.clone(), report);
         }
-        // Whoever had started already is in everybody's way then, as after a restart.
+        // Jobs started before are then in the way of all others, as after a restart.
         self.pass.wanted |= self.pass.outdated;
         self.pass.at = self.now;
     }
@@ -286,31 +287,24 @@ impl State {
             self.note_move(&job, planned.start);
             self.note_start_times(id);
         }
-        let mut explained = 0;
-        let mut texts: BTreeMap<Arc<Request>, Reason> = BTreeMap::new();
+        let mut explained = Explained::default();
         for (id, refusal) in result.refused {
-            self.refuse(JobId(id), refusal, &mut explained, &mut texts);
+            self.refuse(JobId(id), refusal, &mut explained);
         }
         result.carry
     }
 
-    fn refuse(
-        &mut self,
-        id: JobId,
-        refusal: Refusal,
-        explained: &mut usize,
-        texts: &mut BTreeMap<Arc<Request>, Reason>,
-    ) {
+    fn refuse(&mut self, id: JobId, refusal: Refusal, explained: &mut Explained) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let mut waits_for = Vec::new();
         let reason = match refusal {
-            Refusal::Busy => self.busy(&job, explained, texts),
+            Refusal::Busy => self.busy(&job, explained),
             Refusal::NoEstimate { holders, jobs } => {
                 waits_for = self.jobs_of(holders.iter());
                 let others = jobs.into_iter().map(JobId).filter(|job| !waits_for.contains(job));
                 let others: Vec<JobId> = others.collect();
                 waits_for.extend(others);
-                self.busy(&job, explained, texts)
+                self.busy(&job, explained)
             }
             Refusal::BehindReservation { jobs } => {
                 waits_for.extend(jobs.into_iter().map(JobId));
@@ -326,7 +320,7 @@ impl State {
         self.settle(id, JobState::Pending, Some(reason), false);
     }
 
-    /// Jobs that hold the nodes on which this one is planned, or are planned there before it.
+    /// Jobs that hold the nodes on which this one is planned, or have an earlier reservation there.
     fn blockers(&self, job: &Job, nodes: &[SharedStr], start: i64) -> Vec<JobId> {
         let ending = |hold: &Allocation| hold.until.is_some_and(|until| until <= start);
         let mut jobs = Vec::new();

@@ -1,4 +1,4 @@
-//! Everything that follows from the members of a job as they are now.
+//! Everything derived from the current members of a job.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,62 +9,62 @@ use crate::job::{Members, ReasonClass};
 use crate::model::{PodSpec, SharedStr};
 use crate::resources::ResourceList;
 
-/// What members come from.
+/// The origin of members.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Source {
-    /// Somebody makes members anew: a controller, or whoever made the PodGroup.
+    /// Members are recreated: by a controller, or by the creator of the PodGroup.
     pub recreates: bool,
-    /// The owner or the PodGroup is being deleted, or gone.
+    /// The owner or the PodGroup is being deleted, or was deleted.
     pub going: bool,
     /// The owner is suspended.
     pub suspended: bool,
 }
 
-/// Everything that follows from the members as they are now.
+/// Everything derived from the current members.
 pub(super) struct MemberSummary {
     pub members: Members,
     pub holds: ResourceList,
-    /// Not bound, not sent to a node, not gated, not ending; in natural order of names.
+    /// Not bound, not being bound, not gated, not terminating; in natural order of names.
     pub waiting: Vec<Arc<PodSpec>>,
-    /// Sent to a node and not seen there yet.
+    /// Being bound.
     pub in_flight: u32,
-    /// Bound to a node that is there, and not being deleted.
+    /// Bound to an existing node, and not being deleted.
     pub assigned: u32,
-    /// For each member that is bound to a node that is gone: the node.
+    /// For each member bound to a deleted node: the node.
     pub on_lost_nodes: Vec<SharedStr>,
     /// The scheduling gates of its members.
     pub gates: BTreeSet<SharedStr>,
-    /// There and not ended, whatever else.
+    /// Existing and not finished, in any state.
     pub live: u32,
     pub deleting: u32,
     pub succeeded: u32,
     pub failed: u32,
-    /// A controller goes on with members after others of its have run: retries and later completions.
+    /// A controller continues after some of its members have run: retries and later completions.
     pub continuing: bool,
-    /// How many members the controllers can still create, those that are there included; none where nobody knows.
+    /// How many members the controllers can still have, including existing ones; none if unknown.
     pub creatable: Option<u32>,
-    /// How many members it is to have once it has started: its minimum, or what can still be created of it.
+    /// How many members it should have once started: its minimum, or at most what can still be created.
     pub owed: u32,
-    /// Being deleted, and holding until then what its replacement will get.
+    /// Being deleted, while holding resources for their replacements.
     pub leaving_in_place: u32,
-    /// Bound where its replacement can't go: to nodes that are gone, or being deleted from nodes that take no work.
+    /// Bound where a replacement can't run: to deleted nodes, or being deleted from nodes that are no longer eligible.
     pub displaced: Vec<Arc<PodSpec>>,
     /// An assigned member, the first by name.
     pub sibling: Option<Arc<PodSpec>>,
     pub source: Source,
-    /// What keeps the job from starting, whatever is free.
+    /// What prevents the job from starting, regardless of free resources.
     pub problem: Option<(ReasonClass, String)>,
-    /// What keeps a member from starting that the others can do without.
+    /// What prevents a member from starting that the others don't need.
     pub set_aside: Option<(ReasonClass, String)>,
     pub duration: Option<i64>,
-    /// The activeDeadlineSeconds that ends it, its Pods' or its Job's.
+    /// The activeDeadlineSeconds that ends it, of its Pods or its Job.
     pub limit: Option<i64>,
     pub priority: i32,
     pub queue: SharedStr,
     pub created: i64,
-    /// The topology key whose one domain all members must share.
+    /// The topology key of which all members must share a value.
     pub level: Option<SharedStr>,
-    /// When the job's own time limit, where it has one, ends it.
+    /// When the job's own time limit, if any, ends it.
     pub killed_at: Option<i64>,
     pub disruption: Option<SharedStr>,
     /// A member was being deleted when it ended.

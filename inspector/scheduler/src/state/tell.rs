@@ -1,5 +1,5 @@
-//! What the cluster is told of a job: conditions on its Pods, and Events. Written when a class of reason or the
-//! size wanted changes, never when only a time or a count in it does; and never to and fro.
+//! Reports on jobs: Pod conditions and Events. Written when the class of a reason or the required size changes, never
+//! when only a time or a count does; and without flapping.
 
 use crate::event::Effect;
 use crate::job::{Job, JobId, ReasonClass};
@@ -7,14 +7,14 @@ use crate::model::{ObjectRef, PodSpec};
 use crate::state::State;
 use crate::state::told::{Said, Saying, Told};
 
-/// Seconds a group may gather before its Pods' conditions say so.
+/// Seconds a group may be incomplete before its Pods' conditions say so.
 const GATHERING_QUIET: i64 = 5;
-/// Seconds that a class must have lasted before it replaces another one for which a Pod waits, and at least so long
-/// between two writes: a plan that changes with each pass would else be told with each pass.
+/// Seconds that a class must last before it replaces another one for a waiting Pod, and minimum seconds between two
+/// writes: otherwise, plans that change with each pass would be reported each time.
 const LASTING: i64 = 30;
 
 impl State {
-    /// Writes what changed; called once at the end of a step.
+    /// Reports changes; called once at the end of a step.
     pub(super) fn tell(&mut self) {
         let changed: Vec<JobId> = std::mem::take(&mut self.work.changed).into_iter().collect();
         for id in changed {
@@ -79,11 +79,11 @@ impl State {
         }
     }
 
-    /// When the Pod is to be told; `None`: it says so already.
+    /// When the Pod's condition is to be written; `None`: it is up to date.
     fn due(&mut self, pod: &PodSpec, said: &Said, since: i64) -> Option<i64> {
         let lasting = since.saturating_add(LASTING);
         let Some(told) = self.announced.told(&pod.uid) else {
-            // What stands there after a restart was written by us, or is nobody's word on scheduling.
+            // After a restart, an existing condition was written by us, or is not about scheduling.
             return match pod.unscheduled.as_ref().map(|(reason, _)| &**reason) {
                 Some(reason) if reason == said.condition => {
                     self.announced.tell(pod.uid.clone(), Told { said: said.clone(), at: self.now });
@@ -96,7 +96,7 @@ impl State {
         if told.said == *said {
             return None;
         }
-        // A gang that has gathered does not go back and forth, and a binding that failed is no wait for a turn.
+        // A complete gang does not flap, and a failed binding does not have to wait.
         let at_once = gathers(told.said.class) || said.class == ReasonClass::BindFailed;
         Some(if at_once { self.now } else { lasting.max(told.at.saturating_add(LASTING)) })
     }
@@ -109,7 +109,7 @@ impl State {
         self.failed_scheduling(pod.object(), action, message);
     }
 
-    /// Tells those above the Pods that somebody has to do something.
+    /// Informs the objects above the Pods that user action is required.
     fn announce(&mut self, job: &Job, text: &str) {
         let group = self.group_of(job).map(|group| group.object());
         let owner =
@@ -129,8 +129,8 @@ impl State {
         });
     }
 
-    /// The condition's reason. `Unschedulable` is what makes cluster autoscalers add nodes, so it is said only
-    /// where nodes could help, and by a limited number of jobs at once.
+    /// The condition's reason. `Unschedulable` makes cluster autoscalers add nodes, so it is only used if nodes could
+    /// help, and for a limited number of jobs at once.
     fn condition(&self, job: &Job, class: ReasonClass) -> &'static str {
         match class {
             ReasonClass::Busy
@@ -144,7 +144,7 @@ impl State {
                 if before || !job.state.waiting() { "Unschedulable" } else { "FluxionQueued" }
             }
             ReasonClass::QueueOrder => "FluxionQueued",
-            // Gated members are not there yet: the others gather.
+            // Gated members don't count yet: the job is Gathering.
             ReasonClass::Gathering | ReasonClass::Gated => "FluxionGathering",
             ReasonClass::GroupNotFound => "FluxionGroupNotFound",
             ReasonClass::SizesDisagree => "FluxionSizesDisagree",
@@ -166,17 +166,17 @@ fn bind_failed(job: &Job) -> Said {
     Said { condition: BIND_FAILED, class: ReasonClass::BindFailed, wanted: job.members.wanted }
 }
 
-/// A Pod whose condition is ours to write.
+/// A Pod whose condition we write.
 fn waits(pod: &PodSpec) -> bool {
     pod.node.is_none() && pod.gates.is_empty() && !pod.deleting && !pod.phase.ended()
 }
 
-/// Not all is there yet.
+/// Members are missing.
 fn gathers(class: ReasonClass) -> bool {
     matches!(class, ReasonClass::Gathering | ReasonClass::Gated | ReasonClass::GroupNotFound)
 }
 
-/// Classes that differ only in how the plan stands at the moment count as one.
+/// Classes that only differ by the current plan count as one.
 fn told_class(class: ReasonClass) -> ReasonClass {
     match class {
         ReasonClass::Reserved | ReasonClass::NodesDown => ReasonClass::Busy,
@@ -184,7 +184,7 @@ fn told_class(class: ReasonClass) -> ReasonClass {
     }
 }
 
-/// Reasons that somebody has to do something about.
+/// Reasons that require user action.
 fn worth_announcing(class: ReasonClass) -> bool {
     matches!(
         class,

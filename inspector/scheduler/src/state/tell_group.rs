@@ -1,5 +1,4 @@
-//! What a PodGroup is told of its gang: a condition on the native one, a status in the words of scheduler-plugins on
-//! the other.
+//! Status of PodGroups: a condition on native ones, a status in scheduler-plugins' terms on the others.
 
 use std::sync::Arc;
 

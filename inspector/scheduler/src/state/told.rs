@@ -1,8 +1,8 @@
-//! What Pods were told, and are to be told.
+//! Reported and pending Pod conditions.
 
 use crate::job::ReasonClass;
 
-/// What a Pod's PodScheduled condition says.
+/// The content of a Pod's `PodScheduled` condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) condition: &'static str,
@@ -10,18 +10,18 @@ pub(super) struct Said {
     pub(super) wanted: Option<u32>,
 }
 
-/// What a Pod's condition was last made to say.
+/// The last written condition of a Pod.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) said: Said,
     pub(super) at: i64,
 }
 
-/// What a job's Pods are to be told.
+/// The condition to be reported for a job's Pods.
 #[derive(Clone, Debug)]
 pub(super) struct Saying {
     pub(super) said: Said,
     pub(super) since: i64,
-    /// Its owner and PodGroup know.
+    /// Its owner and PodGroup have been informed.
     pub(super) announced: bool,
 }

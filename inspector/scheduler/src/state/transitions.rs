@@ -1,9 +1,9 @@
-//! Transitions that the table of states does not have, and which were therefore not made.
+//! Invalid state transitions, which were not made.
 
 use crate::job::{Job, JobState};
 use crate::state::Finding;
 
-/// How many there were, and the latest.
+/// Their number, and the latest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RefusedTransitions {
     count: u64,
@@ -11,19 +11,18 @@ pub(super) struct RefusedTransitions {
 }
 
 impl RefusedTransitions {
-    /// Notes that a job was not moved to a state.
+    /// Records that a job was not moved to a state.
     pub(super) fn refuse(&mut self, job: &Job, to: JobState) {
         self.count = self.count.saturating_add(1);
         let name = format!("{}/{}", job.key.namespace, job.key.display());
         self.last = Some((name, job.state, to));
     }
 
-    /// What the audit says of it.
+    /// The audit finding.
     pub(super) fn finding(&self) -> Option<Finding> {
         let (object, from, to) = self.last.as_ref()?;
         let text = format!(
-            "it was not moved from {} to {}, which no job may do ({} such transitions were refused): report this as a \
-             bug of the inspector",
+            "invalid transition from {} to {} was not made ({} in total): report this as a bug in the inspector",
             from.as_str(),
             to.as_str(),
             self.count
@@ -88,6 +87,6 @@ mod tests {
         assert_eq!(findings.len(), 1);
         assert_eq!((findings[0].class, &*findings[0].object), ("Invariant", "team/pod/web"));
         assert!(findings[0].text.contains("from Completed to Running"), "{}", findings[0].text);
-        assert!(findings[0].text.contains("(2 such"), "{}", findings[0].text);
+        assert!(findings[0].text.contains("(2 in total)"), "{}", findings[0].text);
     }
 }

@@ -1,4 +1,4 @@
-//! What would be if: the same decisions on a clone, which changes nothing.
+//! What-if: the same decisions on a clone, which changes nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,15 +13,15 @@ use crate::request::{Placement, Request};
 use crate::state::State;
 use crate::state::answers::CancelPlan;
 
-/// Steps that a clone is given to come to rest.
+/// Maximum number of steps for a clone to settle.
 const STEPS: usize = 8;
-/// Nodes and alternatives that an estimate may look at.
+/// Maximum number of nodes and alternatives examined for an estimate.
 const ESTIMATE_VISITS: u64 = 20_000_000;
 
-/// A job's place in its queue, for trying what would start there.
+/// A job's position in its queue, for trying what would start there.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// As the pass finds them when the job's turn comes.
+    /// The inventory as of the job's turn in the pass.
     books: Inventory,
     now: i64,
     policy: NodePolicy,
@@ -29,7 +29,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Where the request would start now in the job's place.
+    /// Where the request would start now in the job's position.
     pub fn start(&self, request: &Request) -> Option<Placement> {
         let request = Request { duration: request.duration.or(self.default_duration), ..request.clone() };
         place_now(&self.books, &request, self.now, self.policy).ok()
@@ -42,9 +42,9 @@ impl Trial {
 }
 
 impl State {
-    /// What a pass would find in this job's place, were its request another one: behind what the jobs before it were
-    /// promised. None when no pass would come to it, because its queue lets nobody pass those before it or looks less
-    /// far down.
+    /// What a pass would find in this job's position if its request were a different one: after the reservations of
+    /// the jobs before it. None if no pass would consider it, because its queue does not allow overtaking, or because
+    /// of its depth.
     pub fn trial(&self, job: &Job) -> Option<Trial> {
         let rested = self.rested()?;
         let state = &*rested;
@@ -64,7 +64,7 @@ impl State {
         let mut books = state.inventory.clone();
         let promised: Vec<u32> = books.reservations().map(|(id, _)| id).collect();
         for id in promised {
-            // Those that come later make way.
+            // Later jobs yield.
             if state.job(JobId(id)).is_none_or(|other| state.order_key(other) >= key) {
                 books.clear_reservation(id);
             }
@@ -77,9 +77,9 @@ impl State {
         })
     }
 
-    /// When a job that waits without a reservation would start if every job before it, and it itself, were promised one
-    /// now; and whether that rests on an assumption. None where no such plan can be made, or only with more work than an
-    /// answer is worth.
+    /// When a waiting job without a reservation would start if every job before it, and the job itself, got a
+    /// reservation now; and whether that depends on an assumption. None if no such plan can be made, or only with too
+    /// much work.
     pub fn estimate(&self, job: &Job) -> Option<(i64, bool)> {
         let rested = self.rested()?;
         let state = &*rested;
@@ -113,7 +113,7 @@ impl State {
         Some((planned.start, planned.assumed))
     }
 
-    /// Jobs that would start if this one, and what goes with it, were gone; in the order in which they are looked at.
+    /// Jobs that would start if this one, and everything deleted with it, were gone; in queue order.
     pub fn starts_without(&self, job: &Job, plan: &CancelPlan) -> Vec<JobId> {
         let mut pods: BTreeSet<SharedStr> = job.pods.iter().cloned().collect();
         let mut gone = Vec::new();
@@ -139,12 +139,12 @@ impl State {
         started.into_iter().map(|job| job.id).collect()
     }
 
-    /// The state once the pass that is under way has ended.
+    /// The state after the current pass has ended.
     fn rested(&self) -> Option<Cow<'_, Self>> {
         if self.unfinished() { self.at_rest(Vec::new()).map(Cow::Owned) } else { Some(Cow::Borrowed(self)) }
     }
 
-    /// A clone that these events happened to and that has nothing left to do; none when that takes too long.
+    /// A clone that has processed these events and settled; none if that takes too long.
     fn at_rest(&self, mut events: Vec<Event>) -> Option<Self> {
         let mut state = self.clone();
         for _ in 0..STEPS {

@@ -1,4 +1,4 @@
-//! Labels and annotations that begin as ours do and mean nothing: a mistyped one would be ignored in silence.
+//! Unknown labels and annotations with one of our prefixes: a misspelled one would be ignored silently.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use crate::marks;
 use crate::model::{Marks, SharedStr};
 use crate::state::State;
 
-/// So many are named of one job.
+/// Maximum number listed per job.
 const NAMED: usize = 10;
 
 impl State {
-    /// What is said of the unknown keys on a job's Pods and the objects above them; the same whichever Pods there are.
+    /// Warnings about unknown keys on a job's Pods and the objects above them; independent of which Pods exist.
     pub(super) fn unknown_marks(&self, job: &Job) -> Vec<String> {
         let mut found: BTreeMap<(SharedStr, &str), String> = BTreeMap::new();
         let mut look = |labels: &Marks, annotations: &Marks, at: &dyn Fn() -> String| {
@@ -24,7 +24,7 @@ impl State {
             }
         };
         let pods = || job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
-        // What an owner says itself is the better place to look than the Pods that it makes.
+        // An owner's own metadata is a better place to report than its Pods.
         if let Some(group) = self.group_of(job) {
             look(&group.labels, &group.annotations, &|| format!("PodGroup {}", group.name));
         }
@@ -53,7 +53,7 @@ impl State {
         said
     }
 
-    /// Notes them on the job, and that others have to be told.
+    /// Records them on the job, and that they have to be reported.
     pub(super) fn note_unknown_marks(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let found = self.unknown_marks(job);
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// An Event for each, once. A job that runs was told before it started.
+    /// An Event for each, once. For a running job, they were reported before it started.
     pub(super) fn tell_unknown_marks(&mut self, job: &Job) {
         let first = || job.pods.iter().find_map(|uid| self.delivered.pod(uid)).map(|pod| pod.object());
         let news: Vec<&String> =

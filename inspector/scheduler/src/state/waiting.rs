@@ -1,4 +1,4 @@
-//! What waits: jobs that may start, in order; started jobs that miss members; and when to look at jobs again.
+//! Waiting jobs: jobs that may start, in order; started jobs with missing members; and timers for evaluation.
 
 use std::cmp::Reverse;
 
@@ -7,8 +7,7 @@ use imbl::OrdSet;
 use crate::job::{Job, JobId};
 use crate::model::SharedStr;
 
-/// Place of a job in the order in which nodes are given out: total, and the same after a restart. The fields are compared
-/// one after the other.
+/// Position of a job in scheduling order: total, and unchanged by a restart. The fields are compared in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct OrderKey {
     /// Index of its queue.
@@ -24,7 +23,7 @@ pub(super) struct OrderKey {
 }
 
 impl OrderKey {
-    /// The place of a job in the queue of this index.
+    /// The position of a job in the queue with this index.
     pub(super) fn new(job: &Job, queue: usize) -> Self {
         let key = &job.key;
         Self {
@@ -39,24 +38,24 @@ impl OrderKey {
     }
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
     queue: OrdSet<OrderKey>,
-    /// Started jobs with members that wait for a node.
+    /// Started jobs with members waiting for a node.
     pub incomplete: OrdSet<JobId>,
-    /// Started jobs that lost members for which a place is kept.
+    /// Started jobs with resources reserved for lost members.
     pub owed: OrdSet<JobId>,
     timers: OrdSet<(i64, JobId)>,
 }
 
 impl Waiting {
-    /// Puts a job into the order of those that may start; whether it is new there.
+    /// Adds a job to those that may start; returns whether it is new.
     pub(super) fn enqueue(&mut self, key: OrderKey) -> bool {
         self.queue.insert(key).is_none()
     }
 
-    /// Takes a job out; whether it was there.
+    /// Removes a job; returns whether it existed.
     pub(super) fn dequeue(&mut self, key: &OrderKey) -> bool {
         self.queue.remove(key).is_some()
     }
@@ -70,22 +69,22 @@ impl Waiting {
         self.queue.iter()
     }
 
-    /// Those up to one, itself included, in order.
+    /// Those up to and including one, in order.
     pub(super) fn up_to(&self, key: &OrderKey) -> impl Iterator<Item = &OrderKey> {
         self.queue.range(..=key.clone())
     }
 
-    /// Asks for a job to be looked at again at a time (epoch seconds).
+    /// Schedules evaluation of a job at a time (epoch seconds).
     pub(super) fn look_at(&mut self, at: i64, job: JobId) {
         self.timers.insert((at, job));
     }
 
-    /// When a job is to be looked at next.
+    /// When the next evaluation is due.
     pub(super) fn next_look(&self) -> Option<i64> {
         self.timers.get_min().map(|(at, _)| *at)
     }
 
-    /// Takes out a job that is to be looked at by now.
+    /// Removes and returns a job whose evaluation is due.
     pub(super) fn due(&mut self, now: i64) -> Option<JobId> {
         let (at, job) = self.timers.get_min().copied().filter(|(at, _)| *at <= now)?;
         self.timers.remove(&(at, job));

@@ -6,16 +6,16 @@ use crate::event::Effect;
 use crate::job::JobId;
 use crate::model::SharedStr;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepWork {
-    /// Pods whose marks, group or owner changed.
+    /// Pods whose labels, annotations, group or owner changed.
     pub regroup: BTreeSet<SharedStr>,
-    /// Jobs to be looked at again.
+    /// Jobs to be evaluated again.
     pub dirty: BTreeSet<JobId>,
-    /// Jobs that are looked at for the first time, and whether something is remembered of them.
+    /// Jobs evaluated for the first time, and whether history is known for them.
     pub new_jobs: BTreeMap<JobId, bool>,
-    /// Jobs of which others may have to be told.
+    /// Jobs whose changes may have to be reported.
     pub changed: BTreeSet<JobId>,
     pub effects: Vec<Effect>,
 }

@@ -1,4 +1,4 @@
-//! A queue as the command line has it: `NAME[:POLICY][,KEY=VALUE...]`.
+//! Queues on the command line: `NAME[:POLICY][,KEY=VALUE...]`.
 
 use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
 
@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &str, rest: &QueueConfig) -> Result<Queue, String> {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         let number = value.parse().ok().filter(|number| *number > 0);
         let number = number
-            .ok_or_else(|| format!("queue {name}: invalid {key} `{value}`: must be a positive number"))?;
+            .ok_or_else(|| format!("queue {name}: invalid {key} `{value}`: must be a positive integer"))?;
         match key {
             "queue-depth" => config.queue_depth = number,
             "reservation-depth" => config.reservation_depth = number,

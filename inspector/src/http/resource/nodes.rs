@@ -1,9 +1,13 @@
 //! The resource `fluxionnodes`.
 
+mod columns;
+
 use fluxion_api::{FluxionNode, ObjectMeta};
 use fluxion_scheduler::model::SharedStr;
 
-use super::{Key, Listed, Resource};
+use super::{Key, Listed, Resource, Stamp};
+use crate::http::columns::{Cell, Column};
+use crate::http::template::Template;
 use crate::view::{Visible, node};
 
 /// The resource.
@@ -17,13 +21,16 @@ impl Resource for Nodes {
     const KIND: &'static str = "FluxionNode";
     const PLURAL: &'static str = "fluxionnodes";
     const FIELDS: &'static [&'static str] = &["metadata.name", "status.eligible"];
+    const COLUMNS: &'static [Column] = columns::COLUMNS;
+    // Its jobs depend on who asks.
+    const ALIKE: bool = false;
 
     fn rows(visible: &Visible<'_>) -> Vec<Listed<SharedStr>> {
         let inventory = visible.state.inventory();
         let rows = inventory.node_names().filter_map(|name| {
             let uid = inventory.node_spec(&name)?.uid.clone();
             let key = Key { namespace: SharedStr::from(""), name: name.clone() };
-            let stamp = inventory.node_revision(&name).map(|revision| vec![revision]);
+            let stamp = inventory.node_revision(&name).map(|own| Stamp { own, seen: Vec::new() });
             Some((key, uid, name, stamp))
         });
         rows.collect()
@@ -51,5 +58,14 @@ impl Resource for Nodes {
 
     fn redact(object: &mut FluxionNode) {
         object.status.jobs.clear();
+    }
+
+    fn cells(object: &FluxionNode) -> Vec<Cell> {
+        columns::cells(object)
+    }
+
+    fn rest(object: &mut FluxionNode, out: &mut Template) -> Result<(), serde_json::Error> {
+        out.push("\"status\":");
+        out.push_json(&object.status)
     }
 }

@@ -1,9 +1,11 @@
 //! The resource `fluxionqueues`.
 
-use fluxion_api::{FluxionQueue, ObjectMeta};
+use fluxion_api::{FluxionQueue, JobState, ObjectMeta};
 use fluxion_scheduler::model::SharedStr;
 
 use super::{Key, Listed, Resource};
+use crate::http::columns::{Cell, Column};
+use crate::http::template::Template;
 use crate::view::{Visible, queue};
 
 /// The resource.
@@ -17,6 +19,22 @@ impl Resource for Queues {
     const KIND: &'static str = "FluxionQueue";
     const PLURAL: &'static str = "fluxionqueues";
     const FIELDS: &'static [&'static str] = &["metadata.name", "spec.policy"];
+    const COLUMNS: &'static [Column] = &[
+        Column::name("Name of the queue."),
+        Column::text(
+            "Policy",
+            "How jobs are started that are not first: fcfs, easy, conservative or hybrid.",
+        ),
+        Column::number("Pending", "Jobs that wait for their start."),
+        Column::number("Running", "Jobs that hold nodes."),
+        Column::text("Last Pass", "Time since the last pass over the queue."),
+        Column::number("Depth", "Pending jobs that one pass looks at.").wide(),
+        Column::number("Reservations", "Pending jobs that may hold a reservation.").wide(),
+        Column::number("Tried", "Jobs that the last pass tried to start.").wide(),
+        Column::number("Started", "Jobs that it started.").wide(),
+    ];
+    // What it counts depends on who asks.
+    const ALIKE: bool = false;
 
     fn rows(visible: &Visible<'_>) -> Vec<Listed<SharedStr>> {
         let row = |name: &SharedStr| {
@@ -49,5 +67,32 @@ impl Resource for Queues {
 
     fn redact(object: &mut FluxionQueue) {
         object.status.jobs.clear();
+    }
+
+    fn cells(object: &FluxionQueue) -> Vec<Cell> {
+        let (spec, status) = (&object.spec, &object.status);
+        let count = |is_meant: fn(&JobState) -> bool| {
+            let counts = status.jobs.iter().filter(|(state, _)| is_meant(state));
+            Cell::Number(counts.map(|(_, count)| i64::from(*count)).sum())
+        };
+        let pass = &status.last_pass;
+        vec![
+            Cell::foreign(&object.metadata.name),
+            Cell::text(&*spec.policy),
+            count(JobState::is_queued),
+            count(JobState::holds_nodes),
+            Cell::since(pass.at.as_deref()),
+            Cell::Number(spec.queue_depth.into()),
+            Cell::Number(spec.reservation_depth.into()),
+            Cell::Number(pass.tried.into()),
+            Cell::Number(pass.started.into()),
+        ]
+    }
+
+    fn rest(object: &mut FluxionQueue, out: &mut Template) -> Result<(), serde_json::Error> {
+        out.push("\"spec\":");
+        out.push_json(&object.spec)?;
+        out.push(",\"status\":");
+        out.push_json(&object.status)
     }
 }

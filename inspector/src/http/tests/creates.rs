@@ -40,7 +40,7 @@ async fn every_outcome_has_its_status() {
         ]
     };
     let all = "job/a created, job/b will be submitted at 1970-01-01T00:00:00Z, job/c already exists";
-    let problem = || "job/d exists already".to_owned();
+    let problem = || "job/d already exists".to_owned();
     let partly = SubmitError::Partly { taken: taken(), problem: problem() };
     for (outcome, status, message) in [
         (Ok(taken()), StatusCode::CREATED, all.to_owned()),

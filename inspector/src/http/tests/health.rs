@@ -76,14 +76,14 @@ async fn a_refused_watch_is_named_wherever_somebody_looks() {
     nodes.failed(Verb::Watch, true, "nodes is forbidden: \"u\" cannot watch".to_owned());
     let (status, text) = open(&server, "/readyz").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(text.contains("forbidden to watch nodes"), "{text}");
+    assert!(text.contains("not allowed to watch nodes"), "{text}");
     let (_, body) = server.get("fluxionaudits/live").await;
     let finding = &body["findings"][0];
     assert_eq!((&finding["class"], &finding["object"]), (&"StaleWatch".into(), &"watch/nodes".into()));
     let (status, body) = server.get("fluxionnodes").await;
     assert_eq!(status, StatusCode::OK);
     let warning = body["metadata"]["warning"].as_str().unwrap();
-    assert!(warning.starts_with("binding is paused: forbidden to watch nodes"), "{warning}");
+    assert!(warning.starts_with("binding is paused: not allowed to watch nodes"), "{warning}");
     let response = server.send(request(Method::GET, "/metrics")).await;
     let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
     let text = String::from_utf8(body.to_vec()).unwrap();

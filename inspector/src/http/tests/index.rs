@@ -3,8 +3,10 @@
 use fluxion_scheduler::event::BindOutcome;
 use fluxion_scheduler::model::{ControllerRef, OwnerDetail, OwnerSpec};
 
+use super::super::accept::{Form, Include};
 use super::super::index::{Index, Indexed, Served};
-use super::super::resource::Resource;
+use super::super::rendered::{Room, Style};
+use super::super::resource::{Resource, Source};
 use super::super::table::Table;
 use super::*;
 use crate::engine::Published;
@@ -33,7 +35,41 @@ fn compare<R: Indexed>(before: &Served, after: &Served, what: &str) -> usize {
         assert_eq!(row.version == known.version, same, "{what}: {key:?}");
         changed += usize::from(!same);
     }
+    // What is kept is then of several moments.
+    if !after.version.is_multiple_of(3) {
+        return changed;
+    }
+    for viewer in [
+        everything.clone(),
+        Viewer::namespaces(["team".into()]),
+        Viewer::namespaces(["other".into()]),
+        Viewer::namespaces(["team".into(), "other".into()]),
+    ] {
+        as_rendered::<R>(after, &viewer, what);
+    }
     changed
+}
+
+/// Compares what is sent, of which much was kept from before, with what is rendered anew.
+fn as_rendered<R: Indexed>(served: &Served, viewer: &Viewer, what: &str) {
+    // What each of them is told of the others is computed anew here, and shared there.
+    let (shared, anew) = (served.seen_by(viewer), Visible::of(&served.published, viewer));
+    let style = Style { form: Form::Object, include: Include::Metadata, now: START };
+    for (key, row) in &R::table(served).rows {
+        if !key.namespace.is_empty() && !viewer.sees(&key.namespace) {
+            continue;
+        }
+        let mut object = R::render(&anew, &row.id).unwrap();
+        R::meta_mut(&mut object).resource_version = row.version.to_string();
+        let rendered = row.rendered(&shared, &served.room).unwrap();
+        let mut sent = Vec::new();
+        rendered.write::<R>(&mut sent, style, row.version, Source::Now(&shared, &row.id));
+        let sent: Value = serde_json::from_slice(&sent).unwrap();
+        assert_eq!(sent, serde_json::to_value(&object).unwrap(), "{what}: {key:?}, {viewer:?}");
+        let mut was = Vec::new();
+        rendered.write::<R>(&mut was, style, row.version, Source::Was(&object));
+        assert_eq!(serde_json::from_slice::<Value>(&was).unwrap(), sent, "{what}: {key:?}, {viewer:?}");
+    }
 }
 
 struct World {
@@ -48,7 +84,7 @@ impl World {
     fn new() -> Self {
         let mut state = State::new(Settings { keep_ended: 60, ..Settings::default() });
         state.step(START, vec![node("n1", 4), node("n2", 4), Event::Synced]);
-        let served = Served::first(publish(&state, 1), 0);
+        let served = Served::first(publish(&state, 1), 0, Arc::default());
         Self { state, served, now: START, sequence: 1, changed: 0 }
     }
 
@@ -117,7 +153,7 @@ fn a_change_between_two_snapshots_is_never_missed() {
         for _ in 0..=draw(3) {
             let place = usize::try_from(draw(6)).unwrap();
             let name = format!("p{place}");
-            let mut made = pod("team", &name);
+            let mut made = pod(if place < 4 { "team" } else { "other" }, &name);
             // Of two of a name the older one is on its way out.
             made.uid = format!("{name}-{}", born[place].saturating_sub(draw(2))).into();
             let known = world.state.pod(&made.uid).cloned();
@@ -206,4 +242,30 @@ async fn what_nobody_asks_for_is_forgotten_and_versions_go_on() {
     // Whatever was in between, a watch that goes on from the first has to list again.
     let again = index.at(published).await.unwrap();
     assert!(again.version > version && again.jobs.floor > version);
+}
+
+#[test]
+fn what_is_kept_is_limited_and_goes_with_its_object() {
+    let mut state = State::new(Settings::default());
+    let pods = |count: u32| (0..count).map(|index| Event::Pod(Box::new(pod("team", &format!("p{index}")))));
+    state.step(START, std::iter::once(Event::Synced).chain(pods(20)).collect());
+    let everything = Viewer::everything();
+    let room = Arc::new(Room::of(10_000));
+    let served = Served::first(publish(&state, 1), 0, Arc::clone(&room));
+    let visible = served.seen_by(&everything);
+    for row in served.jobs.rows.values() {
+        assert!(row.rendered(&visible, &room).is_some());
+    }
+    let kept = served.jobs.rows.values().filter(|row| row.is_kept()).count();
+    assert!((2..20).contains(&kept), "{kept}");
+    let left = room.left();
+    assert!(left < 10_000 / kept, "{left}");
+    // A changed object is written anew, the others stay.
+    state.step(START + 1, vec![Event::PodGone("uid-team-p0".into())]);
+    let next = served.next(publish(&state, 2));
+    assert!(next.jobs.rows.values().filter(|row| row.is_kept()).count() >= kept - 1);
+    drop(served);
+    assert!(room.left() >= left);
+    drop(next);
+    assert_eq!(room.left(), 10_000);
 }

@@ -39,7 +39,10 @@ async fn data_waits_for_the_engine_and_discovery_does_not() {
         server.post("namespaces/a/fluxionjobs/x/cancel", "{}").await.0,
         StatusCode::SERVICE_UNAVAILABLE
     );
-    for path in ["/apis", "/apis/fluxion.flux-framework.org", BASE, "/version", "/metrics"] {
+    let openapi = format!("/openapi/v3{BASE}");
+    let paths =
+        ["/apis", "/apis/fluxion.flux-framework.org", BASE, "/version", "/metrics", "/openapi/v3", &openapi];
+    for path in paths {
         assert_eq!(server.get(path).await.0, StatusCode::OK, "{path}");
     }
 }
@@ -135,4 +138,58 @@ async fn metrics_tell_what_waits_why_and_what_is_held() {
             assert!(text.contains(line), "no {line} in {text}");
         }
     }
+}
+
+#[tokio::test]
+async fn discovery_is_sent_once() {
+    let server = Server::unready(true);
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let ask = |accept: &str, known: Option<&str>| {
+        let mut request = request(Method::GET, "/apis");
+        request.headers_mut().insert("accept", accept.parse().unwrap());
+        if let Some(known) = known {
+            request.headers_mut().insert("if-none-match", known.parse().unwrap());
+        }
+        server.send(request)
+    };
+    let first = ask(accept, None).await;
+    let tag = first.headers()["etag"].to_str().unwrap().to_owned();
+    assert!(tag.starts_with('"') && tag.ends_with('"'), "{tag}");
+    assert!(first.headers().get_all("vary").iter().any(|value| value == "Accept"));
+    for known in [tag.as_str(), "*", &format!("\"x\", W/{tag}")] {
+        let again = ask(accept, Some(known)).await;
+        assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(again.headers()["etag"], tag.as_str());
+        assert!(to_bytes(again.into_body(), 100).await.unwrap().is_empty());
+    }
+    assert_eq!(ask(accept, Some("\"x\"")).await.status(), StatusCode::OK);
+    // The other form is another answer.
+    assert_eq!(ask("application/json", Some(&tag)).await.status(), StatusCode::OK);
+    for old in
+        ["application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList, application/json", "*/*"]
+    {
+        assert_eq!(read(ask(old, None).await).await.1["kind"], "APIGroupList", "{old}");
+    }
+}
+
+#[tokio::test]
+async fn openapi_is_found_from_its_root() {
+    let server = Server::unready(true);
+    let (_, root) = server.get("/openapi/v3").await;
+    let url = root["paths"][&BASE[1..]]["serverRelativeURL"].as_str().unwrap();
+    let response = server.send(request(Method::GET, url)).await;
+    assert_eq!(response.headers()["cache-control"], "public, max-age=31536000, immutable");
+    let tag = response.headers()["etag"].to_str().unwrap().to_owned();
+    assert!(url.ends_with(tag.trim_matches('"')), "{url} {tag}");
+    let (_, document) = read(response).await;
+    let gvk = serde_json::json!({ "group": "fluxion.flux-framework.org", "version": "v1alpha1", "kind": "FluxionJob" });
+    let path = format!("{BASE}/namespaces/{{namespace}}/fluxionjobs/{{name}}");
+    assert_eq!(document["paths"][path]["get"]["x-kubernetes-group-version-kind"], gvk);
+    let schema = &document["components"]["schemas"]["org.flux-framework.fluxion.v1alpha1.FluxionJob"];
+    assert_eq!(schema["x-kubernetes-group-version-kind"], serde_json::json!([gvk]));
+    let old = server.send(request(Method::GET, &format!("/openapi/v3{BASE}?hash=OLD"))).await;
+    assert_eq!(
+        (old.status(), &old.headers()["cache-control"]),
+        (StatusCode::OK, &"no-cache, private".parse().unwrap())
+    );
 }

@@ -20,6 +20,14 @@ impl Reader {
         Self { body: response.into_body().into_data_stream(), rest: Vec::new() }
     }
 
+    async fn open_as(server: &Server, path: &str, accept: &str) -> Self {
+        let mut request = request(Method::GET, path);
+        request.headers_mut().insert("accept", accept.parse().unwrap());
+        let response = server.send(request).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        Self { body: response.into_body().into_data_stream(), rest: Vec::new() }
+    }
+
     /// The next event, or `None` at the end.
     async fn next(&mut self) -> Option<Value> {
         loop {
@@ -235,4 +243,52 @@ async fn too_many_watches_are_refused() {
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     open.pop();
     Reader::open(&server, "fluxionjobs?watch=true").await;
+}
+
+#[tokio::test]
+async fn a_watch_of_tables_says_once_what_its_columns_are() {
+    let server = Server::started(true).await;
+    let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+    let path = "fluxionnodes?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let mut watch = Reader::open_as(&server, path, accept).await;
+    server.tell([node("n1", 8)]).await;
+    let mut events = Vec::new();
+    while events.last().is_none_or(|event: &Value| event["type"] != "BOOKMARK") {
+        events.push(watch.next().await.unwrap());
+    }
+    server.tell([Event::NodeGone("n2".into())]).await;
+    events.push(watch.next().await.unwrap());
+    assert_eq!(events.last().unwrap()["type"], "DELETED");
+    for (index, event) in events.iter().enumerate() {
+        let table = &event["object"];
+        assert_eq!((&table["kind"], &table["apiVersion"]), (&"Table".into(), &"meta.k8s.io/v1".into()));
+        assert_eq!(table.get("columnDefinitions").is_some(), index == 0, "{event}");
+        assert_eq!(table["rows"].as_array().unwrap().len(), 1);
+        let object = &table["rows"][0]["object"];
+        assert_eq!(object["kind"], "PartialObjectMetadata");
+        assert_eq!(object["metadata"]["resourceVersion"], table["metadata"]["resourceVersion"]);
+    }
+    let mark = &events[events.len() - 2]["object"]["rows"][0]["object"];
+    assert_eq!(mark["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+}
+
+#[tokio::test]
+async fn informers_of_metadata_get_it_alone() {
+    let server = Server::started(true).await;
+    let accept = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
+                  application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+    let path = "fluxionnodes?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let mut watch = Reader::open_as(&server, path, accept).await;
+    for name in ["n1", "n2"] {
+        let event = watch.next().await.unwrap();
+        assert_eq!(event["object"]["kind"], "PartialObjectMetadata");
+        assert_eq!(event["object"]["metadata"]["name"], name);
+        assert!(event["object"].get("status").is_none());
+    }
+    let mark = watch.next().await.unwrap();
+    assert_eq!(
+        (&mark["type"], &mark["object"]["kind"]),
+        (&"BOOKMARK".into(), &"PartialObjectMetadata".into())
+    );
+    assert_eq!(mark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
 }

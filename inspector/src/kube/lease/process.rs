@@ -1,22 +1,22 @@
-//! Whether the process that holds the Lease still runs, where that can be known: on this machine.
+//! Whether the process that holds the Lease is still running, if that can be known: only on the same machine.
 //!
-//! In doubt it does, and its Lease is waited for.
+//! In doubt it is assumed to run, until its Lease expires.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What tells a process from all others of its machine, of other machines, and of earlier boots.
+/// Identifies a process among all others on this and other machines, and of earlier boots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     boot: String,
-    /// The PID namespace: pid 1 of another container is another process.
+    /// The PID namespace: PID 1 in another container is a different process.
     namespace: String,
     pid: u32,
-    /// In clock ticks since boot: a pid is used again.
+    /// In clock ticks since boot: PIDs are reused.
     started: u64,
 }
 
-/// Where processes are looked up.
+/// The directory where processes are looked up.
 #[derive(Clone, Debug)]
 pub(super) struct Processes(PathBuf);
 
@@ -27,18 +27,18 @@ impl Default for Processes {
 }
 
 impl Processes {
-    /// Ours; nothing where that can't be known.
+    /// Our own process; none if unknown.
     pub(super) fn own(&self) -> Option<Process> {
         let text = |path: &str| std::fs::read_to_string(self.0.join(path)).ok();
         let link = |path: &str| Some(std::fs::read_link(self.0.join(path)).ok()?.to_str()?.to_owned());
         let pid = std::process::id();
-        // A /proc of another PID namespace calls us otherwise.
+        // In the /proc of another PID namespace, our PID is a different one.
         let (own, _) = (link("self")?.parse() == Ok(pid)).then(|| stat(&text("self/stat")?)).flatten()?;
         let boot = text("sys/kernel/random/boot_id")?.trim().to_owned();
         Some(Process { boot, namespace: link("self/ns/pid")?, pid, started: own })
     }
 
-    /// Whether it is certain that `other` runs no more.
+    /// Whether `other` has certainly exited.
     pub(super) fn gone(&self, other: &Process) -> bool {
         let Some(own) = self.own() else { return false };
         if (&own.boot, &own.namespace) != (&other.boot, &other.namespace) {
@@ -56,7 +56,7 @@ impl Processes {
     }
 }
 
-/// When the process was started, and its state. Its name is in parentheses, and may hold any character.
+/// Start time and state of the process. Its name is in parentheses and may contain any character.
 fn stat(text: &str) -> Option<(u64, char)> {
     let mut rest = text.rsplit_once(')')?.1.split_whitespace();
     let state = rest.next()?.chars().next()?;

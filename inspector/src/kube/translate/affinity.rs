@@ -27,7 +27,7 @@ pub(super) fn node_constraint(spec: &PodSpec, problems: &mut Vec<SharedStr>) -> 
     }
 }
 
-/// Alternatives, of which one must match.
+/// Alternatives, one of which must match.
 pub(in crate::kube) fn terms(selector: &NodeSelector) -> Vec<Term> {
     known_terms(selector, &mut Vec::new())
 }
@@ -66,11 +66,11 @@ fn expression(requirement: &NodeSelectorRequirement, problems: &mut Vec<SharedSt
     problems.push(
         format!("node affinity on {key_shown} has unknown operator '{operator}' and matches no node").into(),
     );
-    // One of no values: what is not understood matches no node.
+    // `In` without values: an invalid requirement matches no node.
     Expression { key, operator: Operator::In, values: Vec::new() }
 }
 
-/// `None` for one that is not understood: it then tolerates nothing.
+/// `None` for an invalid one: it tolerates nothing.
 fn toleration(toleration: &ApiToleration, problems: &mut Vec<SharedStr>) -> Option<Toleration> {
     let operator = match toleration.operator.as_deref() {
         None | Some("" | "Equal") => Some(TolerationOperator::Equal),
@@ -105,8 +105,7 @@ pub(super) fn taint_effect(effect: &str) -> Option<TaintEffect> {
     }
 }
 
-/// Ports on the node's own addresses, of the containers that run side by side. With the node's network every port
-/// is one.
+/// Host ports of the containers that run concurrently. With hostNetwork, every port is a host port.
 pub(super) fn host_ports(spec: &PodSpec, problems: &mut Vec<SharedStr>) -> Vec<HostPort> {
     let on_host = spec.host_network == Some(true);
     let sidecars = spec
@@ -142,7 +141,7 @@ fn container_ports(container: &Container, on_host: bool, problems: &mut Vec<Shar
             found.push(HostPort { protocol, ip, port: port_number });
         } else {
             let protocol = short(port.protocol.as_deref().unwrap_or("TCP"));
-            problems.push(format!("ignoring unknown host port {number}/{protocol}").into());
+            problems.push(format!("ignoring invalid host port {number}/{protocol}").into());
         }
     }
     found

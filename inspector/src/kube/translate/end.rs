@@ -1,4 +1,4 @@
-//! How a Pod ended, as its kubelet wrote it down.
+//! How a Pod ended, according to its status.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, PodS
 
 use super::seconds;
 
-/// Characters of a Pod's status message that are kept.
+/// Maximum length of a Pod's status message, in characters.
 const MESSAGE_MAX: usize = 200;
 
-/// How the Pod ended; `None` while it has not.
+/// How the Pod ended; `None` if it has not.
 pub(super) fn end(phase: Phase, status: Option<&PodStatus>) -> Option<Arc<PodEnd>> {
     let status = status.filter(|_| phase.ended())?;
     let lists = [&status.init_container_statuses, &status.container_statuses];
@@ -39,7 +39,7 @@ fn terminated(container: &ContainerStatus) -> Option<(&ContainerStatus, &Contain
     Some((container, container.state.as_ref()?.terminated.as_ref()?))
 }
 
-/// A Pod none of whose containers is known to have run: evicted before they did, or without a kubelet.
+/// The end of a Pod without any known container run: it was evicted before, or has no kubelet.
 fn not_ready_since(status: &PodStatus) -> Option<i64> {
     let conditions = status.conditions.as_deref().unwrap_or_default();
     let since = |kind: &str, value: &str| {

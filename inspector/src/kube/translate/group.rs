@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Meta, Unreadable, annotations, labels};
 
-/// Condition that kube-scheduler sets when the gang has started, and that is never taken back.
+/// Condition that kube-scheduler sets once the gang has started, and never removes.
 pub const INITIALLY_SCHEDULED: &str = "PodGroupInitiallyScheduled";
 
 /// A PodGroup of scheduling.k8s.io/v1beta1.
@@ -36,7 +36,7 @@ pub fn native(group: &PodGroup) -> Result<GroupSpec, Unreadable> {
     })
 }
 
-/// A PodGroup of scheduling.x-k8s.io, whose CRD has had several forms: only what all of them have is read.
+/// A PodGroup of scheduling.x-k8s.io, whose CRD has several versions: only the fields common to all are read.
 pub fn sigs(group: &DynamicObject) -> Result<GroupSpec, Unreadable> {
     let meta = Meta::read(&group.metadata)?;
     let at = |path: &str| group.data.pointer(path);
@@ -50,7 +50,7 @@ pub fn sigs(group: &DynamicObject) -> Result<GroupSpec, Unreadable> {
         api_version: api_version.into(),
         created: meta.created,
         deleting: meta.deleting,
-        // A size that is missing or no number is one that nobody can gather: the engine says that it is invalid.
+        // A missing or invalid size can never be reached: the engine reports it as invalid.
         min_count: Some(at("/spec/minMember").and_then(Value::as_i64).unwrap_or(0)),
         topology: None,
         priority: None,

@@ -16,7 +16,7 @@ use super::{Meta, Unreadable, labels, short};
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
-/// The node as the engine reads it.
+/// Converts a node.
 pub fn translate(node: &Node) -> Result<NodeSpec, Unreadable> {
     let meta = Meta::read(&node.metadata)?;
     let (spec, status) = (node.spec.as_ref(), node.status.as_ref());
@@ -41,7 +41,7 @@ pub fn translate(node: &Node) -> Result<NodeSpec, Unreadable> {
     })
 }
 
-/// Taints whose effect is known; what another one does, nobody can say.
+/// Taints with a known effect; others are ignored.
 fn taints(taints: &[core::Taint], problems: &mut Vec<SharedStr>) -> Vec<Taint> {
     let mut known = Vec::with_capacity(taints.len());
     for taint in taints {
@@ -64,7 +64,7 @@ fn taints(taints: &[core::Taint], problems: &mut Vec<SharedStr>) -> Vec<Taint> {
     known
 }
 
-/// What a node offers, rounded down. What is no quantity, negative or beyond counting is offered as nothing.
+/// The resources of a node, rounded down. Invalid, negative and too large quantities count as 0.
 fn offered(
     what: &str,
     list: Option<&BTreeMap<String, Quantity>>,

@@ -1,4 +1,4 @@
-//! What makes Pods, and what makes that.
+//! Controllers of Pods, and their own controllers.
 
 use fluxion_scheduler::model::{OwnerDetail, OwnerSpec};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
@@ -57,8 +57,7 @@ pub fn job(job: &Job) -> Result<OwnerSpec, Unreadable> {
     owner(&job.metadata, "batch/v1", "Job", detail)
 }
 
-/// How many indexes a list such as `1,3-5,7` names, as in `status.failedIndexes` of a Job; a part that can't be read
-/// counts as none.
+/// Number of indexes in a list such as `1,3-5,7`, as in `status.failedIndexes` of a Job; invalid parts count as none.
 fn indexes(list: &str) -> i64 {
     let count = |part: &str| -> Option<i64> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

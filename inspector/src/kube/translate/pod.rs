@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::{self as core, Pod, PodCondition};
 
 use super::{ALLOCATION, Meta, Unreadable, affinity, annotations, end, labels, requests, seconds};
 
-/// The Pod as the engine reads it. Its volumes are judged apart ([`claims`]), because they are other objects: the
-/// result names none as unbound.
+/// Converts a Pod. Its volumes are evaluated separately ([`claims`]), because they are other objects: the result
+/// contains no unbound volumes.
 pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
     let meta = Meta::read(&pod.metadata)?;
     let nothing = core::PodSpec::default();
@@ -57,7 +57,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
     })
 }
 
-/// The names of the claims whose volumes the Pod mounts, in its namespace.
+/// The names of the `PersistentVolumeClaims` used by the Pod, in its namespace.
 pub fn claims(pod: &Pod) -> Vec<SharedStr> {
     let volumes = pod.spec.iter().filter_map(|spec| spec.volumes.as_ref()).flatten();
     let claim = |volume: &core::Volume| {
@@ -89,7 +89,7 @@ fn phase(phase: Option<&str>) -> Phase {
     }
 }
 
-/// What we wrote with the binding; a record that someone else spoilt is none.
+/// The record that we wrote with the binding; none if it is no longer valid.
 fn record(pod: &Pod, problems: &mut Vec<SharedStr>) -> Option<AllocationRecord> {
     let text = pod.metadata.annotations.as_ref()?.get(ALLOCATION)?;
     match serde_json::from_str(text) {

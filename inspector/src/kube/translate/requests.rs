@@ -1,4 +1,4 @@
-//! What containers ask for, as the core's resource formula takes it. The formula itself is the core's.
+//! Requests of containers, as input for the scheduler's resource formula.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 type Quantities = BTreeMap<String, Quantity>;
 
-/// What the Pod needs, or why that can't be said.
+/// The Pod's requests, or why they can't be determined.
 pub(super) fn needs(spec: &PodSpec, status: Option<&PodStatus>) -> Result<ResourceList, InvalidRequest> {
     let statuses =
         |list: fn(&PodStatus) -> Option<&Vec<ContainerStatus>>| status.and_then(list).map_or(&[][..], |l| l);
@@ -48,7 +48,7 @@ fn container_ask(
     })
 }
 
-/// Requests, and limits where there is no request (the API server fills that in; a file need not have seen it).
+/// Requests, with limits as defaults (set by the API server, but not necessarily in a file).
 fn asked(
     resources: Option<&ResourceRequirements>,
     container: Option<&str>,
@@ -71,7 +71,7 @@ fn amounts(list: Option<&Quantities>, container: Option<&str>) -> Result<Request
     list.into_iter().flatten().map(amount).collect()
 }
 
-/// The kubelet says that the wished size never fits its node.
+/// According to the kubelet, the requested resize never fits its node.
 fn infeasible(status: Option<&PodStatus>) -> bool {
     let Some(status) = status else { return false };
     let pending = status.conditions.iter().flatten().any(|condition| {

@@ -1,4 +1,4 @@
-//! One kind of object, watched for good.
+//! A permanent watch of one kind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::metrics::{Kind, Metrics};
 
 use super::known::{Known, KnownObjects};
 
-/// The same failure is logged once in this time.
+/// The same failure is logged at most once in this time.
 const SAID_AGAIN: Duration = Duration::from_mins(10);
 
-/// What following a kind needs.
+/// What a follower needs.
 pub(super) struct Follow {
     kind: &'static str,
     pub(super) engine: EngineHandle,
@@ -33,9 +33,9 @@ pub(super) struct Follow {
 /// Why a watch ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// The API server doesn't know the kind (any more).
+    /// The API server does not serve the kind (any more).
     NotServed,
-    /// The stream has no more to say.
+    /// The stream has ended.
     Stream,
 }
 
@@ -49,7 +49,7 @@ impl Follow {
         Self { kind, engine, metrics, watched, failures: Repeated::new(SAID_AGAIN) }
     }
 
-    /// Follows a kind that is always there.
+    /// Follows a kind that is always served.
     pub(super) async fn run<K, S, T, G>(self, stream: S, mut translate: T, mut gone: G)
     where
         K: Resource + 'static,
@@ -61,7 +61,7 @@ impl Follow {
         self.until_ended(stream, &mut known, false, &mut translate, &mut gone).await;
     }
 
-    /// Follows until the stream ends or, where that is asked for, the kind is not served.
+    /// Follows until the stream ends or, if requested, until the kind is not served.
     pub(super) async fn until_ended<K, S, T, G>(
         &self,
         stream: S,
@@ -107,7 +107,7 @@ impl Follow {
                 }
             }
             WatchEvent::Delete(object) => {
-                // Why it goes may stand only in its last state.
+                // The reason of a deletion may only be in the last state.
                 if let Ok(events) = translate(&object) {
                     self.send(events);
                 }
@@ -148,7 +148,7 @@ impl Follow {
                     verb,
                     error = why,
                     left_out,
-                    "forbidden to {verb} {resource}: binding is paused until the inspector's role allows it (see charts/fluxion/rbac.yaml)"
+                    "not allowed to {verb} {resource}: binding is paused until RBAC permits it (see charts/fluxion/templates/rbac.yaml)"
                 );
             } else {
                 tracing::warn!(
@@ -164,7 +164,7 @@ impl Follow {
     }
 }
 
-/// What failed, whether it will go on to, and the API server's words without the object they came in.
+/// What failed, whether it is permanent, and the API server's message.
 fn read(error: &watcher::Error) -> (Verb, bool, String) {
     let verb = if matches!(error, watcher::Error::InitialListFailed(_)) { Verb::List } else { Verb::Watch };
     match error {
@@ -176,7 +176,7 @@ fn read(error: &watcher::Error) -> (Verb, bool, String) {
     }
 }
 
-/// Asked again, the answer will be the same until somebody changes something.
+/// A retry will fail until somebody changes something.
 fn refused(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status)
         if (400..500).contains(&status.code) && !matches!(status.code, 408 | 409 | 410 | 429))

@@ -1,10 +1,10 @@
-//! Which objects of one kind are known, so that what vanished while a watch was broken is noticed.
+//! Known objects of one kind, to detect deletions that were missed while a watch was broken.
 
 use std::collections::BTreeMap;
 
 use fluxion_scheduler::model::SharedStr;
 
-/// An object that was there.
+/// A known object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Known {
     pub(super) namespace: SharedStr,
@@ -12,21 +12,21 @@ pub(super) struct Known {
     pub(super) uid: SharedStr,
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
     uids: BTreeMap<(SharedStr, SharedStr), SharedStr>,
-    /// While a list comes in: what it has named so far.
+    /// While a list is being received: its objects so far.
     listed: Option<BTreeMap<(SharedStr, SharedStr), SharedStr>>,
 }
 
 impl KnownObjects {
-    /// A list begins.
+    /// A list starts.
     pub(super) fn list_begins(&mut self) {
         self.listed = Some(BTreeMap::new());
     }
 
-    /// An object is there. Returns the one of its name that it took the place of, if that was another.
+    /// An object exists. Returns the object of the same name that it replaced, if that was a different one.
     pub(super) fn there(&mut self, object: Known) -> Option<Known> {
         let key = (object.namespace, object.name);
         if let Some(listed) = &mut self.listed {
@@ -36,7 +36,7 @@ impl KnownObjects {
         (before != object.uid).then_some(Known { namespace: key.0, name: key.1, uid: before })
     }
 
-    /// An object is gone. A late word about an earlier object of the name changes nothing.
+    /// An object was deleted. A late deletion of an earlier object with the same name has no effect.
     pub(super) fn gone(&mut self, object: &Known) {
         let key = (object.namespace.clone(), object.name.clone());
         if self.uids.get(&key) == Some(&object.uid) {
@@ -47,7 +47,7 @@ impl KnownObjects {
         }
     }
 
-    /// The list is complete: what it did not name is gone.
+    /// The list is complete: objects that it does not contain were deleted.
     pub(super) fn list_ends(&mut self) -> Vec<Known> {
         let Some(listed) = self.listed.take() else { return Vec::new() };
         let before = std::mem::replace(&mut self.uids, listed);
@@ -58,7 +58,7 @@ impl KnownObjects {
             .collect()
     }
 
-    /// Forgets everything, and says what that was.
+    /// Removes and returns all objects.
     pub(super) fn all_gone(&mut self) -> Vec<Known> {
         self.list_begins();
         self.list_ends()
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(known.list_ends(), []);
         known.list_begins();
         known.there(object("y", "y"));
-        // Made again under its name while the watch was broken.
+        // Recreated under the same name while the watch was broken.
         assert_eq!(known.there(object("z", "z2")), Some(object("z", "z")));
         assert_eq!(known.list_ends(), [object("x", "x")]);
         assert_eq!(known.all_gone(), [object("y", "y"), object("z", "z2")]);

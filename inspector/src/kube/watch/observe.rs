@@ -1,5 +1,5 @@
-//! Sees what goes over the wire of one kind's requests: kube's watcher keeps bookmarks, renewals and the ends of
-//! watches to itself, and they are what tells an idle watch from a broken one.
+//! Observes the HTTP traffic of one kind's requests: kube's watcher does not expose bookmarks, renewals and the ends
+//! of watches, which distinguish an idle watch from a broken one.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use tower::service_fn;
 
 use crate::health::Watched;
 
-/// What an event begins with that says nothing about objects.
+/// Start of an event that contains no information about objects.
 const ERROR: &[u8] = b"{\"type\":\"ERROR\"";
 
-/// The same client, whose lists and watches are reported to `watched`.
+/// The same client, with its lists and watches reported to `watched`.
 pub(super) fn observed(client: &Client, watched: &Arc<Watched>) -> Client {
     let namespace = client.default_namespace().to_owned();
     let (client, watched) = (client.clone(), Arc::clone(watched));
@@ -38,7 +38,7 @@ pub(super) fn observed(client: &Client, watched: &Arc<Watched>) -> Client {
     Client::new(service, namespace)
 }
 
-/// A body of which each part is a sign of life, and its end too.
+/// A response body; each chunk, and its end, is reported.
 struct Seen {
     body: Pin<Box<Body>>,
     watched: Option<Arc<Watched>>,

@@ -1,4 +1,4 @@
-//! Kinds that may not be installed: followed when they appear, forgotten when they go.
+//! Kinds that may not be installed: followed once they are served, dropped when they no longer are.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::supervise::Tasks;
 use super::follow::{Ended, Follow};
 use super::known::{Known, KnownObjects};
 
-/// How often the API server is asked what it serves.
+/// Interval of API discovery.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// How long an answer is waited for.
+/// Timeout of one discovery request.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The `group/version`s that are served; `None` until the API server has said so.
+/// The served `group/version`s; `None` until the first discovery.
 pub(super) type ServedVersion = Option<Arc<BTreeSet<String>>>;
 
-/// Asks again and again which groups there are.
+/// Runs API discovery periodically.
 pub(super) fn discover(
     client: Client,
     health: &Health,
@@ -45,7 +45,7 @@ pub(super) fn discover(
                     watched.stands();
                     let versions = list.groups.into_iter().flat_map(|group| group.versions);
                     let served: BTreeSet<_> = versions.map(|version| version.group_version).collect();
-                    // Said each time, changed or not: a kind of a group that is there may have come since.
+                    // Sent each time, changed or not: a kind of an existing group may have been added.
                     sender.send_replace(Some(Arc::new(served)));
                     None
                 }
@@ -64,7 +64,7 @@ pub(super) fn discover(
     receiver
 }
 
-/// Follows a kind for as long as it is served, over and over.
+/// Follows a kind whenever it is served.
 pub(super) async fn follow<K, S, T, G>(
     follow: Follow,
     mut served: signal::Receiver<ServedVersion>,

@@ -113,7 +113,7 @@ async fn a_watch_that_is_refused_while_its_list_works_is_noticed_and_named() {
     assert_eq!(problem.resource, "nodes");
     assert_eq!(
         problem.text,
-        "forbidden to watch nodes: nodes is forbidden: User \"u\" cannot watch resource \"nodes\""
+        "not allowed to watch nodes: nodes is forbidden: User \"u\" cannot watch resource \"nodes\""
     );
     assert!(!cluster.health.synced(), "a list alone is not enough");
     cluster.server.lock().unwrap().refuse_nodes = false;

@@ -1,5 +1,5 @@
-//! Pods together with the claims they mount and the volumes behind those: a Pod whose volume is not bound yet can't
-//! be placed by us, and a bound volume may be reached from some nodes only.
+//! Pods with their `PersistentVolumeClaims` and `PersistentVolumes`: a Pod with an unbound volume can't be placed, and a
+//! bound volume may only be accessible from some nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::kube::translate::{Unreadable, affinity, pod};
 use super::follow::{Follow, identity};
 use super::known::Known;
 
-/// More alternatives than this are not multiplied out.
+/// Maximum number of combined node affinity terms.
 const TERMS_MAX: usize = 256;
 
 /// Namespace and name of a claim.
@@ -24,16 +24,16 @@ type Claim = (SharedStr, SharedStr);
 
 #[derive(Default)]
 struct Content {
-    /// Claims, and the volumes of those that are bound.
+    /// Claims, with the volumes of bound ones.
     claims: BTreeMap<Claim, Option<SharedStr>>,
-    /// From which nodes a volume can be reached; `None`: from all.
+    /// Nodes from which a volume is accessible; `None`: all.
     volumes: BTreeMap<SharedStr, Option<Vec<Term>>>,
-    /// Pods that mount claims and are not on a node yet, by uid; said again when a claim or its volume changes.
+    /// Pods with claims that are not bound to a node yet, by UID; sent again when a claim or its volume changes.
     waiting: BTreeMap<SharedStr, (PodSpec, Vec<SharedStr>)>,
     users: BTreeMap<Claim, BTreeSet<SharedStr>>,
 }
 
-/// What the watches share. It stays locked while an event is handed over, so that the engine hears the latest last.
+/// State shared by the watches. It stays locked while an event is sent, so that the latest one is sent last.
 #[derive(Default)]
 pub(super) struct Volumes(Mutex<Content>);
 
@@ -70,7 +70,7 @@ impl Content {
         }
     }
 
-    /// The Pod with what its volumes add: that they are not there yet, or where they can be reached.
+    /// The Pod with the effects of its volumes: unbound, or accessible from some nodes only.
     fn judged(&self, spec: &PodSpec, claims: &[SharedStr]) -> PodSpec {
         let mut spec = spec.clone();
         for claim in claims {
@@ -90,7 +90,7 @@ impl Content {
         spec
     }
 
-    /// A claim is bound to a volume, or not yet, or is gone; the Pods that mount it, if that is news.
+    /// A claim is bound to a volume, not bound yet, or deleted; returns the Pods that use it, if this is a change.
     fn claim(&mut self, claim: Claim, state: Option<Option<SharedStr>>) -> Vec<PodSpec> {
         let before = match state.clone() {
             Some(volume) => self.claims.insert(claim.clone(), volume),
@@ -99,7 +99,7 @@ impl Content {
         if before == state { Vec::new() } else { self.affected(&claim) }
     }
 
-    /// A volume can be reached from these nodes, or is gone; the Pods that mount it, if that is news.
+    /// A volume is accessible from these nodes, or deleted; returns the Pods that use it, if this is a change.
     fn volume(&mut self, name: &SharedStr, reachable: Option<Option<Vec<Term>>>) -> Vec<PodSpec> {
         let before = match reachable.clone() {
             Some(reachable) => self.volumes.insert(name.clone(), reachable),
@@ -124,8 +124,7 @@ impl Content {
     }
 }
 
-/// Keeps of the nodes that the Pod may run on those from which the volume can be reached; false when that can't be
-/// written down.
+/// Restricts the Pod to nodes from which the volume is accessible; false if that would need too many terms.
 fn narrow(spec: &mut PodSpec, reachable: &[Term]) -> bool {
     let constraint = Arc::make_mut(&mut spec.constraint);
     let Some(own) = &constraint.affinity else {
@@ -136,7 +135,7 @@ fn narrow(spec: &mut PodSpec, reachable: &[Term]) -> bool {
         return false;
     }
     let both = |a: &Term, b: &Term| {
-        // A term that says nothing matches nothing, and must not be made to match by what is added to it.
+        // An empty term matches nothing, and must not match because of added expressions.
         let empty = |term: &Term| term.labels.is_empty() && term.fields.is_empty();
         (!empty(a) && !empty(b)).then(|| Term {
             labels: a.labels.iter().chain(&b.labels).cloned().collect(),

@@ -1,4 +1,4 @@
-//! Requests to the API server: how often they are tried, and what their failures mean.
+//! Requests to the API server: retries, and classification of failures.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use serde_json::Value;
 
 use crate::logs::kube_error;
 
-/// A request that takes longer than this is given up (it may still have come through).
+/// Request timeout (the request may still have succeeded).
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// Waits between tries of one write.
+/// Delays between the attempts of one write.
 const WAITS: [Duration; 3] = [Duration::from_millis(100), Duration::from_millis(500), Duration::from_secs(2)];
 
 /// How a write failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
-    /// The object is not there, or not the one that was meant.
+    /// The object does not exist, or is a different one.
     #[error("the object no longer exists")]
     Gone,
-    /// Not sent, so as not to flood.
+    /// Not sent because of a rate limit.
     #[error("too many Events for one object")]
     Dropped,
     /// 409.
     #[error("{0}")]
     Conflict(String),
-    /// Any other refusal for good.
+    /// Any other permanent rejection.
     #[error("{0}")]
     Refused(String),
-    /// Server away, slow, overloaded; tried several times.
+    /// The server is unreachable, slow or overloaded; several attempts were made.
     #[error("{0}")]
     Transient(String),
 }
@@ -49,7 +49,7 @@ impl Write {
         Self { method: "PATCH", path, content_type, body: body.to_string().into_bytes() }
     }
 
-    /// Sends it, again after failures that pass.
+    /// Sends it, with retries after transient failures.
     pub(super) async fn send(&self, client: &Client) -> Result<Value, WriteError> {
         let mut waits = WAITS.into_iter();
         loop {
@@ -79,7 +79,7 @@ impl Write {
     }
 }
 
-/// What a failure means for whoever wanted the write.
+/// Classifies a failure.
 fn classify(error: kube::Error) -> WriteError {
     let kube::Error::Api(status) = error else {
         return WriteError::Transient(kube_error(&error));
@@ -87,13 +87,13 @@ fn classify(error: kube::Error) -> WriteError {
     match status.code {
         404 | 410 => WriteError::Gone,
         409 => WriteError::Conflict(status.message),
-        // Tokens rotate and roles are being edited: asked again, these come through.
+        // Tokens are rotated and roles are edited: a retry may succeed.
         401 | 408 | 429 | 500..=599 => WriteError::Transient(status.message),
         _ => WriteError::Refused(status.message),
     }
 }
 
-/// A name as part of a path: names of the API server need no escape, but nothing else may become part of a path.
+/// A name as a path segment: names from the API server need no escaping, but others must not change the path.
 pub(super) fn segment(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
     name.chars().filter(|c| plain(*c)).collect()

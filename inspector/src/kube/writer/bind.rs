@@ -1,4 +1,4 @@
-//! Bindings: a Pod gets its node, fenced by its uid, and its allocation record in the same write.
+//! Bindings: sets the node of the Pod with this UID, and its allocation record in the same write.
 
 use fluxion_scheduler::event::BindOutcome;
 use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
@@ -9,7 +9,7 @@ use crate::kube::translate::ALLOCATION;
 
 use super::api::{Write, WriteError, segment};
 
-/// Binds, and finds out what came of it.
+/// Binds a Pod and determines the outcome.
 pub(super) async fn bind(
     client: &Client,
     pod: &ObjectRef,
@@ -18,7 +18,7 @@ pub(super) async fn bind(
 ) -> BindOutcome {
     let record = match serde_json::to_string(record) {
         Ok(record) => record,
-        Err(error) => return BindOutcome::Refused(format!("the allocation record: {error}").into()),
+        Err(error) => return BindOutcome::Refused(format!("invalid allocation record: {error}").into()),
     };
     let body = json!({
         "apiVersion": "v1",
@@ -30,7 +30,7 @@ pub(super) async fn bind(
     match Write::json("POST", format!("{}/binding", path(pod)), &body).send(client).await {
         Ok(_) => BindOutcome::Done,
         Err(WriteError::Gone) => BindOutcome::Gone("the Pod no longer exists".into()),
-        // All conflicts differ only in their text: the Pod itself says what is the case.
+        // Conflicts only differ in their message: the Pod shows what happened.
         Err(WriteError::Conflict(why)) => look(client, pod, node, &why).await,
         Err(WriteError::Refused(why)) => BindOutcome::Refused(why.into()),
         Err(WriteError::Transient(why)) => BindOutcome::Transient(why.into()),
@@ -38,7 +38,7 @@ pub(super) async fn bind(
     }
 }
 
-/// How outcomes are counted.
+/// The label of an outcome in metrics.
 pub(super) fn word(outcome: &BindOutcome) -> &'static str {
     match outcome {
         BindOutcome::Done => "done",
@@ -59,12 +59,12 @@ async fn look(client: &Client, pod: &ObjectRef, node: &str, why: &str) -> BindOu
     match read.send(client).await {
         Ok(found) => judge(&found, &pod.uid, node, why),
         Err(WriteError::Gone) => BindOutcome::Gone("the Pod no longer exists".into()),
-        // What it is now is not known: it is asked for again.
+        // Its state is unknown: retry.
         Err(_) => BindOutcome::Transient(why.into()),
     }
 }
 
-/// What a Pod that would not be bound says of itself.
+/// The outcome according to a Pod that could not be bound.
 fn judge(found: &Value, uid: &str, node: &str, why: &str) -> BindOutcome {
     let at = |path: &str| found.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());
     if at("/metadata/uid") != Some(uid) {

@@ -1,4 +1,4 @@
-//! Conditions of Pods: why they are not scheduled, and that they are about to be evicted.
+//! Pod conditions: why a Pod is not scheduled, and that it is about to be evicted.
 
 use fluxion_scheduler::model::ObjectRef;
 use fluxion_text::clean;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::api::{Write, WriteError};
 use super::bind;
 
-/// Writes the condition. The uid in the patch is the fence: another Pod of the name refuses it. When the condition
-/// was False before, it has not changed over now, and keeps its time.
+/// Writes the condition. Because the patch contains the UID, it is rejected for another Pod of the same name. If the
+/// condition was already False, its transition time is kept.
 pub(super) async fn unscheduled(
     client: &Client,
     pod: &ObjectRef,
@@ -25,7 +25,7 @@ pub(super) async fn unscheduled(
     write(client, pod, &condition).await
 }
 
-/// Says that the Pod is about to be evicted and why, for Jobs whose podFailurePolicy asks.
+/// Sets the condition of a Pod about to be evicted, for the podFailurePolicy of Jobs.
 pub(super) async fn disrupted(
     client: &Client,
     pod: &ObjectRef,

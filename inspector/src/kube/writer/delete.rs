@@ -1,4 +1,4 @@
-//! Deleting an object, and no other of its name.
+//! Deletes an object, but no other object of the same name.
 
 use fluxion_scheduler::model::ObjectRef;
 use kube::Client;
@@ -12,7 +12,7 @@ pub(super) async fn object(client: &Client, object: &ObjectRef) -> Result<(), Wr
         "preconditions": {"uid": &*object.uid}});
     match Write::json("DELETE", path(object), &options).send(client).await {
         Ok(_) => Ok(()),
-        // The only conflict there can be: the uid is another one's.
+        // The only possible conflict: a different UID.
         Err(WriteError::Conflict(_)) => Err(WriteError::Gone),
         Err(error) => Err(error),
     }

@@ -1,5 +1,5 @@
-//! Letting a Pod go: marked as disrupted first, so that a Job's podFailurePolicy can tell it from a failure, then
-//! evicted, so that disruption budgets are respected. Only where there is no eviction is it deleted.
+//! Releases a Pod: it gets the condition `DisruptionTarget`, so that a Job's podFailurePolicy can ignore it, and is
+//! evicted, so that `PodDisruptionBudgets` are respected. It is deleted only if evictions are not supported.
 
 use fluxion_scheduler::event::LET_GO;
 use fluxion_scheduler::model::ObjectRef;
@@ -13,7 +13,7 @@ pub(super) async fn pod(client: &Client, pod: &ObjectRef, why: &str) -> Result<(
     match condition::disrupted(client, pod, LET_GO, why).await {
         Ok(()) => {}
         Err(WriteError::Gone) => return Err(WriteError::Gone),
-        // It costs its Job a failure, but kept half-bound it would cost nodes for ever.
+        // It counts as a failure of its Job, but a partially bound gang would occupy nodes forever.
         Err(error) => tracing::warn!(namespace = %pod.namespace, pod = %pod.name, %error,
             "failed to set the DisruptionTarget condition of an evicted Pod"),
     }
@@ -25,9 +25,9 @@ pub(super) async fn pod(client: &Client, pod: &ObjectRef, why: &str) -> Result<(
     });
     match Write::json("POST", format!("{}/eviction", bind::path(pod)), &eviction).send(client).await {
         Ok(_) => Ok(()),
-        // The only conflict there can be: the uid is another one's.
+        // The only possible conflict: a different UID.
         Err(WriteError::Conflict(_)) => Err(WriteError::Gone),
-        // Forbidden, or not served. A disruption budget answers 429 instead and is asked again later.
+        // Forbidden, or not served. A PodDisruptionBudget results in 429, which is retried later.
         Err(WriteError::Refused(_)) => delete::object(client, pod).await,
         Err(error) => Err(error),
     }

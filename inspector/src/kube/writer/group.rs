@@ -1,4 +1,4 @@
-//! What a PodGroup's status says about its gang.
+//! The status of PodGroups.
 
 use fluxion_scheduler::event::GroupStatus;
 use fluxion_scheduler::model::ObjectRef;
@@ -9,10 +9,10 @@ use crate::kube::translate::group::INITIALLY_SCHEDULED;
 
 use super::api::{Write, WriteError, segment};
 
-/// A write that lost against another one is made again on what is there then, so often.
+/// Maximum number of attempts of a write that had a conflict.
 const TRIES: u32 = 4;
 
-/// Writes the condition of a scheduling.k8s.io group; once the gang has started that is never taken back.
+/// Writes the condition of a scheduling.k8s.io PodGroup; once the gang has started, it never changes back.
 pub(super) async fn scheduled(
     client: &Client,
     group: &ObjectRef,
@@ -23,7 +23,7 @@ pub(super) async fn scheduled(
     write(client, group, |found| native(found, scheduled, reason, message)).await
 }
 
-/// Writes the status of a scheduling.x-k8s.io group.
+/// Writes the status of a scheduling.x-k8s.io PodGroup.
 pub(super) async fn status(
     client: &Client,
     group: &ObjectRef,
@@ -32,7 +32,7 @@ pub(super) async fn status(
     write(client, group, |found| sigs(found, status)).await
 }
 
-/// Writes what `change` makes of the group's status as it is then; nothing where it makes nothing of it.
+/// Applies `change` to the current status of the group; writes nothing if it returns none.
 async fn write(
     client: &Client,
     group: &ObjectRef,
@@ -65,7 +65,7 @@ async fn write(
     }
 }
 
-/// The status of a scheduling.k8s.io group with the condition in it; `None` when there is nothing to write.
+/// The status of a scheduling.k8s.io PodGroup with the condition; `None` if unchanged.
 fn native(found: &Value, scheduled: bool, reason: &str, message: &str) -> Option<Value> {
     let message = fluxion_text::clean(message);
     let message = message.as_ref();
@@ -92,7 +92,7 @@ fn native(found: &Value, scheduled: bool, reason: &str, message: &str) -> Option
     Some(json!({"conditions": conditions}))
 }
 
-/// What of the status of a scheduling.x-k8s.io group has to change; `None` when nothing has.
+/// The fields to change in the status of a scheduling.x-k8s.io PodGroup; `None` if unchanged.
 fn sigs(found: &Value, status: &GroupStatus) -> Option<Value> {
     let mut wanted = json!({"phase": status.phase, "scheduled": status.scheduled, "running": status.running,
         "succeeded": status.succeeded, "failed": status.failed});
@@ -100,7 +100,7 @@ fn sigs(found: &Value, status: &GroupStatus) -> Option<Value> {
         wanted["occupiedBy"] = json!(owner);
     }
     let is = found.get("status").unwrap_or(&Value::Null);
-    // Counts that are 0 are left out by scheduler-plugins.
+    // scheduler-plugins omits counts of 0.
     let same = |key: &str, value: &Value| is[key] == *value || (is[key].is_null() && *value == 0);
     let changed = wanted.as_object()?.iter().any(|(key, value)| !same(key, value));
     if !changed {

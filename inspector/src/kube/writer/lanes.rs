@@ -1,6 +1,6 @@
-//! What waits to be written: a lane for each object, in which order is kept, and bindings before all else.
+//! Queued writes: one lane per object, which preserves order, and bindings first.
 //!
-//! Bounded: an effect with the same key replaces the earlier one, and Events beyond a limit are refused.
+//! Bounded: an effect replaces an earlier one with the same key, and Events beyond a limit are dropped.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
@@ -8,17 +8,17 @@ use std::time::Instant;
 use fluxion_scheduler::event::Effect;
 use fluxion_scheduler::model::SharedStr;
 
-/// So many Kubernetes Events may wait; more are dropped.
+/// Maximum number of queued Kubernetes Events; more are dropped.
 const NOTES_MAX: usize = 10_000;
-/// Each so many-th pick takes what is not a binding, so that a flood of bindings does not keep it waiting for ever.
+/// One in so many writes is not a binding, so that bindings can't starve other writes.
 const TURN_OF_OTHERS: u32 = 8;
 
-/// One effect on its way.
+/// One queued effect.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) lane: SharedStr,
     pub(super) effect: Effect,
-    /// When it was first wanted.
+    /// When it was first requested.
     pub(super) since: Instant,
 }
 
@@ -28,11 +28,11 @@ struct Lane {
     busy: bool,
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     lanes: HashMap<SharedStr, Lane>,
-    /// Lanes whose first effect may start, by urgency.
+    /// Lanes whose first effect may be sent, by priority.
     bindings: VecDeque<SharedStr>,
     others: VecDeque<SharedStr>,
     waiting: usize,
@@ -42,7 +42,7 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// Takes an effect in; false when it was dropped.
+    /// Queues an effect; false if it was dropped.
     pub(super) fn push(&mut self, effect: Effect) -> bool {
         let Some(about) = about(&effect) else { return true };
         let is_note = matches!(effect, Effect::Note { .. });
@@ -64,7 +64,7 @@ impl Lanes {
         true
     }
 
-    /// The next effect to carry out; its lane rests until [`Self::done`].
+    /// The next effect to send; its lane is blocked until [`Self::done`].
     pub(super) fn pop(&mut self) -> Option<Work> {
         self.picks = self.picks.wrapping_add(1);
         let (first, second) = if self.picks.is_multiple_of(TURN_OF_OTHERS) {
@@ -82,7 +82,7 @@ impl Lanes {
         Some(work)
     }
 
-    /// The effect of that lane has been carried out.
+    /// The effect of that lane was sent.
     pub(super) fn done(&mut self, name: &SharedStr) {
         self.busy = self.busy.saturating_sub(1);
         let Some(lane) = self.lanes.get_mut(name) else { return };
@@ -94,17 +94,17 @@ impl Lanes {
         }
     }
 
-    /// Whether [`Self::pop`] would give something.
+    /// Whether [`Self::pop`] would return an effect.
     pub(super) fn ready(&self) -> bool {
         !(self.bindings.is_empty() && self.others.is_empty())
     }
 
-    /// Effects that wait.
+    /// Number of queued effects.
     pub(super) fn len(&self) -> usize {
         self.waiting
     }
 
-    /// Effects that are being carried out.
+    /// Number of effects being sent.
     pub(super) fn busy(&self) -> usize {
         self.busy
     }
@@ -119,7 +119,7 @@ impl Lanes {
     }
 }
 
-/// The object whose lane it is; none for what is not written to the API server.
+/// The object of an effect, which determines its lane; none if it is not written to the API server.
 fn about(effect: &Effect) -> Option<SharedStr> {
     match effect {
         Effect::Bind { pod, .. } | Effect::Unscheduled { pod, .. } | Effect::Evict { pod, .. } => {

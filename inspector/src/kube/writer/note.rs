@@ -1,4 +1,4 @@
-//! Kubernetes Events: one object for each thing said, counted when it is said again.
+//! Kubernetes Events: one object per message, with a count of repetitions.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use super::api::{Write, WriteError, segment};
 
 const CONTROLLER: &str = "fluxion.flux-framework.org/inspector";
-/// What the API server takes, in bytes.
+/// Maximum length accepted by the API server, in bytes.
 const NOTE_MAX: usize = 1024;
-/// The same thing said again within this time counts up the Event that there is.
+/// A message repeated within this time increments the count of the existing Event.
 const SERIES: Duration = Duration::from_mins(6);
-/// So many things said are remembered.
+/// Maximum number of messages remembered.
 const REMEMBERED: usize = 4096;
-/// So many different things may be said about one object at once, and one more in [`REFILL`].
+/// Maximum number of different messages about one object at once; one more is allowed every [`REFILL`].
 const BURST: f64 = 25.0;
 const REFILL: Duration = Duration::from_secs(30);
 
@@ -41,7 +41,7 @@ struct Memory {
     budgets: HashMap<SharedStr, Budget>,
 }
 
-/// What is to be done about something said.
+/// What to do with a message.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     New,
@@ -56,7 +56,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// `instance` is our name among our likes.
+    /// `instance` is the name of this instance.
     pub(super) fn new(instance: String) -> Self {
         Self { instance, memory: Mutex::default() }
     }
@@ -105,9 +105,9 @@ impl Notes {
         note: &str,
         now: jiff::Timestamp,
     ) -> Value {
-        // Events about objects without a namespace go where kubectl looks for them.
+        // Events about cluster-scoped objects are created where kubectl looks for them.
         let namespace = if regarding.namespace.is_empty() { "default" } else { &*regarding.namespace };
-        // Names end at 253 bytes; object names are ASCII.
+        // Names have at most 253 bytes; object names are ASCII.
         let stem: String = segment(&regarding.name).chars().take(230).collect();
         let name = format!("{stem}.{:x}", now.as_nanosecond());
         json!({
@@ -149,7 +149,7 @@ impl Memory {
         self.series.insert(said, Series { path, count: 1, last: now });
     }
 
-    /// Keeps both memories within their bound; what is forgotten is merely said anew.
+    /// Keeps both caches within their limits; a dropped message would become a new Event.
     fn forget(&mut self, now: Instant) {
         if self.series.len() >= REMEMBERED {
             self.series.retain(|_, series| now.duration_since(series.last) < SERIES);
@@ -166,7 +166,7 @@ impl Memory {
     }
 }
 
-/// At most so many bytes, cut between characters.
+/// Truncates to a number of bytes, at a character boundary.
 fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Containers: names, ports, resources, mounts. An image may be left out, since none is pulled.
+//! Containers: names, ports, resources, mounts. The image is optional, because none is pulled.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ pub(super) fn all(spec: &PodSpec, volumes: &BTreeSet<&str>, path: &Path<'_>, pro
     for (index, container) in spec.init_containers.iter().flatten().enumerate() {
         let path = list.item(index);
         one(container, volumes, &mut names, &path, problems);
-        // One that ends before the next begins shares its ports with nobody.
+        // A container that ends before the next one starts shares its ports with no other.
         ports(container, on_host, &mut BTreeSet::new(), &path, problems);
         one_of(container.restart_policy.as_deref(), &["Always"], |text, values| {
             problems.unsupported(&path.field("restartPolicy"), text, values);
@@ -90,7 +90,7 @@ fn one<'a>(
     }
 }
 
-/// Ports; `taken` are those of the node, by protocol, address and number.
+/// Ports; `taken` are those used on the node, by protocol, address and number.
 fn ports(
     container: &Container,
     on_host: bool,

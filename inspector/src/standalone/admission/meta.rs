@@ -7,13 +7,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use super::problems::{Path, Problems};
 use super::syntax::{self, Rule, dns_label, label_value, qualified_name};
 
-/// All keys and values of an object's annotations together.
+/// Maximum total size of an object's annotations (keys and values).
 const ANNOTATIONS_MAX: usize = 256 << 10;
 
-/// Metadata of an object whose names follow `rule`; it has been given its name and namespace.
+/// Metadata of an object whose names follow `rule`; its name and namespace have been set.
 pub(super) fn object(meta: &ObjectMeta, rule: Rule, path: &Path<'_>, problems: &mut Problems) {
     if let Some(start) = meta.generate_name.as_deref().filter(|start| !start.is_empty()) {
-        // Something is appended to it: a hyphen at the end is not the last character.
+        // A suffix is appended: a trailing hyphen is not the last character.
         let sample = start.strip_suffix('-').map(|start| format!("{start}a"));
         problems.names(&path.field("generateName"), start, rule(sample.as_deref().unwrap_or(start)));
     }
@@ -31,7 +31,7 @@ pub(super) fn object(meta: &ObjectMeta, rule: Rule, path: &Path<'_>, problems: &
     owners(meta, path, problems);
 }
 
-/// Labels and annotations: all that a template's metadata has.
+/// Labels and annotations, i.e. the metadata of a template.
 pub(super) fn described(meta: &ObjectMeta, path: &Path<'_>, problems: &mut Problems) {
     labels(meta.labels.as_ref(), &path.field("labels"), problems);
     let path = path.field("annotations");
@@ -45,7 +45,7 @@ pub(super) fn described(meta: &ObjectMeta, path: &Path<'_>, problems: &mut Probl
     }
 }
 
-/// Labels, or a selector that looks like them.
+/// Labels, or a selector in the same form.
 pub(super) fn labels(map: Option<&BTreeMap<String, String>>, path: &Path<'_>, problems: &mut Problems) {
     for (key, value) in map.into_iter().flatten() {
         problems.names(path, key, qualified_name(key));
@@ -108,7 +108,7 @@ pub(super) fn selector(selector: &LabelSelector, path: &Path<'_>, problems: &mut
     }
 }
 
-/// Whether a selector that is valid takes an object with these labels.
+/// Whether a valid selector matches an object with these labels.
 pub(super) fn selects(selector: &LabelSelector, labels: Option<&BTreeMap<String, String>>) -> bool {
     let value = |key: &str| labels.and_then(|labels| labels.get(key));
     let equal = selector.match_labels.iter().flatten().all(|(key, wanted)| value(key) == Some(wanted));
@@ -129,6 +129,6 @@ pub(super) fn selects(selector: &LabelSelector, labels: Option<&BTreeMap<String,
 
 /// The rule for names of this kind of object.
 pub(super) fn rule_of(kind: &str) -> Rule {
-    // The Pods of a StatefulSet take its name for their host name.
+    // The Pods of a StatefulSet use its name in their host name.
     if kind == "StatefulSet" { syntax::dns_label } else { syntax::dns_subdomain }
 }

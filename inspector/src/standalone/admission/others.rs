@@ -14,9 +14,9 @@ use super::quantities::{Quantities, offered, value};
 use super::syntax::{dns_subdomain, label_value, qualified_name};
 
 const SPEC: Path<'static> = Path::root("spec");
-/// The highest priority of a class that users make.
+/// Highest priority of a user-defined class.
 const USER_PRIORITY_MAX: i32 = 1_000_000_000;
-/// The classes that every cluster has.
+/// Classes that exist in every cluster.
 pub(super) const BUILT_IN: [(&str, i32); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 
@@ -94,7 +94,7 @@ fn class_name(name: Option<&str>, problems: &mut Problems) {
     }
 }
 
-/// A PodGroup of scheduling.x-k8s.io, after the schema of its CRD.
+/// A PodGroup of scheduling.x-k8s.io, according to the schema of its CRD.
 pub(super) fn sigs_group(group: &DynamicObject, problems: &mut Problems) {
     let Some(spec) = group.data.get("spec").filter(|spec| !spec.is_null()) else { return };
     if !spec.is_object() {

@@ -1,4 +1,4 @@
-//! Where a Pod wants to be: selectors, affinity, tolerations, spread.
+//! Scheduling constraints of a Pod: selectors, affinity, tolerations, topology spread.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use super::meta;
 use super::problems::{Path, Problems, one_of};
 use super::syntax::{dns_subdomain, label_value, qualified_name};
 
-/// What a taint can do.
+/// Taint effects.
 pub(super) const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 const NO_OPERATOR: &str = "not a valid selector operator";
 
-/// All of a Pod's wishes.
+/// All scheduling constraints of a Pod.
 pub(super) fn all(spec: &PodSpec, path: &Path<'_>, problems: &mut Problems) {
     meta::labels(spec.node_selector.as_ref(), &path.field("nodeSelector"), problems);
     let list = path.field("tolerations");
@@ -99,7 +99,7 @@ fn node_label(expression: &NodeSelectorRequirement, path: &Path<'_>, problems: &
     }
 }
 
-/// `metadata.name` is the one field that can be selected by.
+/// `metadata.name` is the only supported field.
 fn node_field(expression: &NodeSelectorRequirement, path: &Path<'_>, problems: &mut Problems) {
     let values = expression.values.as_deref().unwrap_or_default();
     let values_path = path.field("values");

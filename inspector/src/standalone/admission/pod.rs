@@ -1,4 +1,4 @@
-//! What a Pod says, its containers and where it wants to be apart.
+//! The spec of a Pod, except for its containers and scheduling constraints.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::quantities::{ResourceOwner, requirements};
 use super::syntax::{dns_label, dns_subdomain, qualified_name};
 use super::{containers, meta, placement, pod_resources};
 
-/// A template of Pods and the policy with which they restart (the first is what a missing one means).
+/// A Pod template and the allowed restart policies (the first is the default).
 pub(super) fn template(
     template: &PodTemplateSpec,
     policies: &[&str],

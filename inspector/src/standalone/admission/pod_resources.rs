@@ -1,4 +1,4 @@
-//! Resources of a whole Pod against those of its containers.
+//! Pod-level resources compared with those of the containers.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{PodSpec, ResourceRequirements};
 use super::problems::{Path, Problems};
 use super::quantities::Quantities;
 
-/// What the Pod asks for covers its containers, and no container may use more than the Pod.
+/// The Pod's requests cover those of its containers, and no container's limit exceeds the Pod's.
 pub(super) fn consistent(
     spec: &PodSpec,
     resources: &ResourceRequirements,
@@ -44,7 +44,7 @@ pub(super) fn consistent(
     }
 }
 
-/// What the containers that run side by side ask for.
+/// Total requests of the containers that run concurrently.
 fn together(spec: &PodSpec) -> BTreeMap<&str, Amount> {
     let sidecars = spec.init_containers.iter().flatten();
     let sidecars = sidecars.filter(|container| container.restart_policy.as_deref() == Some("Always"));

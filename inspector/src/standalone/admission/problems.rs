@@ -1,16 +1,16 @@
-//! What is wrong with an object, field by field, in the words of kube-apiserver.
+//! Validation errors of an object, field by field, in the words of kube-apiserver.
 //!
-//! Paths are borrowed pieces that become text only where something is wrong with them.
+//! Paths are borrowed and only become text if there is an error.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// So many problems of one object are spelled out.
+/// Maximum number of errors listed per object.
 const SPELLED_OUT_MAX: usize = 8;
-/// Longer values are cut.
+/// Longer values are truncated.
 const SHOWN_MAX: usize = 64;
 
-/// Where a field stands: `spec.containers[0].resources.limits[nvidia.com/gpu]`.
+/// Path of a field: `spec.containers[0].resources.limits[nvidia.com/gpu]`.
 #[derive(Clone, Copy)]
 pub(super) struct Path<'a> {
     parent: Option<&'a Path<'a>>,
@@ -29,17 +29,17 @@ impl<'a> Path<'a> {
         Self { parent: None, part: Part::Field(name) }
     }
 
-    /// A field of what stands here.
+    /// A field of this value.
     pub(super) const fn field(&'a self, name: &'a str) -> Self {
         Self { parent: Some(self), part: Part::Field(name) }
     }
 
-    /// An item of the list that stands here.
+    /// An item of this list.
     pub(super) const fn item(&'a self, index: usize) -> Self {
         Self { parent: Some(self), part: Part::Index(index) }
     }
 
-    /// An entry of the map that stands here.
+    /// An entry of this map.
     pub(super) const fn key(&'a self, key: &'a str) -> Self {
         Self { parent: Some(self), part: Part::Key(key) }
     }
@@ -59,7 +59,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// One field and what is wrong with it.
+/// A field and its error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub field: String,
@@ -72,16 +72,16 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong with one object; never empty.
+/// All errors of an object; never empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Refused {
     pub problems: Vec<Problem>,
-    /// Those that are not spelled out.
+    /// Number of errors not listed.
     more: usize,
 }
 
 impl fmt::Display for Refused {
-    /// As kube-apiserver joins them: `A: …`, or `[A: …, B: …]`.
+    /// Formatted like in kube-apiserver: `A: …`, or `[A: …, B: …]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let ([one], 0) = (self.problems.as_slice(), self.more) {
             return one.fmt(f);
@@ -97,7 +97,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// What was found so far.
+/// The errors found so far.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     problems: Vec<Problem>,
@@ -105,7 +105,7 @@ pub(super) struct Problems {
 }
 
 impl Problems {
-    /// What is wrong, if anything is.
+    /// The errors, if there are any.
     pub(super) fn finish(self) -> Result<(), Refused> {
         if self.problems.is_empty() {
             Ok(())
@@ -119,7 +119,7 @@ impl Problems {
         self.add(path, || format!("Invalid value: {value}: {why}"));
     }
 
-    /// One problem for each of the rules that `text` breaks.
+    /// One error per rule violated by `text`.
     pub(super) fn names(&mut self, path: &Path<'_>, text: &str, broken: Vec<String>) {
         for why in broken {
             self.invalid(path, text, &why);
@@ -131,7 +131,7 @@ impl Problems {
         self.add(path, || format!("Required value{colon}{why}"));
     }
 
-    /// `text` is none of the values there are.
+    /// `text` is not one of the supported values.
     pub(super) fn unsupported(&mut self, path: &Path<'_>, text: &str, values: &[&str]) {
         let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
         let text = Value::from(text);
@@ -143,7 +143,7 @@ impl Problems {
         self.add(path, || format!("Duplicate value: {text}"));
     }
 
-    /// A second one of what may be there once, for this reason.
+    /// A duplicate, with this reason.
     pub(super) fn clashes(&mut self, path: &Path<'_>, text: &str, why: &str) {
         let text = Value::from(text);
         self.add(path, || format!("Duplicate value: {text}: {why}"));
@@ -166,7 +166,7 @@ impl Problems {
         self.add(path, || format!("Too many: {number}: must have at most {most} items"));
     }
 
-    /// As the schema of a CRD refuses it.
+    /// Like the validation of a CRD schema.
     pub(super) fn wrong_type(&mut self, path: &Path<'_>, wanted: &str, found: &serde_json::Value) {
         let kind = match found {
             serde_json::Value::Null => "null",
@@ -180,7 +180,7 @@ impl Problems {
         self.invalid(path, kind, &why);
     }
 
-    /// A number that may be missing but not negative.
+    /// A number that is optional but must not be negative.
     pub(super) fn not_negative(&mut self, path: &Path<'_>, number: Option<impl Into<i64>>) {
         if let Some(number) = number.map(Into::into).filter(|number| *number < 0) {
             self.invalid(path, number, NEGATIVE);
@@ -196,10 +196,10 @@ impl Problems {
     }
 }
 
-/// Said of numbers below zero.
+/// The message for negative numbers.
 pub(super) const NEGATIVE: &str = "must be greater than or equal to 0";
 
-/// A value as an error shows it.
+/// A value as shown in an error.
 pub(super) enum Value<'a> {
     Text(&'a str),
     Number(i64),
@@ -254,7 +254,7 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// What somebody else wrote: at most so many characters, and none that a terminal obeys.
+/// Untrusted text: truncated, and without control characters.
 fn shown(text: &str) -> String {
     let mut characters = text.chars();
     let mut short: String = characters.by_ref().take(SHOWN_MAX).flat_map(escaped).collect();
@@ -271,7 +271,7 @@ fn escaped(character: char) -> impl Iterator<Item = char> {
     plain.then_some(character).into_iter().chain(escape.into_iter().flatten())
 }
 
-/// Calls `refuse` with a word that is given and none of `values`.
+/// Calls `refuse` with a given value that is not one of `values`.
 pub(super) fn one_of(text: Option<&str>, values: &[&str], refuse: impl FnOnce(&str, &[&str])) {
     if let Some(text) = text.filter(|text| !values.contains(text)) {
         refuse(text, values);

@@ -1,4 +1,4 @@
-//! Amounts of resources: what a container may ask for, and what a node may offer.
+//! Resource quantities: of containers and of nodes.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ const NOT_INTEGER: &str = "must be an integer";
 const HUGE_PAGES: &str = "hugepages-";
 const NANO: i128 = 1_000_000_000;
 
-/// Who asks decides which resources there are.
+/// The owner, which determines the supported resources.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResourceOwner {
     Container,
     Pod,
 }
 
-/// Requests and limits: known names, whole devices, and no request without its limit where a resource can't be
+/// Requests and limits: known names, whole devices, and no request without a limit for resources that can't be
 /// overcommitted.
 pub(super) fn requirements(
     resources: &ResourceRequirements,
@@ -60,14 +60,14 @@ pub(super) fn requirements(
     }
 }
 
-/// What a node has: quantities, and whole devices.
+/// Resources of a node: quantities, and whole devices.
 pub(super) fn offered(list: Option<&Quantities>, path: &Path<'_>, problems: &mut Problems) {
     for (name, quantity) in list.into_iter().flatten() {
         value(name, quantity, &path.field(name), problems);
     }
 }
 
-/// A quantity that was understood, and how Kubernetes writes it.
+/// A parsed quantity, and its canonical form.
 pub(super) struct Understood {
     pub(super) amount: Amount,
     pub(super) text: String,
@@ -115,7 +115,7 @@ fn resource_name(name: &str, asker: ResourceOwner, path: &Path<'_>, problems: &m
     }
 }
 
-/// A quantity that is one, not negative, and whole where pieces are counted.
+/// A valid quantity: not negative, and an integer for countable resources.
 pub(super) fn value(
     name: &str,
     Quantity(text): &Quantity,
@@ -139,7 +139,7 @@ pub(super) fn value(
     Some(understood)
 }
 
-/// Without a domain, or of kubernetes.io.
+/// Without a domain, or in kubernetes.io.
 fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
@@ -150,7 +150,7 @@ fn is_extended(name: &str) -> bool {
         && qualified_name(&format!("requests.{name}")).is_empty()
 }
 
-/// Whether a node may promise more of it than it has.
+/// Whether the resource can be overcommitted.
 fn may_overcommit(name: &str) -> bool {
     is_native(name) && !name.starts_with(HUGE_PAGES)
 }
@@ -160,7 +160,7 @@ fn divisible(page: &str, amount: Amount) -> bool {
     page > 0 && page % NANO == 0 && amount.nanos() % page == 0
 }
 
-/// As Kubernetes writes it back: `0.5` is `500m`, `1000` is `1k`, `1.5Gi` is `1536Mi`.
+/// The canonical form in Kubernetes: `0.5` is `500m`, `1000` is `1k`, `1.5Gi` is `1536Mi`.
 fn canonical(text: &str, amount: Amount) -> String {
     const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
     const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];

@@ -1,4 +1,4 @@
-//! How names, labels and keys have to look: each rule answers with what is broken, in kube-apiserver's words.
+//! Syntax of names, labels and keys: each rule returns its violations in kube-apiserver's words.
 
 /// DNS labels, names of labels, values of labels.
 const LABEL_MAX: usize = 63;
@@ -22,7 +22,7 @@ const LABEL_VALUE: &str = "a valid label must be an empty string or consist of a
      and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
      validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// A rule for names: what a text breaks.
+/// A rule for names: returns the violations of a text.
 pub(super) type Rule = fn(&str) -> Vec<String>;
 
 /// RFC 1123: names of containers, namespaces, volumes.
@@ -66,7 +66,7 @@ pub(super) fn label_value(text: &str) -> Vec<String> {
     rules(text, LABEL_MAX, text.is_empty() || is_name_part(text), LABEL_VALUE)
 }
 
-/// Names of ports: those of IANA's service registry.
+/// Names of ports: as in IANA's service registry.
 pub(super) fn port_name(text: &str) -> Vec<String> {
     let letter = |byte: u8| byte.is_ascii_lowercase();
     let plain = |byte: u8| letter(byte) || byte.is_ascii_digit();
@@ -109,7 +109,7 @@ fn is_name_part(text: &str) -> bool {
     framed(text, plain) && text.bytes().all(|byte| plain(byte) || b"-_.".contains(&byte))
 }
 
-/// Whether the first and the last byte are there and `fit`.
+/// Whether there is a first and a last byte, and both `fit`.
 fn framed(text: &str, fit: impl Fn(u8) -> bool) -> bool {
     text.bytes().next().is_some_and(&fit) && text.bytes().next_back().is_some_and(&fit)
 }

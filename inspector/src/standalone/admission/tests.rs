@@ -177,13 +177,13 @@ fn amounts_are_whole_where_pieces_are_counted_and_limits_hold() {
         (
             json!({"requests": {"cpu": "1,5"}}),
             vec![
-                "requests[cpu]: Invalid value: \"1,5\": quantity \"1,5\" has unknown suffix \",5\" \
-             (must be one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent)",
+                "requests[cpu]: Invalid value: \"1,5\": invalid quantity \"1,5\": unknown suffix \",5\" \
+             (must be n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent)",
             ],
         ),
         (
             json!({"requests": {"cpu": ""}}),
-            vec!["requests[cpu]: Invalid value: \"\": quantity \"\" has no digits"],
+            vec!["requests[cpu]: Invalid value: \"\": invalid quantity \"\": no digits"],
         ),
         (
             json!({"requests": {"gpu": 1}}),
@@ -415,7 +415,7 @@ fn a_group_of_the_crd_keeps_its_schema() {
         ),
         (
             json!({"minResources": {"cpu": "x"}}),
-            "spec.minResources[cpu]: Invalid value: \"x\": quantity \"x\" has no digits",
+            "spec.minResources[cpu]: Invalid value: \"x\": invalid quantity \"x\": no digits",
         ),
         (json!(5), "spec: Invalid value: \"number\": spec in body must be of type object: \"number\""),
     ] {

@@ -1,4 +1,4 @@
-//! What makes Pods: Jobs and all that runs for ever.
+//! Controllers of Pods: Jobs, and workloads that run indefinitely.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use super::pod::template;
 use super::problems::{Path, Problems, one_of};
 use super::syntax::{dns_label, label_value};
 
-/// The most Pods that one controller may want at a time.
+/// Maximum number of Pods of one controller at a time.
 pub(super) const REPLICAS_MAX: i32 = 100_000;
 
 const SPEC: Path<'static> = Path::root("spec");
-/// Labels with which the Job controller marks the Pods of a Job: its uid.
+/// Labels with the UID of the Job, set by the Job controller on its Pods.
 const JOB_UID: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
 
 /// A number of Pods.
@@ -65,7 +65,7 @@ pub(super) fn stateful_set(set: &StatefulSet, problems: &mut Problems) {
     long_running(&spec.selector, &spec.template, "statefulset", problems);
 }
 
-/// Pods that are replaced for ever, found by their labels.
+/// Pods that are always replaced, selected by their labels.
 fn long_running(selector: &LabelSelector, pods: &PodTemplateSpec, kind: &str, problems: &mut Problems) {
     let path = SPEC.field("selector");
     if selector.match_labels.is_none() && selector.match_expressions.is_none() {
@@ -117,7 +117,7 @@ pub(super) fn job(job: &Job, problems: &mut Problems) {
     selector_of(job, spec, problems);
     let path = SPEC.field("template");
     template(&spec.template, &["OnFailure", "Never"], &path, problems);
-    // The controller puts the Job's name into a label of its Pods.
+    // The controller sets the Job's name as a label of its Pods.
     let name = job.metadata.name.as_deref().unwrap_or_default();
     problems.names(&path.field("labels"), name, label_value(name));
     let policy = spec.template.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref());
@@ -176,7 +176,7 @@ fn by_index(spec: &JobSpec, name: &str, problems: &mut Problems) {
     }
 }
 
-/// The API server makes a Job's selector, of its uid.
+/// The API server generates a Job's selector from its UID.
 fn selector_of(job: &Job, spec: &JobSpec, problems: &mut Problems) {
     let path = SPEC.field("selector");
     match &spec.selector {

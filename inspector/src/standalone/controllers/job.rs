@@ -1,6 +1,6 @@
 //! The Job controller: completions, parallelism, indexes, failures, limits.
 //!
-//! As in a cluster with the defaults, except that Pods that were deleted count as nothing.
+//! Like in a cluster with default settings, except that deleted Pods are ignored.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,8 +12,8 @@ use crate::standalone::metadata::{seconds, time};
 use crate::standalone::object::Object;
 use crate::standalone::packed::{Brief, INDEX, Phase};
 
-/// When the Job has to be looked at though none of its Pods changed: its time limit, or the end of the time
-/// that it is kept (epoch seconds).
+/// When the Job has to be reconciled without a change of its Pods: its time limit, or the end of its retention (epoch
+/// seconds).
 pub fn due(job: &Job, keep_ended: i64) -> Option<i64> {
     let status = job.status.as_ref()?;
     if let Some(since) = ended_since(status) {
@@ -33,9 +33,9 @@ pub fn ended_since(status: &JobStatus) -> Option<i64> {
     Some(seconds(end.last_transition_time.as_ref()).unwrap_or(0))
 }
 
-/// How its Pods stand.
+/// Its Pods by state.
 struct Count<'a> {
-    /// Neither ended nor being deleted.
+    /// Neither finished nor being deleted.
     active: Vec<&'a Brief>,
     succeeded: usize,
     failed: usize,
@@ -68,7 +68,7 @@ fn count<'a>(pods: impl IntoIterator<Item = &'a Brief>) -> Count<'a> {
     count
 }
 
-/// What the Job needs now.
+/// The actions needed by the Job.
 pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: i64) -> Actions {
     let mut actions = Actions::default();
     let Some(spec) = &job.spec else { return actions };
@@ -91,7 +91,7 @@ pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: 
     let too_many = count.failed > usize::try_from(spec.backoff_limit.unwrap_or(6)).unwrap_or(0);
     let complete = match completions {
         Some(wanted) => succeeded >= wanted,
-        // A work queue: one success says that there is no more work, and the others may finish theirs.
+        // A work queue: one success means that there is no more work, and the other Pods may finish theirs.
         None => succeeded > 0 && count.active.is_empty(),
     };
     let mut active = count.active.len();
@@ -111,7 +111,7 @@ pub fn reconcile<'a>(job: &Job, pods: impl IntoIterator<Item = &'a Brief>, now: 
         let missing = wanted.saturating_sub(active).min(CREATE_MAX);
         actions.create = create(job, &count, completions.filter(|_| indexed), missing);
         active += actions.create.len();
-        // Fewer are wanted than there are: those that were not started go first.
+        // Scaled down: Pods that were not started are deleted first.
         let mut surplus = count.active.clone();
         surplus.sort_by_key(|pod| (pod.phase == Phase::Running, &pod.name));
         let surplus = surplus.into_iter().take(active.saturating_sub(wanted));
@@ -151,7 +151,7 @@ fn end(status: &mut JobStatus, complete: bool, expired: bool, now: i64) {
     });
 }
 
-/// `missing` new Pods; `indexes` is their number where the Job is indexed.
+/// Creates `missing` Pods; `indexes` is the number of indexes of an Indexed Job.
 fn create(job: &Job, count: &Count<'_>, indexes: Option<usize>, missing: usize) -> Vec<Object> {
     let Some(spec) = &job.spec else { return Vec::new() };
     let owner = Object::Job(Box::new(job.clone()));

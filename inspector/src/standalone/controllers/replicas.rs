@@ -1,4 +1,4 @@
-//! Deployments, `ReplicaSets` and `StatefulSets`: a number of Pods that are replaced when they go.
+//! Deployments, `ReplicaSets` and `StatefulSets`: a number of Pods that are replaced when they end.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn wanted(replicas: Option<i32>) -> usize {
     usize::try_from(replicas.unwrap_or(1)).unwrap_or(0)
 }
 
-/// A Deployment has one ReplicaSet of its size; its template can't change here.
+/// A Deployment has one ReplicaSet of the same size; its template can't be changed here.
 pub fn deployment(deployment: &Deployment, sets: usize) -> Actions {
     let mut actions = Actions::default();
     if sets > 0 {
@@ -60,7 +60,7 @@ pub fn replica_set<'a>(set: &ReplicaSet, pods: impl IntoIterator<Item = &'a Brie
     actions
 }
 
-/// A StatefulSet names its Pods by number, and makes the next one when the last runs unless told `Parallel`.
+/// A StatefulSet numbers its Pods, and creates the next one when the previous one runs, unless `Parallel`.
 pub fn stateful_set<'a>(set: &StatefulSet, pods: impl IntoIterator<Item = &'a Brief>) -> Actions {
     let mut actions = Actions::default();
     let spec = &set.spec;
@@ -84,7 +84,7 @@ pub fn stateful_set<'a>(set: &StatefulSet, pods: impl IntoIterator<Item = &'a Br
     actions
 }
 
-/// Ended Pods make room for their successors.
+/// Finished Pods are deleted and replaced.
 fn ended(pod: &Brief) -> Option<Uid> {
     (pod.phase.ended() && !pod.deleting).then(|| pod.uid.clone())
 }

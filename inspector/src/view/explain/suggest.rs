@@ -1,5 +1,5 @@
-//! The smallest changes of a request that would start it now, or let it run at all. Each was tried in the job's place in
-//! its queue, and is the largest that does.
+//! The smallest changes to a request that would let it start now, or run at all. Each was tried at the job's position in
+//! its queue.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use fluxion_scheduler::request::{Request, Shape};
 use fluxion_scheduler::state::Trial;
 use fluxion_text::quantity;
 
-/// A time limit beyond this is as good as none (100 years in seconds).
+/// Maximum suggested time limit (100 years in seconds).
 const LONGEST: i64 = 100 * 365 * 86_400;
 
-/// Changes that help; a job that can `never` run as it is may also be told what lets it wait for room.
+/// Changes that help; for a job that can `never` run, this includes changes that would let it run later.
 pub(super) fn suggestions(trial: &Trial, request: &Request, never: bool) -> Vec<String> {
     let suggest = Suggest { trial, request, never };
     if !never && suggest.starts(request) {
@@ -37,7 +37,7 @@ impl Suggest<'_> {
         self.trial.start(request).is_some()
     }
 
-    /// What a change brings, if anything.
+    /// The effect of a change, if any.
     fn outcome(&self, request: &Request) -> Option<&'static str> {
         if self.starts(request) {
             Some("it could start now")
@@ -48,7 +48,7 @@ impl Suggest<'_> {
         }
     }
 
-    /// The largest number from 1 to below `limit` whose request brings what 1 brings.
+    /// The largest number from 1 to below `limit` whose request has the same outcome as 1.
     fn largest(&self, limit: u64, with: impl Fn(u64) -> Request) -> Option<(u64, &'static str)> {
         if limit <= 1 {
             return None;
@@ -73,7 +73,7 @@ impl Suggest<'_> {
         let limit = self.request.duration.map_or(LONGEST, |seconds| seconds.min(LONGEST));
         let with = |seconds: u64| Request { duration: i64::try_from(seconds).ok(), ..self.request.clone() };
         let (seconds, outcome) = self.largest(u64::try_from(limit).ok()?, with)?;
-        Some(format!("with a time limit of {seconds} s {outcome}"))
+        Some(format!("with a time limit of {seconds}s, {outcome}"))
     }
 
     fn fewer(&self) -> Option<String> {
@@ -81,13 +81,13 @@ impl Suggest<'_> {
         let with = |members: u64| Request { minimum: u32::try_from(members).ok(), ..self.request.clone() };
         let (members, outcome) = self.largest(needed, with)?;
         let noun = if members == 1 { "member" } else { "members" };
-        Some(format!("with {members} {noun} instead of {needed} {outcome}"))
+        Some(format!("with {members} {noun} instead of {needed}, {outcome}"))
     }
 
-    /// Less of one resource for each member, where all ask for the same.
+    /// Less of one resource per member, if all members request the same.
     fn smaller(&self) -> Vec<String> {
         let [shape] = self.request.shapes.as_slice() else { return Vec::new() };
-        let each = if self.request.slots() > 1 { " for each member" } else { "" };
+        let each = if self.request.slots() > 1 { " per member" } else { "" };
         let less = |resource: &Arc<str>, need: u64| {
             let with = |quantity: u64| {
                 let mut needs = (*shape.needs).clone();
@@ -99,11 +99,11 @@ impl Suggest<'_> {
             };
             if let Some((quantity, outcome)) = self.largest(need, with) {
                 let (quantity, need) = quantity::compared(resource, quantity, need);
-                return Some(format!("with {resource} {quantity} instead of {need}{each} {outcome}"));
+                return Some(format!("with {quantity} {resource} instead of {need}{each}, {outcome}"));
             }
             // That a device is not needed at all is no news to whom it is only taken from for now.
             let outcome = self.outcome(&with(0)).filter(|_| self.never)?;
-            Some(format!("without {resource}{each} {outcome}"))
+            Some(format!("without {resource}, {outcome}"))
         };
         let asked = shape.needs.iter().filter(|(resource, need)| *need > 0 && resource.as_ref() != "pods");
         asked.filter_map(|(resource, need)| less(resource, need)).collect()
@@ -119,17 +119,17 @@ impl Suggest<'_> {
         for (key, value) in &pairs {
             let free = self.without(|known, wanted| known == key && wanted == value, false);
             if let Some(outcome) = self.outcome(&free) {
-                return Some(format!("without its node selector {} {outcome}", words::pair(key, value)));
+                return Some(format!("without its node selector {}, {outcome}", words::pair(key, value)));
             }
         }
         if bound && let Some(outcome) = self.outcome(&self.without(|_, _| false, true)) {
-            return Some(format!("without its node affinity {outcome}"));
+            return Some(format!("without its node affinity, {outcome}"));
         }
         let several = pairs.len() + usize::from(bound) > 1;
         let outcome = self.outcome(&self.without(|_, _| true, true)).filter(|_| several)?;
         let mut all: Vec<String> = pairs.iter().map(|(key, value)| words::pair(key, value)).collect();
         all.extend(bound.then(|| "affinity".to_owned()));
-        Some(format!("without its node selector ({}) {outcome}", all.join(", ")))
+        Some(format!("without its node selector ({}), {outcome}", all.join(", ")))
     }
 
     fn without(&self, drop: impl Fn(&Arc<str>, &Arc<str>) -> bool, affinity: bool) -> Request {
@@ -149,6 +149,6 @@ impl Suggest<'_> {
         let level = self.request.level.as_ref()?;
         let anywhere = Request { level: None, domain: None, ..self.request.clone() };
         let outcome = self.outcome(&anywhere)?;
-        Some(format!("without one {level} for all members {outcome}"))
+        Some(format!("without requiring all members in one {level}, {outcome}"))
     }
 }

@@ -1,4 +1,4 @@
-//! Everything about one job or node.
+//! Details of a job or node.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::render::{self, Options, amount_of, clean};
 use crate::tui::app::Pane;
 use crate::tui::message::Key;
 
-/// What a detail can be taken from.
+/// Data sources of the details.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) jobs: &'a BTreeMap<Key, FluxionJob>,
@@ -23,7 +23,7 @@ pub(super) struct Known<'a> {
     pub(super) explained: Option<&'a (Key, Box<FluxionExplanation>)>,
 }
 
-/// The lines about what `key` names in a pane.
+/// The detail lines of an object.
 pub(super) fn lines(
     known: Known<'_>,
     pane: Pane,
@@ -63,25 +63,25 @@ fn node(node: &FluxionNode) -> String {
     } else {
         format!("not schedulable: {}", clean(&status.reasons.join(", ")))
     };
-    putln!(text, "node {}: {ready}", clean(&node.metadata.name));
+    putln!(text, "Node: {}\nStatus: {ready}", clean(&node.metadata.name));
     for (key, domain) in &status.levels {
-        putln!(text, "  {} {}", clean(key), clean(domain));
+        putln!(text, "  {}={}", clean(key), clean(domain));
     }
     putln!(
         text,
-        "\n{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "resource",
-        "capacity",
-        "used",
-        "others",
-        "planned",
-        "free"
+        "\n{:<24} {:>11} {:>9} {:>9} {:>9} {:>9}",
+        "RESOURCE",
+        "ALLOCATABLE",
+        "ALLOCATED",
+        "OTHERS",
+        "RESERVED",
+        "FREE"
     );
     for name in status.allocatable.keys() {
         let show = |from: &fluxion_api::Quantities| amount_of(from, name).shown(name);
         putln!(
             text,
-            "{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            "{:<24} {:>11} {:>9} {:>9} {:>9} {:>9}",
             clean(name),
             show(&status.allocatable),
             show(&status.allocated),
@@ -91,10 +91,10 @@ fn node(node: &FluxionNode) -> String {
         );
     }
     if !status.deficit.is_empty() {
-        putln!(text, "\novercommitted: {}", clean(&render::amounts(&status.deficit)));
+        putln!(text, "\nOvercommitted: {}", clean(&render::amounts(&status.deficit)));
     }
     if !status.jobs.is_empty() {
-        putln!(text, "\njobs on this node");
+        putln!(text, "\nJobs on this node:");
         for job in &status.jobs {
             putln!(text, "  {}", clean(job));
         }
@@ -102,13 +102,13 @@ fn node(node: &FluxionNode) -> String {
     text
 }
 
-/// As much of it as a small pane holds.
+/// Draws the part of the details that fits in a small pane.
 pub(super) fn part(frame: &mut Frame, area: Rect, lines: Vec<Line<'static>>, theme: Theme) {
     let block = Block::bordered().title("Details (Enter: show all)").border_style(theme.dim());
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(block), area);
 }
 
-/// All of it over the whole body; how far it is really scrolled comes back.
+/// Draws the details over the whole body; returns the effective scroll offset.
 pub(super) fn full(
     frame: &mut Frame,
     area: Rect,

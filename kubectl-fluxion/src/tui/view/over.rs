@@ -1,4 +1,4 @@
-//! What lies over the panes: help, and the question before a cancel.
+//! Overlays: help and the confirmation of a cancel.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -10,7 +10,7 @@ use crate::cancel;
 use crate::render::{amounts, clean};
 use crate::tui::app::{App, Over};
 
-/// What a cancel deletes, as far as it is named; the rest is counted.
+/// Maximum number of objects listed in the confirmation of a cancel.
 const TARGETS: usize = 5;
 
 const HELP: [&str; 14] = [
@@ -18,19 +18,19 @@ const HELP: [&str; 14] = [
     "PgUp PgDn     move by ten lines",
     "g G           go to the first or last line",
     "tab ← →       next pane",
-    "enter         show all details",
+    "enter         show details",
     "/             filter by name, state or reason",
     "esc           clear the filter",
     "s             change the sort order",
-    "a             show waiting, running or all jobs",
-    "c             cancel the job (with confirmation)",
+    "a             cycle through waiting, running and all jobs",
+    "c             cancel the selected job (asks for confirmation)",
     "q Ctrl-C      quit",
     "",
     "bars: █ allocated  ▒ reserved  · free",
-    "press any key to close",
+    "press any key to close this help",
 ];
 
-/// Draws what lies over, if anything.
+/// Draws the overlay, if any.
 pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     let (title, lines) = match &app.over {
         None | Some(Over::Detail { .. }) => return,
@@ -42,9 +42,9 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
             let mut lines =
                 vec![Line::styled(format!("Cancel {}?", clean(&job.reference().to_string())), theme.bold())];
             let pods = if answer.pods == 1 {
-                "1 Pod is deleted".to_owned()
+                "1 Pod will be deleted".to_owned()
             } else {
-                format!("{} Pods are deleted", answer.pods)
+                format!("{} Pods will be deleted", answer.pods)
             };
             lines.push(Line::raw(pods));
             for target in answer.targets.iter().take(TARGETS) {
@@ -57,7 +57,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
                 lines.push(Line::raw(format!("frees {}", clean(&amounts(&answer.frees)))));
             }
             if !answer.starts_next.is_empty() {
-                lines.push(Line::raw(format!("starts next: {}", clean(&answer.starts_next.join(", ")))));
+                lines.push(Line::raw(format!("would start next: {}", clean(&answer.starts_next.join(", ")))));
             }
             lines.push(Line::raw(""));
             lines.push(Line::styled("y cancel the job   n keep it", theme.bold()));

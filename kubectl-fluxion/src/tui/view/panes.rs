@@ -1,4 +1,4 @@
-//! The three lists: nodes with bars, the queue, planned starts.
+//! The three panes: nodes with usage bars, the queue and planned starts.
 
 use fluxion_api::{FluxionJob, FluxionNode};
 use ratatui::Frame;
@@ -15,7 +15,7 @@ use crate::render::{
 use crate::tui::app::{App, Pane, Show, planned_start};
 use crate::tui::message::Key;
 
-/// One pane with its frame.
+/// Draws a pane with its border.
 pub(super) fn draw(frame: &mut Frame, area: Rect, app: &mut App, pane: Pane, theme: Theme) {
     let focused = app.focus == pane;
     let block = Block::bordered().title(title(app, pane)).border_style(theme.frame(focused));
@@ -73,7 +73,7 @@ fn title(app: &App, pane: Pane) -> String {
     }
 }
 
-/// Why a pane has no lines.
+/// Placeholder text of an empty pane.
 pub(super) fn nothing(app: &App, pane: Pane) -> &'static str {
     let (loaded, refused) = match pane {
         Pane::Nodes => (app.nodes.contact.is_some(), app.nodes.lost.is_some()),
@@ -86,7 +86,7 @@ pub(super) fn nothing(app: &App, pane: Pane) -> &'static str {
         return "loading …";
     }
     if !app.filter.is_empty() {
-        return "nothing matching the filter";
+        return "nothing matches the filter";
     }
     match (pane, app.show) {
         (Pane::Nodes, _) => "no nodes found",
@@ -97,7 +97,7 @@ pub(super) fn nothing(app: &App, pane: Pane) -> &'static str {
     }
 }
 
-/// Names and widths of the columns that fit into `width`.
+/// Headers and widths of the columns that fit in `width`.
 fn columns(pane: Pane, width: u16) -> (Vec<&'static str>, Vec<Constraint>) {
     let all: &[(&str, Constraint, u16)] = match pane {
         Pane::Nodes => &[
@@ -121,13 +121,13 @@ fn columns(pane: Pane, width: u16) -> (Vec<&'static str>, Vec<Constraint>) {
             ("IN", Constraint::Length(6), 0),
             ("STARTS", Constraint::Length(12), 45),
             ("NODES", Constraint::Fill(3), 60),
-            ("WAITS FOR", Constraint::Fill(3), 75),
+            ("WAITING FOR", Constraint::Fill(3), 75),
         ],
     };
     all.iter().filter(|(_, _, least)| width >= *least).map(|(name, size, _)| (*name, *size)).unzip()
 }
 
-/// Leaves out the cells whose columns do not fit, as `columns` does.
+/// Omits the cells whose columns do not fit, as `columns` does.
 fn row<'a>(pane: Pane, width: u16, cells: impl IntoIterator<Item = (&'static str, Cell<'a>)>) -> Row<'a> {
     let (names, _) = columns(pane, width);
     Row::new(
@@ -135,7 +135,7 @@ fn row<'a>(pane: Pane, width: u16, cells: impl IntoIterator<Item = (&'static str
     )
 }
 
-/// What stands in the first column.
+/// Text of the first column.
 fn name_in(app: &App, pane: Pane, key: &Key) -> String {
     match pane {
         Pane::Nodes => app.nodes.objects.get(key).map(node_name).unwrap_or_default(),
@@ -143,7 +143,7 @@ fn name_in(app: &App, pane: Pane, key: &Key) -> String {
     }
 }
 
-/// The node, and why it accepts no Pods.
+/// Name of the node, and why it does not accept Pods.
 fn node_name(node: &FluxionNode) -> String {
     let name = clean(&node.metadata.name);
     if node.status.eligible {
@@ -232,7 +232,7 @@ fn planned_row(app: &App, job: &FluxionJob, width: u16) -> Row<'static> {
             ("IN", Cell::from(until(Some(&start), app.now))),
             ("STARTS", Cell::from(clock(&start, app.now, &app.zone))),
             ("NODES", Cell::from(clean(&nodes).into_owned())),
-            ("WAITS FOR", Cell::from(clean(&waits.join(",")).into_owned())),
+            ("WAITING FOR", Cell::from(clean(&waits.join(",")).into_owned())),
         ],
     )
 }

@@ -1,4 +1,4 @@
-//! Colours by what they say; without colours, what has to stand out is bold or reversed.
+//! Colors by meaning; without colors, bold and reverse video are used for emphasis.
 
 use fluxion_api::JobState;
 use ratatui::style::{Color, Modifier, Style};
@@ -43,7 +43,7 @@ impl Theme {
         self.colour(Color::Red, Modifier::BOLD)
     }
 
-    /// What can't be overlooked.
+    /// Alerts.
     pub(super) fn alarm(self) -> Style {
         if self.colours {
             Style::new().fg(Color::Black).bg(Color::Yellow).add_modifier(Modifier::BOLD)
@@ -52,7 +52,7 @@ impl Theme {
         }
     }
 
-    /// The chosen line.
+    /// The selected line.
     pub(super) fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
@@ -75,7 +75,7 @@ impl Theme {
         }
     }
 
-    /// How full something is, 0 to 1.
+    /// Style for a usage ratio, 0 to 1.
     pub(super) fn load(self, ratio: f64) -> Style {
         if ratio >= 0.9 {
             self.bad()

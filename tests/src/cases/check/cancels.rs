@@ -11,8 +11,8 @@ use crate::plugin::Ran;
 const OUTCOMES: [(&str, i32); 6] = [
     ("dry run", 0),
     ("cancelled", 0),
-    ("already ending", 0),
-    ("already ended", 0),
+    ("already terminating", 0),
+    ("already finished", 0),
     ("not found", 3),
     ("denied", 4),
 ];

@@ -127,8 +127,7 @@ impl Expansion<'_> {
         let mut children = Vec::new();
         for (index, &parent) in (0..).zip(&parents) {
             for count in 0..rule.multi_scale {
-                let id =
-                    self.child_id(rule, index, count).ok_or_else(|| bad("a number of a vertex overflows"))?;
+                let id = self.child_id(rule, index, count).ok_or_else(|| bad("vertex number overflow"))?;
                 let name = if rule.id_scope < 0 {
                     generator.basename.clone()
                 } else {
@@ -198,7 +197,7 @@ impl Expansion<'_> {
             };
             self.candidates += mine.len() as u64;
             if self.candidates > MAX_CANDIDATES {
-                return Err(bad("associations compare too many pairs of vertices: make the recipe smaller"));
+                return Err(bad("too many vertex pairs to associate: use a smaller recipe"));
             }
             for &child in mine {
                 if changing

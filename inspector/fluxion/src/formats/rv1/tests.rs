@@ -71,5 +71,5 @@ fn properties_of_ranks_count_as_vertices_do() {
     let properties: Vec<String> = (0..40).map(|number| format!(r#""p{number}": "0-2""#)).collect();
     let text = R.replace(r#""fast@core": "0,2""#, &properties.join(", "));
     assert!(parse(text.as_bytes(), 200).is_ok());
-    assert!(parse(text.as_bytes(), 100).unwrap_err().to_string().contains("more than 100 properties"));
+    assert!(parse(text.as_bytes(), 100).unwrap_err().to_string().contains("more than 100 rank properties"));
 }

@@ -1,4 +1,4 @@
-//! A value of a YAML document, and how large one may be.
+//! Values of a YAML document, and their size limits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,26 +11,26 @@ const MAX_VALUES: u64 = 200_000;
 /// How deep values may be nested.
 const MAX_DEPTH: u32 = 300;
 
-/// A text is not YAML, or not a document that is reasonable to read.
+/// The text is not YAML, or exceeds a size limit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum YamlError {
     /// Not YAML.
     #[error("yaml: {0}")]
     Syntax(String),
-    /// More values than anybody needs, usually by aliases of aliases.
-    #[error("yaml: more than {MAX_VALUES} values once aliases are written out: shorten the document")]
+    /// Too many values, usually because of nested aliases.
+    #[error("yaml: more than {MAX_VALUES} values after alias expansion: use a smaller document")]
     TooLarge,
-    /// Nested too deep.
-    #[error("yaml: values nested more than {MAX_DEPTH} deep: flatten the document")]
+    /// Nested too deeply.
+    #[error("yaml: values are nested more than {MAX_DEPTH} levels deep: flatten the document")]
     TooDeep,
 }
 
-/// What a value is.
+/// Kind of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueKind<'t> {
-    /// Nothing, `null` or `~`.
+    /// Empty, `null` or `~`.
     Null,
-    /// Text; `quoted` when it was written with quotes or as a block.
+    /// A scalar; `quoted` if it was written in quotes or as a block.
     Scalar {
         /// The text.
         text: Cow<'t, str>,
@@ -39,17 +39,17 @@ pub enum ValueKind<'t> {
     },
     /// A sequence.
     Sequence(Arc<Vec<Value<'t>>>),
-    /// A mapping, in order, with repeated keys kept.
+    /// A mapping in document order, including duplicate keys.
     Mapping(Arc<Vec<Pair<'t>>>),
 }
 
 /// A key and its value.
 pub type Pair<'t> = (Value<'t>, Value<'t>);
 
-/// A value of a text; a clone shares what is in it.
+/// A YAML value; clones share the contents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value<'t> {
-    /// What it is.
+    /// Its kind.
     pub kind: ValueKind<'t>,
     weight: u64,
     depth: u32,
@@ -111,7 +111,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// The first value of a key of a mapping.
+    /// The first value of a key in a mapping.
     pub fn get(&self, key: &str) -> Option<&Self> {
         let pairs = self.mapping()?;
         pairs.iter().find(|(known, _)| known.scalar() == Some(key)).map(|(_, value)| value)

@@ -212,7 +212,7 @@ fn words_and_json_say_the_same() {
 it could start at 60
 slot: 1 requested, 0 found
 cluster: 1 of 1 with insufficient free resources until 60 (/cluster0)
-node: 1 of 1 held until 60 (/cluster0/rack0/node0)
+node: 1 of 1 in use until 60 (/cluster0/rack0/node0)
 rack: 1 of 1 with insufficient free resources until 60 (/cluster0/rack0)
 ";
     assert_eq!(report.to_string(), text);

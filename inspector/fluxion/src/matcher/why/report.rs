@@ -1,4 +1,4 @@
-//! Why a request is not met: the report, and its words.
+//! The report on why a request can't be satisfied.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::errno::Errno;
 
-/// Paths named per type and reason, at most.
+/// Maximum number of paths listed per type and reason.
 pub(super) const EXAMPLES: usize = 3;
 
-/// Why a vertex is out.
+/// Why a vertex was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -17,32 +17,32 @@ pub enum Reason {
     Down,
     /// It does not satisfy the constraint of the request.
     Constraint,
-    /// Jobs hold it.
+    /// It is allocated to jobs.
     Held,
-    /// It is asked for alone, and jobs are there or below.
+    /// It is requested exclusively, but jobs use it or its descendants.
     Exclusive,
-    /// There is less of it, or below it, than is asked for, whoever holds it.
+    /// Its size, or the resources below it, are less than requested, regardless of usage.
     TooSmall,
-    /// There is enough below it, but jobs hold too much of that.
+    /// There is enough below it, but too much of it is allocated.
     Aggregate,
-    /// There is enough below it, but too much of that is out for reasons of its own.
+    /// There is enough below it, but too much of it was rejected for other reasons.
     Below,
-    /// The request says that it is shared, and what encloses it that it is not.
+    /// It is requested as shared within an exclusive resource.
     Contradiction,
 }
 
 impl Reason {
-    /// The error number that it leaves behind, by Fluxion's rules.
+    /// The resulting error number, by Fluxion's rules.
     pub(in crate::matcher) fn errno(self) -> Errno {
         if self == Self::Contradiction { Errno::Einval } else { Errno::Ebusy }
     }
 
-    /// In words, after "2 vertices are".
+    /// Human-readable description, to follow "2 of 3".
     pub fn text(self) -> &'static str {
         match self {
             Self::Down => "down",
             Self::Constraint => "excluded by the constraint",
-            Self::Held => "held",
+            Self::Held => "in use",
             Self::Exclusive => "not available for exclusive use",
             Self::TooSmall => "too small",
             Self::Aggregate => "with insufficient free resources",
@@ -56,31 +56,31 @@ impl Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It can be met now.
+    /// It can be satisfied now.
     Fits,
-    /// What it finds now is not exclusive, so that there is nothing to book.
+    /// It matches now, but without exclusive resources, so that there is nothing to allocate.
     NothingExclusive,
-    /// It can be met once jobs have ended.
+    /// It can be satisfied once jobs have ended.
     Busy,
-    /// It can be met only once something comes up that is down.
+    /// It can be satisfied only once resources that are down come up.
     Down,
-    /// It can't be met on this graph.
+    /// It can't be satisfied by this graph.
     Unsatisfiable,
 }
 
-/// What is missing: of a type, how much is asked for at least, and how much was found.
+/// A shortage of resources of one type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shortage {
     /// The type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// How much is asked for at least.
+    /// The minimum requested amount.
     pub wanted: u64,
-    /// How much of it can be used.
+    /// The usable amount.
     pub found: u64,
 }
 
-/// Vertices of one type that are out for one reason.
+/// Vertices of one type that were rejected for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refused {
     /// The type.
@@ -88,33 +88,33 @@ pub struct Refused {
     pub type_name: String,
     /// The reason.
     pub reason: Reason,
-    /// How many there are.
+    /// Number of rejected vertices.
     pub count: u64,
-    /// How many vertices of the type the graph has.
+    /// Number of vertices of the type in the graph.
     pub of: u64,
-    /// The first time, in seconds, at which the reason is gone for one of them; none when that is not
-    /// known.
+    /// Earliest time in seconds at which the reason no longer applies to one of them; none if
+    /// unknown.
     pub until: Option<i64>,
-    /// Paths of some of them, in order of the graph.
+    /// Paths of some of them, in graph order.
     pub examples: Vec<String>,
 }
 
-/// Why a request is not met.
+/// Why a request can't be satisfied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WhyNot {
     /// Whether waiting helps.
     pub verdict: Verdict,
-    /// When it could start as things are booked, in seconds; none when that is not known or never.
+    /// Earliest start time in seconds, given the current allocations; none if unknown or never.
     pub earliest: Option<i64>,
-    /// What is missing at the topmost choice that failed.
+    /// Shortages at the topmost selection that failed.
     pub missing: Vec<Shortage>,
-    /// Which vertices are out, by type and reason. For an unsatisfiable request: even when all were free
-    /// and up.
+    /// Rejected vertices by type and reason. For an unsatisfiable request, these apply even if all vertices are
+    /// free and up.
     pub refused: Vec<Refused>,
 }
 
 impl Verdict {
-    /// In words, after "the request is".
+    /// Human-readable description.
     pub fn text(self) -> &'static str {
         match self {
             Self::Fits => "can start now",
@@ -129,10 +129,10 @@ impl Verdict {
 }
 
 impl WhyNot {
-    /// As one line of JSON.
+    /// The report as one line of JSON.
     ///
     /// # Panics
-    /// Never: a report has a form in JSON whatever it says.
+    /// Never: every report can be serialized.
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("a report has only texts, numbers and lists of them")
     }
@@ -143,7 +143,7 @@ impl fmt::Display for WhyNot {
         writeln!(f, "{}", self.verdict.text())?;
         match (self.verdict, self.earliest) {
             (Verdict::Busy, Some(at)) => writeln!(f, "it could start at {at}")?,
-            (Verdict::Busy, None) => writeln!(f, "no planned start is possible")?,
+            (Verdict::Busy, None) => writeln!(f, "no start time can be planned")?,
             _ => {}
         }
         for Shortage { type_name, wanted, found } in &self.missing {

@@ -1,0 +1,18 @@
+{{- define "fluxion.args" -}}
+- cluster
+- --config=/etc/fluxion/config.yaml
+- --state-dir=/var/lib/fluxion
+- --secure-listen=0.0.0.0:{{ .Values.containerPort }}
+- --service={{ include "fluxion.name" . }}
+{{- if .Values.tls.certManager.enabled }}
+- --tls-cert-file=/etc/fluxion-tls/tls.crt
+- --tls-private-key-file=/etc/fluxion-tls/tls.key
+{{- else }}
+- --tls-secret={{ include "fluxion.tlsSecretName" . }}
+{{- end }}
+- --lease-seconds={{ .Values.leaderElection.leaseSeconds }}
+- --log-format={{ .Values.logFormat }}
+{{- with .Values.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,158 @@
+use std::sync::Mutex;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::Value;
+
+use super::*;
+
+/// An API server with one Secret and one `APIService`.
+#[derive(Clone, Default)]
+struct Server(Arc<Mutex<Objects>>);
+
+#[derive(Default)]
+struct Objects {
+    secret: Option<Value>,
+    registration: Option<Value>,
+    writes: u32,
+}
+
+type Answer = (StatusCode, Json<Value>);
+
+fn answer(object: Option<&Value>) -> Answer {
+    match object {
+        Some(object) => (StatusCode::OK, Json(object.clone())),
+        None => failure(404, "NotFound"),
+    }
+}
+
+fn failure(code: u16, reason: &str) -> Answer {
+    let status =
+        json!({ "kind": "Status", "status": "Failure", "reason": reason, "code": code, "message": "" });
+    (StatusCode::from_u16(code).unwrap(), Json(status))
+}
+
+impl Server {
+    fn keeper(&self) -> Keeper {
+        let secrets = "/api/v1/namespaces/ns/secrets";
+        let router =
+            Router::new()
+                .route(secrets, post(write_secret))
+                .route(
+                    &format!("{secrets}/s"),
+                    get(|State(Server(it)): State<Server>| async move {
+                        answer(it.lock().unwrap().secret.as_ref())
+                    })
+                    .put(write_secret),
+                )
+                .route(
+                    &format!("/apis/apiregistration.k8s.io/v1/apiservices/{API_SERVICE}"),
+                    get(|State(Server(it)): State<Server>| async move {
+                        answer(it.lock().unwrap().registration.as_ref())
+                    })
+                    .patch(
+                        |State(Server(it)): State<Server>, Json(patch): Json<Value>| async move {
+                            let mut it = it.lock().unwrap();
+                            it.writes += 1;
+                            let bundle = patch["spec"]["caBundle"].clone();
+                            it.registration.as_mut().unwrap()["spec"]["caBundle"] = bundle;
+                            answer(it.registration.as_ref())
+                        },
+                    ),
+                )
+                .with_state(self.clone());
+        let place = AuthorityLocation {
+            namespace: "ns".to_owned(),
+            secret: "s".to_owned(),
+            service: "svc".to_owned(),
+        };
+        Keeper::new(Client::new(router, "ns"), place, Arc::default())
+    }
+
+    fn register(&self) {
+        self.0.lock().unwrap().registration = Some(json!({
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": { "name": API_SERVICE },
+            "spec": { "groupPriorityMinimum": 1, "versionPriority": 1 },
+        }));
+    }
+
+    fn bundle(&self) -> Value {
+        self.0.lock().unwrap().registration.as_ref().unwrap()["spec"]["caBundle"].clone()
+    }
+
+    fn kept(&self) -> Value {
+        self.0.lock().unwrap().secret.as_ref().unwrap()["data"]["ca.crt"].clone()
+    }
+}
+
+async fn write_secret(State(Server(it)): State<Server>, Json(mut secret): Json<Value>) -> Answer {
+    let mut it = it.lock().unwrap();
+    let known = it.secret.as_ref().map(|secret| secret["metadata"]["resourceVersion"].clone());
+    if known.unwrap_or(Value::Null) != secret["metadata"]["resourceVersion"] {
+        return failure(409, "Conflict");
+    }
+    it.writes += 1;
+    secret["metadata"]["resourceVersion"] = json!(it.writes.to_string());
+    it.secret = Some(secret);
+    answer(it.secret.as_ref())
+}
+
+#[tokio::test]
+async fn replicas_share_an_authority_that_the_registration_trusts() {
+    let server = Server::default();
+    let (mut one, mut other) = (server.keeper(), server.keeper());
+    let now = SystemTime::now();
+    assert_eq!(one.look(now).await.unwrap(), Looked::Again, "not registered yet");
+    assert!(one.serving.is_set(), "who connects directly needs no registration");
+    server.register();
+    assert_eq!(other.look(now).await.unwrap(), Looked::Fine);
+    assert_eq!(one.look(now).await.unwrap(), Looked::Fine);
+    assert_eq!(server.bundle(), server.kept());
+    let writes = server.0.lock().unwrap().writes;
+    for _ in 0..3 {
+        assert_eq!(one.look(now).await.unwrap(), Looked::Fine);
+    }
+    assert_eq!(server.0.lock().unwrap().writes, writes, "nothing is written without need");
+}
+
+#[tokio::test]
+async fn clients_learn_of_a_new_authority_before_they_see_what_it_signed() {
+    let server = Server::default();
+    server.register();
+    let (mut one, mut other) = (server.keeper(), server.keeper());
+    let now = SystemTime::now();
+    one.look(now).await.unwrap();
+    other.look(now).await.unwrap();
+    let (first, issued) = (server.bundle(), one.shown.as_ref().unwrap().0.certificate.clone());
+
+    let soon = now + Duration::from_hours(25 * 24);
+    assert_eq!(one.look(soon).await.unwrap(), Looked::Fine);
+    assert_ne!(one.shown.as_ref().unwrap().0.certificate, issued, "renewed before it expires");
+    assert_eq!(server.bundle(), first, "by the same authority");
+
+    let late = now + Duration::from_hours(1000 * 24);
+    let before = one.shown.as_ref().unwrap().0.certificate.clone();
+    assert_eq!(one.look(late).await.unwrap(), Looked::Again);
+    assert_ne!(server.bundle(), first);
+    assert_eq!(one.shown.as_ref().unwrap().0.certificate, before);
+    assert_eq!(one.look(late).await.unwrap(), Looked::Fine);
+    assert_ne!(one.shown.as_ref().unwrap().0.certificate, before);
+    assert_eq!(other.look(late).await.unwrap(), Looked::Fine);
+    assert_eq!(server.bundle(), server.kept());
+}
+
+#[tokio::test]
+async fn a_secret_without_an_authority_is_filled() {
+    let server = Server::default();
+    server.register();
+    for data in [json!({}), json!({ "ca.crt": "eA==", "ca.key": "eA==" })] {
+        server.0.lock().unwrap().secret = Some(json!({
+            "apiVersion": "v1", "kind": "Secret", "data": data,
+            "metadata": { "name": "s", "namespace": "ns", "resourceVersion": "1" },
+        }));
+        server.keeper().look(SystemTime::now()).await.unwrap();
+        assert_eq!(server.bundle(), server.kept());
+    }
+}

@@ -1,0 +1,18 @@
+//! The chart: what it renders is valid, installs and is enough, and nothing in it is too much.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod install;
+mod metrics;
+mod permissions;
+mod render;
+
+/// Values of all that the chart makes only on demand, but what excludes something else.
+const EVERYTHING: [&str; 6] = [
+    "--set",
+    "serviceMonitor.enabled=true",
+    "--set",
+    "prometheusRule.enabled=true",
+    "--set",
+    "dashboard.enabled=true",
+];

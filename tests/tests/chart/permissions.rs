@@ -1,0 +1,332 @@
+//! The inspector's roles are enough for what it does, and each part of each of their rules is needed.
+//!
+//! One scenario makes the inspector do everything that it does to an API server, with the rights of the chart. What it
+//! asked, and that nothing was refused, is read from kube-apiserver's audit log. Then each rule is taken away in turn,
+//! and kube-apiserver asked whether what was seen would still be allowed.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use fluxion_tests::apply::Applier;
+use fluxion_tests::helm::{Helm, NAMESPACE, RELEASE, chart, path};
+use fluxion_tests::inspector::Inspector;
+use fluxion_tests::manifests::PodManifest;
+use fluxion_tests::nodes::NodeSpec;
+use fluxion_tests::registration::SecurePort;
+use fluxion_tests::{Cluster, Options, nodes, wait};
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+const ACCOUNT: &str = "fluxion-inspector";
+const USER: &str = "system:serviceaccount:fluxion-system:fluxion-inspector";
+const JOBS: &str = "/apis/fluxion.flux-framework.org/v1alpha1/fluxionjobs";
+const SOON: Duration = Duration::from_mins(1);
+/// Of this name, bindings or evictions are refused by the cluster's policy.
+const REFUSED: [(&str, &str); 2] = [("pods/binding", "unbindable"), ("pods/eviction", "unevictable")];
+
+/// One request as RBAC sees it; `name` is empty where the request names none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Asked {
+    verb: String,
+    group: String,
+    /// With its subresource.
+    resource: String,
+    namespace: String,
+    name: String,
+}
+
+/// One verb on one resource, with the names that it is restricted to.
+#[derive(Clone, Debug)]
+struct Allowed {
+    verb: String,
+    group: String,
+    resource: String,
+    names: Vec<String>,
+}
+
+impl Allowed {
+    fn covers(&self, asked: &Asked) -> bool {
+        self.verb == asked.verb
+            && self.group == asked.group
+            && self.resource == asked.resource
+            && (self.names.is_empty() || self.names.contains(&asked.name))
+    }
+
+    fn text(&self) -> String {
+        format!("{} {} in '{}'", self.verb, self.resource, self.group)
+    }
+}
+
+/// The rule, verb by verb and resource by resource.
+fn allowed(rule: &Value) -> Vec<Allowed> {
+    let list = |key: &str| -> Vec<String> {
+        let all = rule[key].as_array().cloned().unwrap_or_default();
+        all.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect()
+    };
+    let mut allowed = Vec::new();
+    for group in list("apiGroups") {
+        for resource in list("resources") {
+            for verb in list("verbs") {
+                let (group, resource) = (group.clone(), resource.clone());
+                allowed.push(Allowed { verb, group, resource, names: list("resourceNames") });
+            }
+        }
+    }
+    allowed
+}
+
+/// What the inspector has asked of resources so far. Fails where something was refused for want of rights.
+fn asked(cluster: &Cluster) -> Result<BTreeSet<Asked>> {
+    let mut asked = BTreeSet::new();
+    for event in cluster.audit_log()? {
+        let decision = &event["annotations"]["authorization.k8s.io/decision"];
+        ensure!(decision == "allow", "refused: {event}");
+        let object = &event["objectRef"];
+        if object.is_null() {
+            continue;
+        }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let resource = match object["subresource"].as_str() {
+            Some(subresource) => format!("{}/{subresource}", text(&object["resource"])),
+            None => text(&object["resource"]),
+        };
+        // The log names a created object by its body, RBAC by its address.
+        let created = event["verb"] == "create" && object["subresource"].is_null();
+        asked.insert(Asked {
+            verb: text(&event["verb"]),
+            group: text(&object["apiGroup"]),
+            resource,
+            namespace: text(&object["namespace"]),
+            name: if created { String::new() } else { text(&object["name"]) },
+        });
+    }
+    Ok(asked)
+}
+
+/// Whether the inspector may do that, by kube-apiserver's word.
+async fn may(client: &Client, asked: &Asked) -> Result<bool> {
+    let (resource, subresource) = asked.resource.split_once('/').unwrap_or((&asked.resource, ""));
+    let review: SubjectAccessReview = serde_json::from_value(json!({
+        "metadata": {},
+        "spec": {
+            "user": USER,
+            "groups": ["system:serviceaccounts", format!("system:serviceaccounts:{NAMESPACE}"), "system:authenticated"],
+            "resourceAttributes": {
+                "verb": asked.verb, "group": asked.group, "resource": resource, "subresource": subresource,
+                "namespace": asked.namespace, "name": asked.name,
+            },
+        },
+    }))?;
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    let answer = reviews.create(&PostParams::default(), &review).await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
+}
+
+/// A policy of the cluster that refuses one verb on a Pod of this name.
+fn refusal(resource: &str, pod: &str) -> [Value; 2] {
+    let api_version = "admissionregistration.k8s.io/v1";
+    let policy = json!({
+        "apiVersion": api_version,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": { "name": pod },
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": { "resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [resource],
+            }] },
+            "validations": [{ "expression": format!("request.name != '{pod}'"), "reason": "Forbidden" }],
+        },
+    });
+    let binding = json!({
+        "apiVersion": api_version,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": { "name": pod },
+        "spec": { "policyName": pod, "validationActions": ["Deny"] },
+    });
+    [policy, binding]
+}
+
+/// A gang of which one Pod can't be bound and one of the others not be evicted.
+async fn refused_gang(applier: &Applier) -> Result<()> {
+    let pod = PodManifest::new("member").request("cpu", "100m").group("refused", 3);
+    for name in ["evictable", "unbindable", "unevictable"] {
+        applier.create(pod.named(name).build()).await?;
+    }
+    Ok(())
+}
+
+/// Gangs of both kinds of PodGroup, and a Pod that is too large.
+async fn groups(applier: &Applier) -> Result<()> {
+    let member = |name: &str| PodManifest::new(name).request("cpu", "100m");
+    let native = json!({
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": { "name": "native" },
+        "spec": { "schedulingPolicy": { "gang": { "minCount": 1 } } },
+    });
+    let installed = json!({
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": { "name": "installed" },
+        "spec": { "minMember": 1 },
+    });
+    let of_native = member("native").spec("schedulingGroup", json!({ "podGroupName": "native" }));
+    let of_installed = member("installed").label("scheduling.x-k8s.io/pod-group", "installed");
+    let large = PodManifest::new("large").request("cpu", "10k");
+    for object in [native, installed, of_native.build(), of_installed.build(), large.build()] {
+        applier.create(object).await?;
+    }
+    Ok(())
+}
+
+/// Annotates a Pod in turn with two annotations that mean nothing, so that the same Events are due again and again.
+async fn confuse(cluster: &Cluster, round: usize) -> Result<()> {
+    let one = ["fluxion.flux-framework.org/colour", "fluxion.flux-framework.org/shade"];
+    let (there, gone) = (format!("{}=x", one[round % 2]), format!("{}-", one[(round + 1) % 2]));
+    cluster.kubectl(&["annotate", "pod", "large", &there, &gone]).await.map(drop)
+}
+
+/// Binds Pods of the inspector at the same time as the inspector does, so that some of its bindings come too late.
+async fn race(client: &Client, applier: &Applier, round: usize) -> Result<()> {
+    let names: Vec<String> = (0..20).map(|index| format!("contested-{round}-{index}")).collect();
+    let one = |name: String| async move {
+        applier.create(PodManifest::new(&name).request("cpu", "10m").build()).await?;
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": { "name": name },
+            "target": { "apiVersion": "v1", "kind": "Node", "name": "n2" },
+        });
+        let request = http::Request::post(format!("/api/v1/namespaces/default/pods/{name}/binding"))
+            .header("Content-Type", "application/json")
+            .body(body.to_string().into_bytes())?;
+        // Who loses is told so; either may.
+        let _ = client.request_text(request).await;
+        anyhow::Ok(())
+    };
+    for result in futures::future::join_all(names.into_iter().map(one)).await {
+        result?;
+    }
+    Ok(())
+}
+
+/// A role of the chart, and the address of its object.
+struct Role {
+    kind: &'static str,
+    object: Value,
+}
+
+impl Role {
+    async fn read(cluster: &Cluster, kind: &'static str) -> Result<Self> {
+        let text = cluster.kubectl(&["--namespace", NAMESPACE, "get", kind, ACCOUNT, "-o", "json"]).await?;
+        Ok(Self { kind, object: serde_json::from_str(&text)? })
+    }
+
+    fn rules(&self) -> Vec<Value> {
+        self.object["rules"].as_array().cloned().unwrap_or_default()
+    }
+
+    async fn set(&self, cluster: &Cluster, rules: &[Value]) -> Result<()> {
+        let patch = json!({ "rules": rules }).to_string();
+        let arguments = ["--namespace", NAMESPACE, "patch", self.kind, ACCOUNT, "--type=merge", "-p", &patch];
+        cluster.kubectl(&arguments).await.map(drop)
+    }
+}
+
+/// Takes each rule away and fails where everything that was seen would still be allowed without it.
+async fn each_rule_is_needed(
+    cluster: &Cluster,
+    client: &Client,
+    seen: &BTreeSet<Asked>,
+    role: &Role,
+) -> Result<()> {
+    let rules = role.rules();
+    for (index, rule) in rules.iter().enumerate() {
+        let allowed = allowed(rule);
+        let one = seen.iter().find(|asked| allowed.iter().any(|allowed| allowed.covers(asked)));
+        let one = one.with_context(|| format!("nothing uses {rule}"))?;
+        ensure!(may(client, one).await?, "{one:?} is refused");
+        let mut others = rules.clone();
+        others.remove(index);
+        role.set(cluster, &others).await?;
+        wait::until(&format!("{one:?} is refused without {rule}"), Duration::from_secs(10), || async {
+            if may(client, one).await? {
+                bail!("it is allowed")
+            }
+            Ok(())
+        })
+        .await?;
+    }
+    role.set(cluster, &rules).await
+}
+
+async fn start() -> Result<(Cluster, Client, Applier, Inspector)> {
+    let cluster = Cluster::start(Options::default().with_pod_group_crd().with_audit_of(USER)).await?;
+    let client = cluster.client().await?;
+    nodes::create(&client, &[NodeSpec::new("n1"), NodeSpec::new("n2")]).await?;
+    let applier = Applier::new(client.clone());
+    applier.apply_yaml(include_str!("../../crds/owners.yaml")).await?;
+    cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await?;
+    for (resource, pod) in REFUSED {
+        for object in refusal(resource, pod) {
+            applier.create(object).await?;
+        }
+    }
+    let helm = Helm::of(cluster.kubeconfig()).await?;
+    helm.ask(&["install", RELEASE, path(&chart())?, "--create-namespace"]).await?;
+    let port = SecurePort::reserve()?;
+    let mut settings = port.settings();
+    settings.config = Some("bindDeadline: 5s\nonPartialBind: release\n".to_owned());
+    settings.arguments.extend(["--namespace".to_owned(), NAMESPACE.to_owned()]);
+    let access = cluster.service_account(NAMESPACE, ACCOUNT).await?;
+    let token = access.token.clone().context("a service account has a token")?;
+    let inspector = Inspector::start_as(&cluster, "inspector", &settings, access).await?;
+    // The chart's leads to Pods, in which nothing runs here.
+    cluster.kubectl(&["--namespace", NAMESPACE, "delete", "service", "fluxion-inspector"]).await?;
+    port.register(&applier).await?;
+    // Who that is, and whether they may, has to be asked.
+    let asked = port.direct(&client, None).await?.get(format!("{}{JOBS}", port.url())).bearer_auth(token);
+    let answer = asked.send().await?;
+    ensure!(answer.status() == 403, "{answer:?}");
+    Ok((cluster, client, applier, inspector))
+}
+
+#[tokio::test]
+async fn the_roles_are_enough_and_every_rule_is_needed() {
+    let (cluster, client, applier, mut inspector) = start().await.unwrap();
+    groups(&applier).await.unwrap();
+    refused_gang(&applier).await.unwrap();
+    let roles =
+        [Role::read(&cluster, "clusterrole").await.unwrap(), Role::read(&cluster, "role").await.unwrap()];
+    let rules: Vec<Allowed> = roles.iter().flat_map(Role::rules).flat_map(|rule| allowed(&rule)).collect();
+
+    let unused = |seen: &BTreeSet<Asked>| -> Vec<String> {
+        let unused = rules.iter().filter(|allowed| !seen.iter().any(|asked| allowed.covers(asked)));
+        unused.map(Allowed::text).collect()
+    };
+    let end = tokio::time::Instant::now() + SOON;
+    let mut round = 0;
+    let seen = loop {
+        let seen = asked(&cluster).unwrap();
+        let unused = unused(&seen);
+        if unused.is_empty() {
+            break seen;
+        }
+        assert!(tokio::time::Instant::now() < end, "not needed: {unused:#?}\n{seen:#?}");
+        if unused.iter().any(|text| text.starts_with("get pods ")) {
+            race(&client, &applier, round).await.unwrap();
+        }
+        confuse(&cluster, round).await.unwrap();
+        round += 1;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    inspector.healthy().unwrap();
+    // It would stop deciding, and say so, for each of the rules that it misses.
+    inspector.stop().await.unwrap();
+    for role in &roles {
+        each_rule_is_needed(&cluster, &client, &seen, role).await.unwrap();
+    }
+}
