@@ -12,7 +12,8 @@
 
 mod world;
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::Phase;
@@ -44,6 +45,7 @@ struct Job {
 struct Span {
     node: usize,
     cores: u64,
+    members: u32,
     start: i64,
     end: i64,
 }
@@ -87,6 +89,7 @@ impl Oracle {
             let span = |&(node, count): &(usize, u32)| Span {
                 node,
                 cores: job.cpu * u64::from(count),
+                members: count,
                 start: *start,
                 end,
             };
@@ -95,16 +98,58 @@ impl Oracle {
         spans
     }
 
-    /// The first nodes that take the job from one second on, for as long as it asks.
-    fn place(&self, job: &Job, spans: &[Span], start: i64) -> Option<Where> {
+    /// Nodes as they are taken: for a start now those whose next reservation comes soonest; for a later one those on
+    /// which something was given back last before it, and something is taken soonest after it.
+    fn order(&self, job: &Job, reserved: &[Span], start: i64, now: i64) -> Vec<usize> {
+        let high = self.queues[job.queue].node_policy == NodePolicy::High;
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        if high {
+            order.reverse();
+        }
+        let planned = |node: usize, after: i64| {
+            let starts = reserved.iter().filter(|span| span.node == node).map(|span| span.start);
+            starts.filter(|at| *at > after).min().unwrap_or(FOREVER)
+        };
+        if start == now {
+            order.sort_by_key(|node| planned(*node, now));
+        } else {
+            order.sort_by_key(|node| {
+                (Reverse(self.given_back(*node, reserved, start, now)), planned(*node, start))
+            });
+        }
+        order
+    }
+
+    /// When something of a node was last given back by a later start; 0 for never.
+    fn given_back(&self, node: usize, reserved: &[Span], start: i64, now: i64) -> i64 {
+        // What runs is there from the beginning, until its planned end.
+        let running = self.running.iter().flat_map(|(job, places, since)| {
+            let end = self.end(job, *since, now);
+            let here = places.iter().filter(|(at, _)| *at == node);
+            here.map(move |(_, count)| (0, end, job.cpu * u64::from(*count), *count))
+        });
+        let reserved = reserved.iter().filter(|span| span.node == node);
+        let reserved = reserved.map(|span| (span.start, span.end, span.cores, span.members));
+        let taken: Vec<(i64, i64, u64, u32)> = running.chain(reserved).collect();
+        let used = |at: i64| {
+            let then = taken.iter().filter(|(from, to, ..)| *from <= at && at < *to);
+            then.fold((0, 0), |(cores, members), (_, _, more, count)| (cores + more, members + count))
+        };
+        let moments: BTreeSet<i64> = taken.iter().flat_map(|(from, to, ..)| [*from, *to]).collect();
+        let rises = moments.iter().filter(|at| **at <= start).filter(|at| {
+            let ((before, members_before), (cores, members)) = (used(**at - 1), used(**at));
+            cores < before || members < members_before
+        });
+        rises.max().map_or(0, |at| (*at).max(now + 1))
+    }
+
+    /// The first nodes, in the order in which they are taken, that take the job from one second on, for as long as it
+    /// asks.
+    fn place(&self, job: &Job, spans: &[Span], reserved: &[Span], start: i64, now: i64) -> Option<Where> {
         let end = self.limit(job).map_or(FOREVER, |limit| start + limit);
         let mut left = job.members;
         let mut places = Where::new();
-        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
-        if self.queues[job.queue].node_policy == NodePolicy::High {
-            order.reverse();
-        }
-        for node in order {
+        for node in self.order(job, reserved, start, now) {
             let here = || spans.iter().filter(move |span| span.node == node);
             let moments = here().map(|span| span.start).filter(|at| start < *at && *at < end).chain([start]);
             let used = |at: i64| {
@@ -118,6 +163,10 @@ impl Oracle {
                 left -= count;
             }
         }
+        places.sort_unstable();
+        if self.queues[job.queue].node_policy == NodePolicy::High {
+            places.reverse();
+        }
         (left == 0).then_some(places)
     }
 
@@ -126,10 +175,12 @@ impl Oracle {
     }
 
     /// The earliest start: only where something ends can a start become possible.
-    fn earliest(&self, job: &Job, spans: &[Span], now: i64) -> Option<(i64, Where)> {
+    fn earliest(&self, job: &Job, spans: &[Span], reserved: &[Span], now: i64) -> Option<(i64, Where)> {
         let mut ends: Vec<i64> = spans.iter().map(|span| span.end).filter(|end| *end < FOREVER).collect();
         ends.sort_unstable();
-        ends.into_iter().filter(|end| *end > now).find_map(|at| Some((at, self.place(job, spans, at)?)))
+        ends.into_iter()
+            .filter(|end| *end > now)
+            .find_map(|at| Some((at, self.place(job, spans, reserved, at, now)?)))
     }
 
     /// All loops of one moment. Answers what started.
@@ -174,7 +225,7 @@ impl Oracle {
                 return any;
             }
             let spans = self.spans(now, reserved);
-            if let Some(places) = self.place(&job, &spans, now) {
+            if let Some(places) = self.place(&job, &spans, reserved, now, now) {
                 self.waiting.retain(|other| other.name != job.name);
                 started.push((job.name.clone(), places.clone()));
                 self.running.push((job, places, now));
@@ -183,11 +234,12 @@ impl Oracle {
                 return false;
             } else if reservations < may_reserve {
                 // Without a planned start it is out of the way until something changes, and does not count.
-                let Some((start, places)) = self.earliest(&job, &spans, now) else { continue };
+                let Some((start, places)) = self.earliest(&job, &spans, reserved, now) else { continue };
                 let end = self.end(&job, start, start);
                 let span = |&(node, count): &(usize, u32)| Span {
                     node,
                     cores: job.cpu * u64::from(count),
+                    members: count,
                     start,
                     end,
                 };

@@ -137,17 +137,17 @@ impl Timeline {
         }
     }
 
-    /// When something of these kinds was last given back by a time; 0 when it has been there all along.
-    pub(crate) fn risen_at(&self, kinds: &[KindId], time: i64) -> i64 {
+    /// When something of these kinds was last given back by a time; none if it has been there all along.
+    pub(crate) fn risen_at(&self, kinds: &[KindId], time: i64) -> Option<i64> {
         let mut row = self.row_at(time);
         while row > 0 {
             let (before, here) = (self.row(row - 1), self.row(row));
             if self.columns(kinds).flatten().any(|column| before[column] < here[column]) {
-                return self.time(row);
+                return Some(self.time(row));
             }
             row -= 1;
         }
-        0
+        None
     }
 
     /// When something begins to be taken next, after a time; `i64::MAX` for never.

@@ -69,6 +69,11 @@ impl<'a> Availability<'a> {
         matches!(self.moment, Moment::Now { .. })
     }
 
+    /// The moment from which it is looked ahead.
+    pub(super) fn now(&self) -> i64 {
+        self.now
+    }
+
     /// When the start is planned, if it is not now.
     pub(super) fn planned_start(&self) -> Option<i64> {
         match self.moment {

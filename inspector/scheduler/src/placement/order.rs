@@ -45,7 +45,7 @@ pub(super) fn free_last(plan: &Plan<'_>, lens: &Availability<'_>, nodes: &[NodeI
     let start = lens.planned_start()?;
     let key = |id: &NodeId| {
         let timeline = plan.inventory.timeline(*id, plan.inventory.book(*id)?);
-        Some((in_time(plan, timeline, start), rank(plan.inventory, plan.policy, *id), *id))
+        Some((in_time(plan, timeline, start, lens.now()), rank(plan.inventory, plan.policy, *id), *id))
     };
     let mut nodes: Vec<_> = nodes.iter().filter_map(key).collect();
     nodes.sort_unstable();
@@ -54,6 +54,9 @@ pub(super) fn free_last(plan: &Plan<'_>, lens: &Availability<'_>, nodes: &[NodeI
 
 /// The order of nodes for a start that is planned: since when there has been what there is then, the latest first, and
 /// when something is taken of it next, the soonest first.
-pub(super) fn in_time(plan: &Plan<'_>, timeline: &Timeline, start: i64) -> (Reverse<i64>, i64) {
-    (Reverse(timeline.risen_at(&plan.kinds, start)), timeline.next_fall(start))
+pub(super) fn in_time(plan: &Plan<'_>, timeline: &Timeline, start: i64, now: i64) -> (Reverse<i64>, i64) {
+    // Whoever is past his planned end is there until a second from now.
+    let risen =
+        timeline.risen_at(&plan.kinds, start).map_or(i64::MIN, |risen| risen.max(now.saturating_add(1)));
+    (Reverse(risen), timeline.next_fall(start))
 }

@@ -210,6 +210,8 @@ fn fill(
             }
             taken.push((node, filling));
             if wanted.iter().all(|wanted| *wanted == 0) {
+                // Those that were not looked at may take something.
+                work.first = if work.first == usize::MAX { work.skip } else { work.first };
                 return Ok(taken);
             }
         }

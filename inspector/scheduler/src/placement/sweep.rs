@@ -211,7 +211,11 @@ impl<'a> Sweep<'a> {
             .filter(|place| self.slots[*place] > 0)
             .map(|place| {
                 let (id, timeline, _) = self.nodes[place];
-                Reverse((in_time(plan, timeline, time), rank(plan.inventory, plan.policy, id), place))
+                Reverse((
+                    in_time(plan, timeline, time, self.asked.now),
+                    rank(plan.inventory, plan.policy, id),
+                    place,
+                ))
             })
             .collect();
         work.visited += free.len() as u64;
