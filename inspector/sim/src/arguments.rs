@@ -35,11 +35,11 @@ pub(crate) struct Arguments {
     /// Trace format [default: csv for files ending in .csv, otherwise swf]
     #[arg(long, value_enum)]
     pub(crate) trace_format: Option<TraceFormat>,
-    /// Number of nodes [default: MaxNodes in the header of a trace in Standard Workload Format, otherwise MaxProcs
+    /// Number of nodes [default: `MaxNodes` in the header of a trace in Standard Workload Format, otherwise `MaxProcs`
     /// divided by --cores-per-node]
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
     pub(crate) nodes: Option<u32>,
-    /// Cores per node [default: MaxProcs divided by MaxNodes in the header of a trace in Standard Workload Format,
+    /// Cores per node [default: `MaxProcs` divided by `MaxNodes` in the header of a trace in Standard Workload Format,
     /// otherwise 1]
     #[arg(long, allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
@@ -47,9 +47,6 @@ pub(crate) struct Arguments {
     /// Allocate whole nodes to jobs
     #[arg(long)]
     pub(crate) whole_nodes: bool,
-    /// Let jobs run beyond their time limit, for as long as the trace says [default: end them at the limit]
-    #[arg(long)]
-    pub(crate) allow_overruns: bool,
     /// Queue policy; can be repeated to compare policies [default: all four]
     #[arg(long = "policy", value_enum)]
     policies: Vec<Policy>,

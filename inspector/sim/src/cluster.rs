@@ -21,14 +21,14 @@ pub(crate) fn machine(arguments: &Arguments, header: Header) -> Result<Machine> 
     if let Some(mismatch) = mismatch(nodes, cores, header) {
         note(&mismatch);
     }
-    let enforce_limits = !arguments.allow_overruns;
+    let enforce_limits = !arguments.measuring.allow_overruns;
     Ok(Machine { nodes, cores, whole_nodes: arguments.whole_nodes, enforce_limits })
 }
 
 /// Numbers of nodes and of cores per node.
 fn size(nodes: Option<u32>, cores: Option<u32>, header: Header) -> Result<(u32, u32)> {
     let even = |count: u32, by: u32, what: &str| {
-        if count % by != 0 {
+        if !count.is_multiple_of(by) {
             bail!(
                 "MaxProcs {count} in the header of the trace is not a multiple of {what}: \
                  use --nodes and --cores-per-node"
@@ -39,7 +39,7 @@ fn size(nodes: Option<u32>, cores: Option<u32>, header: Header) -> Result<(u32, 
     let cores = match (cores, header.nodes, header.processors) {
         (Some(cores), ..) => cores,
         // Who gives the number of nodes means them as they are, whatever the header can't be divided into.
-        (None, Some(max), Some(processors)) if nodes.is_some() && processors % max != 0 => 1,
+        (None, Some(max), Some(processors)) if nodes.is_some() && !processors.is_multiple_of(max) => 1,
         (None, Some(max), Some(processors)) => even(processors, max, &format!("MaxNodes {max}"))?,
         (None, ..) => 1,
     };
@@ -62,11 +62,9 @@ fn mismatch(nodes: u32, cores: u32, header: Header) -> Option<String> {
         Header { .. } => return None,
     };
     let differs = key == "MaxNodes" || u64::from(says) != simulated;
-    differs.then(|| {
-        format!(
-            "the header of the trace has {key} {says}, but {nodes} nodes with {simulated} cores are simulated"
-        )
-    })
+    let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+    let simulated = format!("the simulated cluster has {nodes} with {simulated} cores");
+    differs.then(|| format!("the header of the trace has {key} {says}, but {simulated}"))
 }
 
 #[cfg(test)]

@@ -48,13 +48,11 @@ pub(crate) fn read(arguments: &Arguments) -> Result<(Vec<TraceJob>, Header)> {
     ensure!(!jobs.is_empty(), "trace {name} contains no jobs");
     let over = jobs.iter().filter(|job| job.run > job.limit).count();
     if over > 0 {
-        let over = counted(over, "job runs", "jobs run");
-        note(&if arguments.allow_overruns {
-            format!("{over} beyond the time limit")
+        let over = counted(over, "job runs beyond its time limit", "jobs run beyond their time limit");
+        note(&if arguments.measuring.allow_overruns {
+            format!("{over}: simulated to the end")
         } else {
-            format!(
-                "{over} beyond the time limit, which ends them: use --allow-overruns to keep the run times"
-            )
+            format!("{over}: ended there (use --allow-overruns to keep the run times)")
         });
     }
     if let Some(factor) = arguments.measuring.load_factor {

@@ -42,8 +42,11 @@ fn run(arguments: &Arguments) -> Result<()> {
     let mut results = play(arguments, machine, &trace)?;
     if let Some(refused) = results.iter().map(|result| result.report.refused).max().filter(|count| *count > 0)
     {
+        let widest = trace.iter().map(|job| job.cores).max().unwrap_or(0);
         let refused = counted(refused, "job requests", "jobs request");
-        note(&format!("{refused} more resources than the cluster has and can never run"));
+        note(&format!(
+            "{refused} more resources than the cluster has and can never run: the widest is {widest} processors"
+        ));
     }
     replicate(arguments, machine, &trace, &mut results)?;
     if let Some(path) = &arguments.timeline {

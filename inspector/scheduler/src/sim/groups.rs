@@ -32,10 +32,13 @@ pub struct Group {
     pub slowdown: Spread,
 }
 
+/// A number to order by, and a name.
+type Key = (u64, Option<Arc<str>>);
+
 /// The groups of the jobs that ran and count: widths from narrow to wide, others by name, numbers by value.
 pub fn groups(trace: &[TraceJob], outcome: &Outcome, measure: &Measure, by: GroupBy) -> Vec<Group> {
     let Some(window) = measure.window(trace, outcome) else { return Vec::new() };
-    let mut groups: BTreeMap<(u64, Option<Arc<str>>), (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    let mut groups: BTreeMap<Key, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for (job, ran) in ran(trace, outcome).filter(|(job, _)| window.counts(job)) {
         let named = |name: &Option<Arc<str>>| {
             let number = name.as_ref().and_then(|name| name.parse().ok());
@@ -50,17 +53,16 @@ pub fn groups(trace: &[TraceJob], outcome: &Outcome, measure: &Measure, by: Grou
         waits.push((ran.start - job.submit) as f64);
         slowdowns.push(measure.slowdown(job, ran));
     }
-    let group =
-        |((number, name), (waits, slowdowns)): ((u64, Option<Arc<str>>), (Vec<f64>, Vec<f64>))| Group {
-            name: match (by, name) {
-                (GroupBy::Width, _) if number <= 2 => number.to_string(),
-                (GroupBy::Width, _) => format!("{}-{number}", number / 2 + 1),
-                (_, Some(name)) => name.to_string(),
-                (_, None) => "-".to_owned(),
-            },
-            jobs: waits.len(),
-            wait: Spread::of(waits),
-            slowdown: Spread::of(slowdowns),
-        };
+    let group = |((number, name), (waits, slowdowns)): (Key, (Vec<f64>, Vec<f64>))| Group {
+        name: match (by, name) {
+            (GroupBy::Width, _) if number <= 2 => number.to_string(),
+            (GroupBy::Width, _) => format!("{}-{number}", number / 2 + 1),
+            (_, Some(name)) => name.to_string(),
+            (_, None) => "-".to_owned(),
+        },
+        jobs: waits.len(),
+        wait: Spread::of(waits),
+        slowdown: Spread::of(slowdowns),
+    };
     groups.into_iter().map(group).collect()
 }

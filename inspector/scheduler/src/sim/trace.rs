@@ -3,7 +3,7 @@
 mod swf;
 mod table;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::TraceJob;
@@ -63,7 +63,7 @@ fn without_mark(text: &str) -> &str {
 
 /// Names, each stored once.
 #[derive(Default)]
-struct Names(HashSet<Arc<str>>);
+struct Names(BTreeSet<Arc<str>>);
 
 impl Names {
     fn get(&mut self, name: &str) -> Arc<str> {

@@ -12,6 +12,9 @@ const MAX_SEEDS: u64 = 10_000;
 /// What is played and measured.
 #[derive(Debug, Args)]
 pub(crate) struct Measuring {
+    /// Let jobs run beyond their time limit, for as long as the trace says [default: end them at the limit]
+    #[arg(long)]
+    pub(crate) allow_overruns: bool,
     /// Multiply the load by a factor by dividing the times between submissions
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pub(crate) load_factor: Option<f64>,

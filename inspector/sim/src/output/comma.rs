@@ -11,7 +11,7 @@ use super::PolicyRun;
 use super::row::rows;
 
 fn text(writer: Writer<Vec<u8>>) -> Result<String> {
-    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
     Ok(String::from_utf8(bytes)?.trim_end().to_owned())
 }
 

@@ -1,6 +1,6 @@
 //! The Standard Workload Format.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Names, TraceError, job, not_a_number, number, without_mark, wrong};
 use crate::sim::TraceJob;
@@ -31,7 +31,7 @@ pub struct SwfTrace {
 /// to 4) count only if no line sums them up: then the job runs for the sum of their run times.
 pub fn read_swf(text: &str) -> Result<SwfTrace, TraceError> {
     let mut trace = SwfTrace::default();
-    let (mut names, mut partitions) = (Names::default(), HashSet::new());
+    let (mut names, mut partitions) = (Names::default(), BTreeSet::new());
     let mut parts: Vec<TraceJob> = Vec::new();
     for (index, line) in without_mark(text).lines().enumerate() {
         let line_number = index + 1;
@@ -54,7 +54,7 @@ pub fn read_swf(text: &str) -> Result<SwfTrace, TraceError> {
         let mut name = |number: i64| (number >= 0).then(|| names.get(&number.to_string()));
         let (user, queue) = (name(field(12)), name(field(15)));
         let figures = [field(2), cores, field(4), field(9).max(-1), 0];
-        let job = TraceJob { user, queue, ..job(line_number, id, figures)? };
+        let job = TraceJob { queue, user, ..job(line_number, id, figures)? };
         if partial {
             parts.push(job);
             continue;
@@ -99,9 +99,9 @@ impl SwfTrace {
 
     /// Adds the jobs of which there are only parts.
     fn join(&mut self, parts: Vec<TraceJob>) {
-        let whole: HashSet<u64> =
-            if parts.is_empty() { HashSet::new() } else { self.jobs.iter().map(|job| job.id).collect() };
-        let mut joined: HashMap<u64, usize> = HashMap::new();
+        let whole: BTreeSet<u64> =
+            if parts.is_empty() { BTreeSet::new() } else { self.jobs.iter().map(|job| job.id).collect() };
+        let mut joined: BTreeMap<u64, usize> = BTreeMap::new();
         for part in parts.into_iter().filter(|part| !whole.contains(&part.id)) {
             if let Some(job) = joined.get(&part.id).and_then(|place| self.jobs.get_mut(*place)) {
                 job.run = job.run.saturating_add(part.run);
