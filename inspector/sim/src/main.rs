@@ -59,7 +59,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Output::Table => output::table(&results),
         Output::Json => output::json(machine, &trace, &results, arguments.schedule)?,
         Output::Csv if arguments.schedule => output::schedule(machine, &trace, &results)?,
-        Output::Csv => output::figures(&results)?,
+        Output::Csv => output::metrics(&results)?,
         Output::Swf => {
             let result = results.first().context("no policy")?;
             output::swf(machine, &trace, result)

@@ -6,6 +6,8 @@ mod json;
 mod row;
 mod swf;
 
+use std::fmt::Write as _;
+
 use comfy_table::{CellAlignment, Table, presets};
 use fluxion_scheduler::queue::QueuePolicy;
 use fluxion_scheduler::sim::{Group, Outcome, Report};
@@ -13,7 +15,7 @@ use fluxion_scheduler::sim::{Group, Outcome, Report};
 use crate::arguments::By;
 use crate::replicas::{Confidence, Interval};
 
-pub(crate) use comma::{figures, schedule, timeline};
+pub(crate) use comma::{metrics, schedule, timeline};
 pub(crate) use gantt::gantt;
 pub(crate) use json::json;
 pub(crate) use swf::swf;
@@ -145,7 +147,7 @@ fn group_table(results: &[PolicyRun], at: usize, by: By) -> String {
     let mut text = aligned(table);
     if groups.len() > shown.len() {
         let more = groups.len() - shown.len();
-        text.push_str(&format!("\n{more} more with fewer jobs: use -o json or -o csv"));
+        let _ = write!(text, "\n{more} more with fewer jobs: use -o json or -o csv");
     }
     text
 }

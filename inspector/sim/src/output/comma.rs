@@ -16,7 +16,7 @@ fn text(writer: Writer<Vec<u8>>) -> Result<String> {
 }
 
 /// The metrics of every policy and, where asked for, of every group: a line each.
-pub(crate) fn figures(results: &[PolicyRun]) -> Result<String> {
+pub(crate) fn metrics(results: &[PolicyRun]) -> Result<String> {
     let mut writer = Writer::from_writer(Vec::new());
     writer.write_record([
         "policy",
