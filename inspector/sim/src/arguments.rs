@@ -14,15 +14,15 @@ pub(crate) use queue::Queue;
 /// More nodes than any machine has.
 const MAX_NODES: i64 = 1_000_000;
 
-/// Times and formats, at the end of --help.
-const NOTES: &str = "\
-A run is deterministic: the same trace and options give the same schedule. Use --seeds to see how much the metrics
-depend on exact submit times.
-
-Traces of the Parallel Workloads Archive count processors, not nodes. Unless the nodes of the machine matter, use
-`--nodes 1 --cores-per-node PROCESSORS`: any free processors will do for a job, as in most published simulations.
-
-Times are whole seconds. Fractions are dropped, and a run time of 0 counts as 1 s.";
+/// The end of --help: what to know before comparing with others.
+const NOTES: &str = concat!(
+    "A run is deterministic: the same trace and options give the same schedule. Use --seeds to see how much the ",
+    "metrics depend on exact submit times.\n\n",
+    "Traces of the Parallel Workloads Archive count processors, not nodes. Unless the nodes of the machine matter, ",
+    "use --nodes 1 --cores-per-node PROCESSORS: any free processors will do for a job, as in most published ",
+    "simulations.\n\n",
+    "Times are whole seconds. Fractions are dropped, and a run time of 0 counts as 1 s.",
+);
 
 /// Simulate a job trace on a cluster and compare queue policies
 #[derive(Debug, Parser)]

@@ -174,3 +174,11 @@ fn policies_are_compared_by_user_and_width() {
     let (text, _) = texts(&[&by[..], &["-o", "csv"]].concat());
     assert!(text.contains("\neasy,width,3-4,1,,,,,,,49,49,49,49,5,5,5,5\n"), "{text}");
 }
+
+#[test]
+fn help_tells_of_archive_traces_and_determinism() {
+    let (text, _) = texts(&["--help"]);
+    for part in ["--nodes 1 --cores-per-node PROCESSORS", "deterministic", "run time of 0 counts as 1 s"] {
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{text}");
+    }
+}
