@@ -24,8 +24,9 @@ fn figures_are_what_one_adds_up() {
 
 #[test]
 fn the_median_of_an_odd_number_is_the_middle() {
-    let median = |values: &[f64]| Spread::of(values.to_vec()).median;
-    assert_eq!([median(&[9.0, 1.0, 2.0]), median(&[9.0, 1.0, 2.0, 4.0])], [2.0, 3.0]);
+    let of = |values: &[f64]| Spread::of(values.to_vec());
+    assert_eq!(of(&[9.0, 1.0, 2.0]), Spread { mean: 4.0, median: 2.0, p95: 9.0, max: 9.0 });
+    assert_eq!(of(&[9.0, 1.0, 2.0, 4.0]), Spread { mean: 4.0, median: 3.0, p95: 9.0, max: 9.0 });
     assert_eq!(Spread::of(Vec::new()), Spread::default());
 }
 
