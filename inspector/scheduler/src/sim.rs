@@ -3,7 +3,10 @@
 //! It uses the scheduler's own queue pass and inventory. Nothing happens between two events, so simulating a year
 //! takes as long as its arrivals and ends.
 
+mod groups;
 mod measure;
+mod nodes;
+mod series;
 mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +17,11 @@ use crate::queue::{Carry, KnownFailures, PassJob, QueueConfig, pass};
 use crate::request::{Placement, Request, Shape};
 use crate::resources::ResourceList;
 
-pub use measure::{Report, Spread};
-pub use trace::{TraceError, read_csv, read_swf};
+pub use groups::{Group, GroupBy, groups};
+pub use measure::{Cut, Measure, Report, Spread};
+pub use nodes::{NodeSpan, node_list};
+pub use series::{Point, allocated, series};
+pub use trace::{SwfTrace, TraceError, read_csv, read_swf};
 
 /// A cluster of identical nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +32,13 @@ pub struct Machine {
     pub cores: u32,
     /// Whether jobs are allocated whole nodes.
     pub whole_nodes: bool,
+    /// Whether jobs are ended at their time limit. If not, they run to their end, and the scheduler, which plans by the
+    /// limit, is surprised.
+    pub enforce_limits: bool,
 }
 
 /// A job of a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceJob {
     /// Its number in the trace.
     pub id: u64,
@@ -37,14 +46,16 @@ pub struct TraceJob {
     pub submit: i64,
     /// Number of cores requested.
     pub cores: u32,
-    /// Time limit in seconds, at least 1: it is ended then.
+    /// Time limit in seconds, at least 1.
     pub limit: i64,
-    /// Run time in seconds, without a limit.
+    /// Run time in seconds, without a limit; at least 1.
     pub run: i64,
     /// Higher goes first.
     pub priority: i64,
     /// Its queue, if specified.
     pub queue: Option<Arc<str>>,
+    /// Its user, if specified.
+    pub user: Option<Arc<str>>,
 }
 
 /// The result for a job.
@@ -61,6 +72,8 @@ pub struct Ran {
 pub struct Outcome {
     /// For each job of the trace, in order; none for one that can never run on the cluster.
     pub jobs: Vec<Option<Ran>>,
+    /// For each job of the trace, the nodes it ran on, in order.
+    pub nodes: Vec<Box<[NodeSpan]>>,
     /// Number of queue passes.
     pub passes: u64,
 }
@@ -159,7 +172,7 @@ impl<'a> Simulation<'a> {
         for index in 0..machine.nodes {
             let mut has = ResourceList::new();
             has.set("cpu", u64::from(machine.cores));
-            let name: Arc<str> = format!("node{index}").into();
+            let name = nodes::name(index);
             inventory.set_node(NodeSpec {
                 uid: name.clone(),
                 name,
@@ -176,13 +189,17 @@ impl<'a> Simulation<'a> {
             inventory,
             ends: BTreeSet::new(),
             holdings: BTreeMap::new(),
-            outcome: Outcome { jobs: vec![None; trace.len()], passes: 0 },
+            outcome: Outcome {
+                jobs: vec![None; trace.len()],
+                nodes: vec![Box::default(); trace.len()],
+                passes: 0,
+            },
         }
     }
 
     /// The request of a job; none if the cluster is too small for it.
     fn request(&self, job: &TraceJob) -> Option<Request> {
-        let Machine { nodes, cores, whole_nodes } = self.machine;
+        let Machine { nodes, cores, whole_nodes, .. } = self.machine;
         let (count, each) = if whole_nodes { (job.cores.div_ceil(cores), cores) } else { (job.cores, 1) };
         let fits = if whole_nodes {
             count <= nodes
@@ -263,8 +280,10 @@ impl<'a> Simulation<'a> {
 
     fn start(&mut self, index: u32, request: &Request, placement: &Placement, now: i64) {
         let job = &self.trace[index as usize];
+        let mut nodes = Vec::with_capacity(placement.slots.len());
         for (part, slot) in placement.slots.iter().enumerate() {
             let cores = request.shapes[slot.shape as usize].needs.get("cpu") * u64::from(slot.count);
+            nodes.extend(nodes::index(&slot.node).zip(u32::try_from(cores).ok()));
             let mut needs = ResourceList::new();
             needs.set("cpu", cores);
             let hold = Allocation {
@@ -280,8 +299,10 @@ impl<'a> Simulation<'a> {
             self.inventory.hold(holder(index, part), &slot.node, hold);
         }
         self.holdings.insert(index, placement.slots.len());
-        let end = now.saturating_add(job.run.min(job.limit).max(1));
+        let run = if self.machine.enforce_limits { job.run.min(job.limit) } else { job.run };
+        let end = now.saturating_add(run.max(1));
         self.ends.insert((end, index));
+        self.outcome.nodes[index as usize] = nodes::spans(nodes);
         self.outcome.jobs[index as usize] = Some(Ran { start: now, end });
     }
 }

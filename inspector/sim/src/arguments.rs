@@ -5,31 +5,45 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
 
+mod measuring;
 mod queue;
 
+pub(crate) use measuring::{By, Measuring};
 pub(crate) use queue::Queue;
 
 /// More nodes than any machine has.
 const MAX_NODES: i64 = 1_000_000;
 
+/// The end of --help: what to know before comparing with others.
+const NOTES: &str = concat!(
+    "A run is deterministic: the same trace and options give the same schedule. Use --seeds to see how much the ",
+    "metrics depend on exact submit times.\n\n",
+    "Traces of the Parallel Workloads Archive count processors, not nodes. Unless the nodes of the machine matter, ",
+    "use --nodes 1 --cores-per-node PROCESSORS: any free processors will do for a job, as in most published ",
+    "simulations.\n\n",
+    "Times are whole seconds. Fractions are dropped, and a run time of 0 counts as 1 s.",
+);
+
 /// Simulate a job trace on a cluster and compare queue policies
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, after_long_help = NOTES)]
 pub(crate) struct Arguments {
     /// Trace file in Standard Workload Format, or CSV with columns submit, cores, run and optionally limit (default:
-    /// run; a job is killed when it reaches its limit), priority (higher runs first), id and queue, with times in
+    /// run; a job is killed when it reaches its limit), priority (higher runs first), id, queue and user, with times in
     /// seconds; use - to read standard input
     pub(crate) trace: PathBuf,
     /// Trace format [default: csv for files ending in .csv, otherwise swf]
     #[arg(long, value_enum)]
     pub(crate) trace_format: Option<TraceFormat>,
-    /// Number of nodes
+    /// Number of nodes [default: `MaxNodes` in the header of a trace in Standard Workload Format, otherwise `MaxProcs`
+    /// divided by --cores-per-node]
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
-    pub(crate) nodes: u32,
-    /// Cores per node
-    #[arg(long, default_value_t = 1, allow_negative_numbers = true,
+    pub(crate) nodes: Option<u32>,
+    /// Cores per node [default: `MaxProcs` divided by `MaxNodes` in the header of a trace in Standard Workload Format,
+    /// otherwise 1]
+    #[arg(long, allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
-    pub(crate) cores_per_node: u32,
+    pub(crate) cores_per_node: Option<u32>,
     /// Allocate whole nodes to jobs
     #[arg(long)]
     pub(crate) whole_nodes: bool,
@@ -54,12 +68,21 @@ pub(crate) struct Arguments {
     /// Simulate only the first N jobs of the trace
     #[arg(long, value_parser = depth)]
     pub(crate) jobs: Option<usize>,
-    /// Output format
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+    /// Output format; swf requires --schedule and a single policy
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub(crate) output: Output,
-    /// Include the start and end of every job in the JSON output; requires -o json
+    /// Print every job with its nodes, processors, start, end, run time, wait time, queue and limit: within the JSON
+    /// output, or as CSV or in Standard Workload Format; requires -o json, csv or swf
     #[arg(long)]
     pub(crate) schedule: bool,
+    /// Write cores in use, utilization, running and waiting jobs over time to a CSV file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Write a Gantt chart of the schedule to an SVG file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) gantt: Option<PathBuf>,
     /// Do not show progress bars
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -77,6 +100,8 @@ pub(crate) enum TraceFormat {
 pub(crate) enum Output {
     Table,
     Json,
+    Csv,
+    Swf,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -94,14 +119,24 @@ fn depth(text: &str) -> Result<usize, String> {
 impl Arguments {
     /// Refuses what would have no effect.
     pub(crate) fn check(&self) -> Result<(), String> {
-        if self.schedule && self.output != Output::Json {
-            return Err("--schedule requires -o json".to_owned());
+        if self.schedule && self.output == Output::Table {
+            return Err("--schedule requires -o json, csv or swf".to_owned());
         }
-        if !self.policies.is_empty() && self.queues()?.iter().all(|queue| queue.policy.is_some()) {
+        if self.output == Output::Swf
+            && !(self.schedule && (self.policies().len() == 1 || self.own_policies()?))
+        {
+            return Err("-o swf requires --schedule and a single --policy".to_owned());
+        }
+        if !self.policies.is_empty() && self.own_policies()? {
             let why = "--policy has no effect because every --queue has its own policy";
             return Err(format!("{why}; omit one of them"));
         }
         Ok(())
+    }
+
+    /// Whether every queue has its own policy.
+    pub(crate) fn own_policies(&self) -> Result<bool, String> {
+        Ok(self.queues()?.iter().all(|queue| queue.policy.is_some()))
     }
 
     /// The queues.

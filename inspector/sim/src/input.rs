@@ -5,16 +5,17 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use fluxion_scheduler::sim::{TraceJob, read_csv, read_swf};
+use fluxion_scheduler::sim::{SwfTrace, TraceJob, read_csv, read_swf};
 
 use crate::arguments::{Arguments, TraceFormat};
+use crate::cluster::Header;
 use crate::words::{counted, note};
 
 /// The largest trace, in bytes: ten times the largest of the Parallel Workloads Archive.
 const MOST: u64 = 1 << 30;
 
-/// The jobs of the trace that the command line names.
-pub(crate) fn read(arguments: &Arguments) -> Result<Vec<TraceJob>> {
+/// The jobs of the trace that the command line names, and its header.
+pub(crate) fn read(arguments: &Arguments) -> Result<(Vec<TraceJob>, Header)> {
     let path = &arguments.trace;
     let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
     let text = if path == Path::new("-") {
@@ -27,26 +28,69 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Vec<TraceJob>> {
         Some(extension) if extension.eq_ignore_ascii_case("csv") => TraceFormat::Csv,
         _ => TraceFormat::Swf,
     });
-    let mut jobs = match format {
+    let (mut jobs, header) = match format {
         TraceFormat::Csv => {
-            read_csv(&text).with_context(|| format!("failed to parse trace {name} as CSV"))?
+            let jobs = read_csv(&text).with_context(|| format!("failed to parse trace {name} as CSV"))?;
+            (jobs, Header::default())
         }
         TraceFormat::Swf => {
-            let (jobs, left_out) = read_swf(&text).with_context(|| {
+            let trace = read_swf(&text).with_context(|| {
                 format!("failed to parse trace {name} as SWF (use --trace-format to specify another format)")
             })?;
-            if left_out > 0 {
-                let left_out = counted(left_out, "job without", "jobs without");
-                note(&format!("skipped {left_out} run time or processors"));
-            }
-            jobs
+            tell(&trace);
+            let SwfTrace { jobs, max_nodes, max_procs, .. } = trace;
+            (jobs, Header { nodes: max_nodes, processors: max_procs })
         }
     };
     if let Some(count) = arguments.jobs {
         jobs.truncate(count);
     }
     ensure!(!jobs.is_empty(), "trace {name} contains no jobs");
-    Ok(jobs)
+    let over = jobs.iter().filter(|job| job.run > job.limit).count();
+    if over > 0 {
+        let over = counted(over, "job runs beyond its time limit", "jobs run beyond their time limit");
+        note(&if arguments.measuring.allow_overruns {
+            format!("{over}: simulated to the end")
+        } else {
+            format!("{over}: ended there (use --allow-overruns to keep the run times)")
+        });
+    }
+    if let Some(factor) = arguments.measuring.load_factor {
+        scale(&mut jobs, factor);
+    }
+    Ok((jobs, header))
+}
+
+/// Says what of a trace is not used.
+fn tell(trace: &SwfTrace) {
+    if trace.skipped > 0 {
+        let skipped = counted(trace.skipped, "job without", "jobs without");
+        note(&format!("skipped {skipped} run time or processors"));
+    }
+    if trace.partial > 0 {
+        let partial = counted(trace.partial, "line", "lines");
+        note(&format!(
+            "{partial} for parts of jobs (status 2 to 4): each job is simulated once, without interruption"
+        ));
+    }
+    if trace.partitions > 1 {
+        note(&format!("ignored partitions (field 16): the trace has {}", trace.partitions));
+    }
+    if trace.preceding > 0 {
+        let preceding = counted(trace.preceding, "job", "jobs");
+        note(&format!(
+            "ignored preceding jobs and think times (fields 17 and 18) of {preceding}: submit times are those of the trace"
+        ));
+    }
+}
+
+/// Divides the times between submissions.
+#[allow(clippy::cast_possible_truncation, reason = "at most a thousand times a thousand years, in seconds")]
+fn scale(jobs: &mut [TraceJob], factor: f64) {
+    let Some(first) = jobs.iter().map(|job| job.submit).min() else { return };
+    for job in jobs {
+        job.submit = first + ((job.submit - first) as f64 / factor).round() as i64;
+    }
 }
 
 /// The text of a trace of at most so many bytes. What is no UTF-8, as names in remarks of old traces, is replaced.

@@ -2,22 +2,27 @@
 //! results. The simulation is in `fluxion-scheduler`; this program reads files and prints.
 
 mod arguments;
+mod cluster;
 mod input;
 mod output;
+mod replicas;
 mod words;
 
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write, stderr, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use fluxion_scheduler::queue::QueueConfig;
-use fluxion_scheduler::sim::{Machine, Report, TraceJob, simulate};
+use fluxion_scheduler::sim::{Machine, Report, TraceJob, groups, simulate};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use arguments::{Arguments, Output};
+use arguments::{Arguments, By, Output};
 use output::PolicyRun;
+use replicas::Confidence;
 use words::{counted, note};
 
 fn main() -> ExitCode {
@@ -32,27 +37,66 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     arguments.check().map_err(anyhow::Error::msg)?;
-    let trace = input::read(arguments)?;
-    let machine = Machine {
-        nodes: arguments.nodes,
-        cores: arguments.cores_per_node,
-        whole_nodes: arguments.whole_nodes,
-    };
-    let results = play(arguments, machine, &trace)?;
+    let (trace, header) = input::read(arguments)?;
+    let machine = cluster::machine(arguments, header)?;
+    let mut results = play(arguments, machine, &trace)?;
     if let Some(refused) = results.iter().map(|result| result.report.refused).max().filter(|count| *count > 0)
     {
+        let widest = trace.iter().map(|job| job.cores).max().unwrap_or(0);
         let refused = counted(refused, "job requests", "jobs request");
-        note(&format!("{refused} more resources than the cluster has and can never run"));
+        note(&format!(
+            "{refused} more resources than the cluster has and can never run: the widest is {widest} processors"
+        ));
+    }
+    replicate(arguments, machine, &trace, &mut results)?;
+    if let Some(path) = &arguments.timeline {
+        write_file(path, |file| output::timeline(machine, &trace, &results, file))?;
+    }
+    if let Some(path) = &arguments.gantt {
+        write_file(path, |file| output::gantt(machine, &trace, &results, file))?;
     }
     let text = match arguments.output {
         Output::Table => output::table(&results),
         Output::Json => output::json(machine, &trace, &results, arguments.schedule)?,
+        Output::Csv if arguments.schedule => output::schedule(machine, &trace, &results)?,
+        Output::Csv => output::metrics(&results)?,
+        Output::Swf => {
+            let result = results.first().context("no policy")?;
+            output::swf(machine, &trace, result)
+        }
     };
     match writeln!(stdout(), "{text}") {
         // Whoever closes the pipe has seen enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("failed to write the output"),
     }
+}
+
+fn write_file(path: &Path, write: impl FnOnce(BufWriter<File>) -> Result<()>) -> Result<()> {
+    let file = File::create(path).map_err(anyhow::Error::from);
+    file.and_then(|file| write(BufWriter::new(file)))
+        .with_context(|| format!("failed to write {}", path.display()))
+}
+
+/// Plays variants of the trace, where asked, and adds the confidence intervals over them.
+fn replicate(
+    arguments: &Arguments,
+    machine: Machine,
+    trace: &[TraceJob],
+    results: &mut [PolicyRun],
+) -> Result<()> {
+    let Some(seeds) = arguments.measuring.seeds else { return Ok(()) };
+    let mut reports: Vec<Vec<Report>> = vec![Vec::new(); results.len()];
+    for seed in 1..=seeds {
+        let moved = replicas::shaken(trace, seed, arguments.measuring.shake);
+        for (reports, result) in reports.iter_mut().zip(play(arguments, machine, &moved)?) {
+            reports.push(result.report);
+        }
+    }
+    for (reports, result) in reports.iter().zip(results) {
+        result.confidence = Some(Confidence::of(reports));
+    }
+    Ok(())
 }
 
 /// Plays the trace under every policy, side by side.
@@ -81,7 +125,11 @@ fn play(arguments: &Arguments, machine: Machine, trace: &[TraceJob]) -> Result<V
     let play_one = |name: &'static str, configs: &[QueueConfig], bar: &ProgressBar| -> Result<PolicyRun> {
         let outcome = simulate(machine, trace, configs, &mut |done| bar.set_position(done as u64))?;
         bar.finish();
-        Ok(PolicyRun { name, report: Report::new(machine, trace, &outcome), outcome })
+        let measure = arguments.measuring.measure();
+        let report = Report::new(machine, trace, &outcome, &measure);
+        let grouped = |by: &By| (*by, groups(trace, &outcome, &measure, (*by).into()));
+        let groups = arguments.measuring.by.iter().map(grouped).collect();
+        Ok(PolicyRun { name, report, groups, confidence: None, outcome })
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = runs

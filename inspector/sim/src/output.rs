@@ -1,16 +1,34 @@
-//! Results as a table and as JSON.
+//! Results as tables; other formats are in the modules below.
 
-use anyhow::Result;
+mod comma;
+mod gantt;
+mod json;
+mod row;
+mod swf;
+
+use std::fmt::Write as _;
+
 use comfy_table::{CellAlignment, Table, presets};
 use fluxion_scheduler::queue::QueuePolicy;
-use fluxion_scheduler::sim::{Machine, Outcome, Ran, Report, TraceJob};
-use serde::Serialize;
+use fluxion_scheduler::sim::{Group, Outcome, Report};
+
+use crate::arguments::By;
+use crate::replicas::{Confidence, Interval};
+
+pub(crate) use comma::{metrics, schedule, timeline};
+pub(crate) use gantt::gantt;
+pub(crate) use json::json;
+pub(crate) use swf::swf;
 
 /// What one policy made of the trace.
 pub(crate) struct PolicyRun {
     /// Its name; `own` where every queue has its own.
     pub name: &'static str,
     pub report: Report,
+    /// The same by group.
+    pub groups: Vec<(By, Vec<Group>)>,
+    /// Over several seeds, where asked.
+    pub confidence: Option<Confidence>,
     pub outcome: Outcome,
 }
 
@@ -27,9 +45,10 @@ pub(crate) fn name(policy: QueuePolicy) -> &'static str {
 /// Policies in columns, figures in lines.
 pub(crate) fn table(results: &[PolicyRun]) -> String {
     type Figure = fn(&Report) -> String;
-    let lines: [(&str, Figure); 12] = [
+    let lines: [(&str, Figure); 16] = [
         ("jobs run", |report| report.ran.to_string()),
         ("jobs rejected", |report| report.refused.to_string()),
+        ("jobs measured", |report| report.measured.to_string()),
         ("makespan", |report| duration(report.makespan as f64)),
         ("wait, mean", |report| duration(report.wait.mean)),
         ("wait, median", |report| duration(report.wait.median)),
@@ -39,22 +58,98 @@ pub(crate) fn table(results: &[PolicyRun]) -> String {
         ("slowdown, median", |report| format!("{:.2}", report.slowdown.median)),
         ("slowdown, 95th percentile", |report| format!("{:.2}", report.slowdown.p95)),
         ("utilization", |report| format!("{:.1}%", report.utilisation * 100.0)),
+        ("offered load", |report| report.load.map_or("-".to_owned(), |load| format!("{:.1}%", load * 100.0))),
+        ("queue length, mean", |report| format!("{:.1}", report.queue_length_mean)),
+        ("queue length, max", |report| report.queue_length_max.to_string()),
         ("scheduling passes", |report| report.passes.to_string()),
     ];
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = plain();
     let header = results.iter().map(|result| result.name.to_uppercase());
     table.set_header(std::iter::once(String::new()).chain(header));
     for (title, figure) in lines {
         let figures = results.iter().map(|result| figure(&result.report));
         table.add_row(std::iter::once(title.to_owned()).chain(figures));
     }
+    for (title, row) in confidence_rows(results) {
+        table.add_row(std::iter::once(title).chain(row));
+    }
+    let mut text = aligned(table);
+    for (at, (by, _)) in results.first().map(|result| &result.groups).into_iter().flatten().enumerate() {
+        text.push_str("\n\n");
+        text.push_str(&group_table(results, at, *by));
+    }
+    text
+}
+
+fn plain() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+/// Figures to the right.
+fn aligned(mut table: Table) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let text = table.to_string();
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n")
+}
+
+/// The means over seeds, with half the width of their confidence intervals.
+fn confidence_rows(results: &[PolicyRun]) -> Vec<(String, Vec<String>)> {
+    type Figure = (&'static str, fn(&Confidence) -> Interval, fn(f64) -> String);
+    let lines: [Figure; 3] = [
+        ("wait, mean", |confidence| confidence.wait, duration),
+        ("slowdown, mean", |confidence| confidence.slowdown, |value| format!("{value:.2}")),
+        ("utilization", |confidence| confidence.utilisation, |value| format!("{:.1}%", value * 100.0)),
+    ];
+    let confidences: Option<Vec<Confidence>> = results.iter().map(|result| result.confidence).collect();
+    let Some(confidences) = confidences.filter(|all| !all.is_empty()) else { return Vec::new() };
+    let row = |(title, of, show): &Figure| {
+        let cells = confidences.iter().map(|confidence| {
+            let Interval { mean, half_width } = of(confidence);
+            format!("{} ± {}", show(mean), show(half_width))
+        });
+        (format!("{title}, {} seeds", confidences[0].seeds), cells.collect())
+    };
+    lines.iter().map(row).collect()
+}
+
+/// The most lines of a table by user or queue; JSON and CSV have all.
+const MOST_GROUPS: usize = 25;
+
+/// Groups in lines; for every policy the mean wait and slowdown.
+fn group_table(results: &[PolicyRun], at: usize, by: By) -> String {
+    let mut table = plain();
+    let mut header = vec![by.name().to_uppercase(), "JOBS".to_owned()];
+    for result in results {
+        let name = result.name.to_uppercase();
+        header.extend([format!("{name} WAIT"), format!("{name} SLOWDOWN")]);
+    }
+    table.set_header(header);
+    let groups = &results[0].groups[at].1;
+    let mut shown: Vec<&Group> = groups.iter().collect();
+    shown.sort_by_key(|group| std::cmp::Reverse(group.jobs));
+    shown.truncate(MOST_GROUPS);
+    for (index, group) in groups.iter().enumerate() {
+        if !shown.iter().any(|other| other.name == group.name) {
+            continue;
+        }
+        let mut row = vec![fluxion_text::clean(&group.name).to_string(), group.jobs.to_string()];
+        // The same jobs run and count under every policy, so all have the same groups.
+        for group in results.iter().filter_map(|result| result.groups[at].1.get(index)) {
+            row.extend([duration(group.wait.mean), format!("{:.2}", group.slowdown.mean)]);
+        }
+        table.add_row(row);
+    }
+    let mut text = aligned(table);
+    if groups.len() > shown.len() {
+        let more = groups.len() - shown.len();
+        let _ = write!(text, "\n{more} more with fewer jobs: use -o json or -o csv");
+    }
+    text
 }
 
 /// Seconds as `1d02h`, `3h05m`, `7m30s` or `12.5s`.
@@ -75,71 +170,6 @@ fn duration(seconds: f64) -> String {
         (0, _) => format!("{hours}h{minutes:02}m"),
         _ => format!("{days}d{hours:02}h"),
     }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Document {
-    cluster: Cluster,
-    jobs: usize,
-    results: Vec<PolicyResult>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Cluster {
-    nodes: u32,
-    cores_per_node: u32,
-    whole_nodes: bool,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PolicyResult {
-    policy: &'static str,
-    #[serde(flatten)]
-    report: Report,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    schedule: Option<Vec<Scheduled>>,
-}
-
-#[derive(Serialize)]
-struct Scheduled {
-    id: u64,
-    submit: i64,
-    /// None for a job that can never run.
-    start: Option<i64>,
-    end: Option<i64>,
-}
-
-/// Everything as one JSON document; times in seconds.
-pub(crate) fn json(
-    machine: Machine,
-    trace: &[TraceJob],
-    results: &[PolicyRun],
-    schedule: bool,
-) -> Result<String> {
-    let scheduled = |(job, ran): (&TraceJob, &Option<Ran>)| Scheduled {
-        id: job.id,
-        submit: job.submit,
-        start: ran.map(|ran| ran.start),
-        end: ran.map(|ran| ran.end),
-    };
-    let results = results.iter().map(|result| PolicyResult {
-        policy: result.name,
-        report: result.report,
-        schedule: schedule.then(|| trace.iter().zip(&result.outcome.jobs).map(scheduled).collect()),
-    });
-    let document = Document {
-        cluster: Cluster {
-            nodes: machine.nodes,
-            cores_per_node: machine.cores,
-            whole_nodes: machine.whole_nodes,
-        },
-        jobs: trace.len(),
-        results: results.collect(),
-    };
-    Ok(serde_json::to_string_pretty(&document)?)
 }
 
 #[cfg(test)]

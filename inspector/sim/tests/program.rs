@@ -100,7 +100,21 @@ fn mistakes_are_named() {
             "as SWF (use --trace-format to specify another format): line 1: field 1",
         ),
         (&["examples/traces/mixed.csv", "--nodes", "0"], 2, "0 is not in 1..=1000000"),
-        (&["examples/traces/mixed.csv"], 2, "--nodes"),
+        (&["examples/traces/mixed.csv"], 1, "--nodes is required: the trace has no header"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--seeds", "1"], 2, "1 is not in 2..=10000"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--shake", "9"], 2, "--seeds"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--warm-up", "1h"], 2, "must be a number of seconds"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--load-factor", "0"], 2, "between 0.001 and 1000"),
+        (
+            &["examples/traces/mixed.csv", "--nodes", "1", "-o", "swf", "--schedule"],
+            1,
+            "requires --schedule and a single --policy",
+        ),
+        (
+            &["examples/traces/mixed.csv", "--nodes", "64", "--policy", "fcfs", "--gantt", "/no/x.svg"],
+            1,
+            "failed to write /no/x.svg",
+        ),
         (
             &["examples/traces/mixed.csv", "--nodes", "1", "--queue-depth", "0"],
             2,
@@ -108,7 +122,7 @@ fn mistakes_are_named() {
         ),
         (&["examples/traces/mixed.csv", "--nodes", "-1"], 2, "-1 is not in 1..=1000000"),
         (&["examples/traces/mixed.csv", "--nodes", "1", "--jobs", "0"], 2, "must be a positive integer"),
-        (&["examples/traces/mixed.csv", "--nodes", "1", "--schedule"], 1, "requires -o json"),
+        (&["examples/traces/mixed.csv", "--nodes", "1", "--schedule"], 1, "requires -o json, csv or swf"),
         (
             &["examples/traces/mixed.csv", "--nodes", "1", "--queue", "a:easy", "--policy", "fcfs"],
             1,
@@ -133,5 +147,8 @@ fn jobs_larger_than_the_cluster_are_told_of() {
     let output = sim(&["examples/traces/mixed.csv", "--nodes", "63", "--policy", "easy"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
-    assert_eq!(text.trim(), "20 jobs request more resources than the cluster has and can never run");
+    assert_eq!(
+        text.trim(),
+        "20 jobs request more resources than the cluster has and can never run: the widest is 64 processors"
+    );
 }
