@@ -51,7 +51,7 @@ mod template;
 mod tickets;
 mod watch;
 
-pub use app::{App, HttpSettings};
+pub use app::{App, Cancels, HttpSettings};
 pub use listen::{ListenError, listen, serve};
 pub use refusal::Refusal;
 pub use secure::{listen_secure, serve_secure};

@@ -26,6 +26,7 @@ mod lanes;
 mod note;
 
 use api::WriteError;
+pub use delete::Deleter;
 use lanes::{Lanes, Work};
 use note::Notes;
 
