@@ -16,6 +16,7 @@ use crate::access::Access;
 mod accept;
 mod answer;
 mod app;
+mod audit_log;
 mod auth;
 mod authorise;
 mod cancel;

@@ -157,6 +157,10 @@ impl App {
     }
 
     pub(super) fn watch_permit(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        Arc::clone(&self.watches).try_acquire_owned().map_err(|_| Refusal::TooMany(WATCHES))
+        Arc::clone(&self.watches).try_acquire_owned().map_err(|_| {
+            let refusal = Refusal::TooMany(WATCHES);
+            self.metrics.watch_dropped(refusal.code().1);
+            refusal
+        })
     }
 }
