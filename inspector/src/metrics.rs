@@ -156,31 +156,7 @@ impl Metrics {
             connections_dropped: Family::default(),
             watches_dropped: Family::default(),
         };
-        registry.register(
-            "schedule_attempts",
-            "Attempts to place a job, by queue and result (scheduled or unschedulable)",
-            metrics.attempts.clone(),
-        );
-        registry.register(
-            "job_phase_seconds",
-            "Time jobs took to start, by phase (queue, placement, binding, end_to_end)",
-            metrics.phase_seconds.clone(),
-        );
-        registry.register(
-            "pass_seconds",
-            "Duration of a pass over the queues, including everything done in the same steps",
-            metrics.pass_seconds.clone(),
-        );
-        registry.register(
-            "connections_dropped",
-            "Connections closed by the server, by reason (limit, handshake, stalled)",
-            metrics.connections_dropped.clone(),
-        );
-        registry.register(
-            "watches_dropped",
-            "Watches that were refused or ended with an error, by reason",
-            metrics.watches_dropped.clone(),
-        );
+        metrics.register_scheduling(&mut registry);
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "Version of this inspector", build);
         registry.register(
@@ -233,6 +209,35 @@ impl Metrics {
         );
         *metrics.lock() = registry;
         metrics
+    }
+
+    /// Registers the metrics of scheduling and of what is dropped.
+    fn register_scheduling(&self, catalog: &mut Catalog) {
+        catalog.register(
+            "schedule_attempts",
+            "Attempts to place a job, by queue and result (scheduled or unschedulable)",
+            self.attempts.clone(),
+        );
+        catalog.register(
+            "job_phase_seconds",
+            "Time jobs took to start, by phase (queue, placement, binding, end_to_end)",
+            self.phase_seconds.clone(),
+        );
+        catalog.register(
+            "pass_seconds",
+            "Duration of a pass over the queues, including everything done in the same steps",
+            self.pass_seconds.clone(),
+        );
+        catalog.register(
+            "connections_dropped",
+            "Connections closed by the server, by reason (limit, handshake, stalled)",
+            self.connections_dropped.clone(),
+        );
+        catalog.register(
+            "watches_dropped",
+            "Watches that were refused or ended with an error, by reason",
+            self.watches_dropped.clone(),
+        );
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Catalog> {

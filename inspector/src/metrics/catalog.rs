@@ -47,7 +47,7 @@ impl Catalog {
             MetricType::Gauge => ("gauge", ""),
             MetricType::Histogram => ("histogram", ""),
             MetricType::Info => ("info", "_info"),
-            _ => ("unknown", ""),
+            MetricType::Unknown => ("unknown", ""),
         };
         self.listed.push(Listed { name: format!("{PREFIX}_{name}{end}"), kind, help: help.to_owned() });
     }

@@ -1,5 +1,6 @@
 //! What is answered when something is wrong: with the engine, the watches, the Lease.
 
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
@@ -134,7 +135,7 @@ async fn every_metric_is_listed_with_its_help() {
     text += "| Name | Type | Meaning |\n|---|---|---|\n";
     for metric in &listed {
         assert!(!metric.help.is_empty() && !metric.help.ends_with('.'), "{metric:?}");
-        text += &format!("| `{}` | {} | {} |\n", metric.name, metric.kind, metric.help);
+        writeln!(text, "| `{}` | {} | {} |", metric.name, metric.kind, metric.help).unwrap();
     }
     let names: std::collections::BTreeSet<_> = listed.iter().map(|metric| &metric.name).collect();
     assert_eq!(names.len(), listed.len(), "a name is taken twice");
