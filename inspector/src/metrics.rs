@@ -36,7 +36,7 @@ pub struct Reason {
 
 /// A phase of starting a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum StartPhase {
     /// From being complete to the decision to start.
     Queue,
     /// The pass, until its start was decided.
@@ -47,7 +47,7 @@ pub enum Phase {
     EndToEnd,
 }
 
-impl Phase {
+impl StartPhase {
     fn word(self) -> &'static str {
         match self {
             Self::Queue => "queue",
@@ -281,7 +281,7 @@ impl Metrics {
     }
 
     /// A job has gone through this phase.
-    pub fn phase(&self, phase: Phase, took: Duration) {
+    pub fn phase(&self, phase: StartPhase, took: Duration) {
         self.phase_seconds.get_or_create(&PhaseLabel { phase: phase.word() }).observe(took.as_secs_f64());
     }
 

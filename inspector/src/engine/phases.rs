@@ -9,7 +9,7 @@ use fluxion_scheduler::record::JournalEntry;
 use fluxion_scheduler::state::{Job, JobState, State};
 use tokio::time::Instant;
 
-use crate::metrics::{Metrics, Phase};
+use crate::metrics::{Metrics, StartPhase};
 
 /// Jobs whose members are being bound, by UID, as far as this process started them.
 #[derive(Debug, Default)]
@@ -44,16 +44,16 @@ impl Phases {
                 let (namespace, name) = name.split_once('/').unwrap_or_default();
                 let Some(job) = state.job_named(namespace, name) else { return };
                 metrics.job_waited(&job.queue, entry.time.saturating_sub(job.created));
-                metrics.phase(Phase::Queue, seconds(entry.time.saturating_sub(queued(job, entry.time))));
-                metrics.phase(Phase::Placement, pass);
+                metrics.phase(StartPhase::Queue, seconds(entry.time.saturating_sub(queued(job, entry.time))));
+                metrics.phase(StartPhase::Placement, pass);
                 self.binding.insert(uid.clone(), Binding { since: Instant::now(), created: job.created });
             }
             // Why it is not done yet has changed.
             JobState::Binding => {}
             JobState::Running => {
                 if let Some(binding) = self.binding.remove(uid) {
-                    metrics.phase(Phase::Binding, binding.since.elapsed());
-                    metrics.phase(Phase::EndToEnd, seconds(entry.time.saturating_sub(binding.created)));
+                    metrics.phase(StartPhase::Binding, binding.since.elapsed());
+                    metrics.phase(StartPhase::EndToEnd, seconds(entry.time.saturating_sub(binding.created)));
                 }
             }
             _ => {

@@ -135,6 +135,11 @@ impl App {
         }
     }
 
+    /// A snapshot that includes everything sent to the engine before.
+    pub(super) async fn fresh(&self) -> Result<Arc<Published>, Refusal> {
+        self.engine.fresh().await.map_err(|_| Refusal::Unavailable("the inspector is shutting down"))
+    }
+
     /// Metadata of a response taken from this snapshot.
     pub(super) fn moment(&self, published: &Published) -> Moment {
         let mut moment = Moment::of(published);

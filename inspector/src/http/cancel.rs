@@ -22,7 +22,6 @@ use super::query::Query;
 use super::refusal::Refusal;
 use super::resource::Resource;
 use super::resource::jobs::Jobs;
-use crate::engine::Published;
 use crate::view::{Visible, cancel};
 
 mod on_behalf;
@@ -47,7 +46,7 @@ pub(super) async fn post(
         return Err(Refusal::NotFound(Jobs::PLURAL, name));
     }
     if query.dry_run()? {
-        let published = fresh(&app).await?;
+        let published = app.fresh().await?;
         let moment = app.moment(&published);
         // Determining which jobs would start next requires a pass.
         return answer::computed(move || {
@@ -65,7 +64,7 @@ pub(super) async fn post(
         .await;
     }
     let one_at_a_time = app.cancelling.lock().await;
-    let published = fresh(&app).await?;
+    let published = app.fresh().await?;
     let job = published.state.job_named(&namespace, &name);
     let job = job.ok_or_else(|| Refusal::NotFound(Jobs::PLURAL, name.clone()))?;
     wanted.is_meant(job, &name)?;
@@ -149,11 +148,6 @@ impl CancelRequest {
     }
 }
 
-/// A snapshot that includes everything sent before.
-async fn fresh(app: &App) -> Result<Arc<Published>, Refusal> {
-    app.engine.fresh().await.map_err(|_| Refusal::Unavailable("the inspector is shutting down"))
-}
-
 /// The outcome of a cancellation that changes nothing.
 fn outcome(app: &App, job: &Job, plan: &CancelPlan) -> CancelOutcome {
     let asked = match app.settings.cancels {
@@ -175,7 +169,7 @@ async fn until_seen(app: &App, id: JobId) -> Result<(), Refusal> {
     let mut changes = app.engine.changed();
     let seen = async {
         loop {
-            let published = fresh(app).await?;
+            let published = app.fresh().await?;
             let state = &published.state;
             let open = state
                 .job(id)

@@ -12,7 +12,6 @@ use super::super::app::App;
 use super::super::auth::Asker;
 use super::super::refusal::Refusal;
 use super::super::standing::Standing;
-use super::fresh;
 use crate::access::attributes::Attributes;
 use crate::deletion::{Deletion, DeletionError};
 use crate::engine::{Published, Role};
@@ -88,7 +87,7 @@ impl Cancellation {
         let Self { uid, job, by, targets, how } = self;
         app.engine.send(Event::CancelStarted { job: uid.clone(), by: by.clone() });
         // Who it was has to be known before the objects are gone.
-        fresh(&app).await?;
+        app.fresh().await?;
         let deletions = targets.into_iter().map(|target| {
             let deletion = Arc::clone(&deletion);
             async move {
