@@ -20,6 +20,7 @@ pub mod user;
 
 use attributes::{Attributes, RESOURCE_JOBS, RESOURCE_NODES};
 pub use error::AccessError;
+pub(crate) use expiring::Expiring;
 use front_proxy::FrontProxy;
 use peer::Peer;
 use review::{Decision, Reviews};

@@ -155,6 +155,10 @@ pub struct ClusterOptions {
     /// Lease duration in seconds: another inspector takes over once the Lease has not been renewed for this long.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = lease_seconds)]
     pub lease_seconds: u16,
+    /// Cancel jobs for users of the secure port who may delete the owners of the Pods [default: users delete them
+    /// themselves].
+    #[arg(long, requires = "secure_listen", help_heading = "Secure port")]
+    pub allow_cancel: bool,
     #[command(flatten)]
     pub secure: SecureOptions,
 }

@@ -14,11 +14,11 @@ use crate::cli::ClusterOptions;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
 use crate::health::Health;
 use crate::history;
-use crate::http::{self, HttpSettings};
+use crate::http::{self, Cancels, HttpSettings};
 use crate::kube::connect::connect;
 use crate::kube::lease::{self, Lease};
 use crate::kube::watch;
-use crate::kube::writer::Writer;
+use crate::kube::writer::{Deleter, Writer};
 use crate::logs::kube_error;
 use crate::metrics::Metrics;
 use crate::signals::asked_to_end;
@@ -61,6 +61,11 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let mut watches = watch::start(&client, &engine, &metrics, &health);
     let (lead, leading) = signal::channel(false);
     let (decide, deciding) = signal::channel(false);
+    let cancels = if options.allow_cancel {
+        Cancels::Server(Arc::new(Deleter::new(client.clone())))
+    } else {
+        Cancels::User
+    };
     let mut writer = Writer::start(client, engine.clone(), Arc::clone(&metrics), effects, deciding, identity);
     let mut election = Tasks::default();
     election.spawn("the Lease", lease.clone().run(lead, Arc::clone(&health)));
@@ -75,8 +80,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let liveness = Liveness::new(pulses, Duration::from_secs(common.step_limit.into()));
     let mut watchdog = Watchdog::start(liveness.clone().times(2))?;
     let stopping = CancellationToken::new();
-    // Users delete objects with their own credentials.
-    let settings = HttpSettings { token: said.token, cancels: false, liveness };
+    let settings = HttpSettings { token: said.token, cancels, liveness };
     let api = http::App::new(engine.clone(), settings, Arc::clone(&metrics), stopping.clone());
     let api = api.with_health(health).with_history(recorder.health.clone());
     let mut upkeep = Tasks::default();

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fluxion_scheduler::event::{Effect, Event};
-use fluxion_scheduler::record::JournalEntry;
-use fluxion_scheduler::state::{JobState, PassReport, State};
+use fluxion_scheduler::state::{PassReport, State};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -20,6 +19,7 @@ use crate::supervise::{Failure, Pulse, message_of};
 
 mod handle;
 mod inbox;
+mod phases;
 mod publish;
 mod sharing;
 
@@ -27,6 +27,7 @@ pub use handle::{EngineHandle, Stopped};
 pub use publish::{Published, Role};
 
 use inbox::Inbox;
+use phases::Phases;
 use publish::Publisher;
 
 /// Minimum time between snapshots (20 per second), unless a reader waits for one.
@@ -91,6 +92,7 @@ impl Engine {
             answered,
             last_now: now.div_euclid(1000),
             passing: Duration::ZERO,
+            phases: Phases::default(),
             pulse,
         };
         let runtime = tokio::runtime::Handle::current();
@@ -119,6 +121,7 @@ struct Loop {
     last_now: i64,
     /// Time spent on the current, unfinished pass.
     passing: Duration,
+    phases: Phases,
     pulse: Pulse,
 }
 
@@ -171,29 +174,24 @@ impl Loop {
         let effects = self.state.step(now, batch);
         let took = began.elapsed();
         self.metrics.step(took);
-        for effect in &effects {
-            self.count_start(effect);
-        }
         self.passing += took;
+        for effect in &effects {
+            self.phases.observe(&self.state, effect, self.passing, &self.metrics);
+        }
+        let after = passes(&self.state);
+        for ((queue, report), before) in self.state.queues().iter().zip(&after).zip(&before) {
+            if report.passes != before.passes {
+                self.metrics.attempts(&queue.name, report.started, report.tried);
+            }
+        }
         if !self.state.unfinished() {
             let passing = std::mem::take(&mut self.passing);
-            if passes(&self.state) != before {
+            if after != before {
+                self.metrics.pass(passing);
                 self.publisher.pass_took(passing);
             }
         }
         effects.is_empty() || self.effects.send(effects).await.is_ok()
-    }
-
-    /// Records the wait time of a job started by this engine.
-    fn count_start(&self, effect: &Effect) {
-        let Effect::Journal(JournalEntry::Transition { job, entry, .. }) = effect else { return };
-        if entry.state != JobState::Binding {
-            return;
-        }
-        let (namespace, name) = job.split_once('/').unwrap_or_default();
-        if let Some(job) = self.state.job_named(namespace, name) {
-            self.metrics.job_waited(&job.queue, entry.time.saturating_sub(job.created));
-        }
     }
 
     /// Sleeps until there is an event, an alarm is due, or a deferred snapshot may be published.

@@ -16,6 +16,7 @@ use crate::access::Access;
 mod accept;
 mod answer;
 mod app;
+mod audit_log;
 mod auth;
 mod authorise;
 mod cancel;
@@ -51,7 +52,7 @@ mod template;
 mod tickets;
 mod watch;
 
-pub use app::{App, HttpSettings};
+pub use app::{App, Cancels, HttpSettings};
 pub use listen::{ListenError, listen, serve};
 pub use refusal::Refusal;
 pub use secure::{listen_secure, serve_secure};

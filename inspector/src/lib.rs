@@ -7,6 +7,7 @@ pub mod access;
 pub mod cli;
 pub mod cluster;
 pub mod config;
+pub mod deletion;
 pub mod engine;
 mod failpoint;
 pub mod health;

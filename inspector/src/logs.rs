@@ -159,7 +159,7 @@ pub fn kube_error(error: &kube::Error) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
 
     use super::*;
@@ -176,6 +176,15 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    /// What is logged meanwhile.
+    pub(crate) fn logged(format: LogFormat, work: impl FnOnce()) -> String {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let log = subscriber(format, EnvFilter::new("info"), false, move || writer.clone());
+        tracing::subscriber::with_default(log, work);
+        String::from_utf8(kept.0.lock().unwrap().clone()).unwrap()
     }
 
     #[test]

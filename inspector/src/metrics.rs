@@ -11,7 +11,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
+
+mod catalog;
+
+pub use catalog::{Catalog, Listed};
 
 /// One label: the outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -23,6 +26,47 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Kind {
     pub kind: &'static str,
+}
+
+/// One label: why.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Reason {
+    pub reason: &'static str,
+}
+
+/// A phase of starting a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartPhase {
+    /// From being complete to the decision to start.
+    Queue,
+    /// The pass, until its start was decided.
+    Placement,
+    /// From that decision until all members are bound.
+    Binding,
+    /// From its creation until all members are bound.
+    EndToEnd,
+}
+
+impl StartPhase {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Placement => "placement",
+            Self::Binding => "binding",
+            Self::EndToEnd => "end_to_end",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PhaseLabel {
+    phase: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Attempt {
+    queue: String,
+    result: &'static str,
 }
 
 /// One label: the queue of a job.
@@ -42,7 +86,14 @@ pub enum TextFormat {
 
 /// All metrics. Updating them is cheap from any task.
 pub struct Metrics {
-    registry: Mutex<Registry>,
+    catalog: Mutex<Catalog>,
+    attempts: Family<Attempt, Counter>,
+    phase_seconds: Family<PhaseLabel, Histogram>,
+    pass_seconds: Histogram,
+    /// Connections closed by the server: `limit`, `handshake`, `stalled`.
+    connections_dropped: Family<Reason, Counter>,
+    /// Watches that were refused or ended with an error, by the reason of its Status.
+    watches_dropped: Family<Reason, Counter>,
     step_seconds: Histogram,
     inbox_wait_seconds: Histogram,
     wait_seconds: Family<Queue, Histogram>,
@@ -75,7 +126,7 @@ impl Default for Metrics {
 impl Metrics {
     /// All metrics, at zero.
     pub fn new() -> Self {
-        let mut registry = Registry::with_prefix("fluxion");
+        let mut registry = Catalog::default();
         // 100 µs to about 50 s, and 1 ms to about 65 s.
         let step_seconds = Histogram::new(exponential_buckets(0.0001, 2.0, 20));
         let inbox_wait_seconds = Histogram::new(exponential_buckets(0.0001, 2.0, 20));
@@ -94,8 +145,18 @@ impl Metrics {
             watch_failures: Family::default(),
             invalid_objects: Family::default(),
             leader: Gauge::default(),
-            registry: Mutex::new(Registry::default()),
+            catalog: Mutex::default(),
+            attempts: Family::default(),
+            // 1 ms to about 12 days: placement takes milliseconds, waiting in the queue days.
+            phase_seconds: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.001, 4.0, 16))
+            }),
+            // 1 ms to about 65 s.
+            pass_seconds: Histogram::new(exponential_buckets(0.001, 2.0, 17)),
+            connections_dropped: Family::default(),
+            watches_dropped: Family::default(),
         };
+        metrics.register_scheduling(&mut registry);
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "Version of this inspector", build);
         registry.register(
@@ -150,13 +211,47 @@ impl Metrics {
         metrics
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// Registers the metrics of scheduling and of what is dropped.
+    fn register_scheduling(&self, catalog: &mut Catalog) {
+        catalog.register(
+            "schedule_attempts",
+            "Attempts to place a job, by queue and result (scheduled or unschedulable)",
+            self.attempts.clone(),
+        );
+        catalog.register(
+            "job_phase_seconds",
+            "Time jobs took to start, by phase (queue, placement, binding, end_to_end)",
+            self.phase_seconds.clone(),
+        );
+        catalog.register(
+            "pass_seconds",
+            "Duration of a pass over the queues, including everything done in the same steps",
+            self.pass_seconds.clone(),
+        );
+        catalog.register(
+            "connections_dropped",
+            "Connections closed by the server, by reason (limit, handshake, stalled)",
+            self.connections_dropped.clone(),
+        );
+        catalog.register(
+            "watches_dropped",
+            "Watches that were refused or ended with an error, by reason",
+            self.watches_dropped.clone(),
+        );
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Catalog> {
+        self.catalog.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Registers further metrics; for the handler of `/metrics`.
-    pub fn register(&self, add: impl FnOnce(&mut Registry)) {
+    pub fn register(&self, add: impl FnOnce(&mut Catalog)) {
         add(&mut self.lock());
+    }
+
+    /// All registered metrics, by name.
+    pub fn listed(&self) -> Vec<Listed> {
+        self.lock().listed()
     }
 
     /// All metrics as text.
@@ -164,8 +259,8 @@ impl Metrics {
         let mut text = String::new();
         // Writing to a String does not fail.
         let _ = match format {
-            TextFormat::OpenMetrics => encoding::text::encode(&mut text, &self.lock()),
-            TextFormat::Prometheus => encoding::prometheus_text::encode(&mut text, &self.lock()),
+            TextFormat::OpenMetrics => encoding::text::encode(&mut text, self.lock().registry()),
+            TextFormat::Prometheus => encoding::prometheus_text::encode(&mut text, self.lock().registry()),
         };
         text
     }
@@ -174,6 +269,35 @@ impl Metrics {
     pub fn job_waited(&self, queue: &str, seconds: i64) {
         let queue = Queue { queue: queue.to_owned() };
         self.wait_seconds.get_or_create(&queue).observe(seconds.max(0) as f64);
+    }
+
+    /// A pass over this queue placed so many jobs, of those that it tried to place.
+    pub fn attempts(&self, queue: &str, scheduled: u32, tried: u32) {
+        for (result, count) in [("scheduled", scheduled), ("unschedulable", tried.saturating_sub(scheduled))]
+        {
+            let attempt = Attempt { queue: queue.to_owned(), result };
+            self.attempts.get_or_create(&attempt).inc_by(count.into());
+        }
+    }
+
+    /// A job has gone through this phase.
+    pub fn phase(&self, phase: StartPhase, took: Duration) {
+        self.phase_seconds.get_or_create(&PhaseLabel { phase: phase.word() }).observe(took.as_secs_f64());
+    }
+
+    /// A complete pass over all queues.
+    pub fn pass(&self, took: Duration) {
+        self.pass_seconds.observe(took.as_secs_f64());
+    }
+
+    /// The server closed a connection.
+    pub fn connection_dropped(&self, reason: &'static str) {
+        self.connections_dropped.get_or_create(&Reason { reason }).inc();
+    }
+
+    /// A watch was refused, or ended with an error, for this reason of a Status.
+    pub fn watch_dropped(&self, reason: &'static str) {
+        self.watches_dropped.get_or_create(&Reason { reason }).inc();
     }
 
     /// One step of the engine.

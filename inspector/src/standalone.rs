@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::StandaloneOptions;
 use crate::engine::{Clock, Engine, EngineHandle, Role, system_clock};
-use crate::http::{self, App, HttpSettings};
+use crate::http::{self, App, Cancels, HttpSettings};
 use crate::journal::{Journal, JournalError};
 use crate::metrics::Metrics;
 use crate::state_dir::StateDir;
@@ -125,7 +125,8 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
     let stopping = CancellationToken::new();
     let limit = Duration::from_secs(common.step_limit.into());
     let liveness = Liveness::new(vec![engine.pulse().clone()], limit);
-    let settings = HttpSettings { token: reached.token.clone(), cancels: true, liveness: liveness.clone() };
+    let settings =
+        HttpSettings { token: reached.token.clone(), cancels: Cancels::Engine, liveness: liveness.clone() };
     let (submit, requests) = server::requests();
     let app = App::new(engine.clone(), settings, metrics, stopping.clone()).with_submit(Arc::new(submit));
     let serving = tokio::spawn(http::serve(listener, app));

@@ -12,6 +12,9 @@
 {{- end }}
 - --lease-seconds={{ .Values.leaderElection.leaseSeconds }}
 - --log-format={{ .Values.logFormat }}
+{{- if .Values.cancel.enabled }}
+- --allow-cancel
+{{- end }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
 {{- end }}

@@ -32,6 +32,16 @@ pub enum Event {
         job: SharedStr,
         by: SharedStr,
     },
+    /// A user is deleting the objects of the job with this UID: it is recorded as cancelled, nothing is deleted.
+    CancelStarted {
+        job: SharedStr,
+        by: SharedStr,
+    },
+    /// What this user was deleting could not be deleted: the record of [`Event::CancelStarted`] is withdrawn.
+    CancelFailed {
+        job: SharedStr,
+        by: SharedStr,
+    },
     /// An entry from the journal; sent before the first `Synced` or `Paused`.
     Remembered(Box<Remembered>),
     /// Time has passed, or the pass has to continue.

@@ -162,7 +162,7 @@ impl Job {
     }
 
     /// `NAMESPACE/KIND.NAME`.
-    pub(crate) fn full_name(&self) -> String {
+    pub fn full_name(&self) -> String {
         format!("{}/{}", self.key.namespace, self.key.object_name())
     }
 

@@ -20,8 +20,8 @@ pub enum JournalEntry {
         number: u32,
         entry: HistoryEntry,
     },
-    /// A user cancelled a job.
-    Cancelled { uid: SharedStr, job: String, by: SharedStr },
+    /// A user cancelled a job; `None` if that failed: it replaces the entry that said so.
+    Cancelled { uid: SharedStr, job: String, by: Option<SharedStr> },
     /// A job has finished: this replaces all its other entries.
     Ended(Box<EndedJob>),
     /// The entries of the job that finished at this time can be deleted; `None`: of a job that had not finished.

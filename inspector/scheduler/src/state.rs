@@ -53,7 +53,7 @@ pub use crate::job::{
     Asked, ExitCause, HistoryEntry, Job, JobId, JobKey, JobState, LostMember, Members, Reason, ReasonClass,
     Reservation,
 };
-pub use answers::{CancelPlan, Finding};
+pub use answers::{CancelPlan, FINDING_CLASSES, Finding};
 pub use pass_state::PassReport;
 pub use reasons::NamesFor;
 pub use trial::Trial;

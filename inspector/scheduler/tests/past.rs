@@ -291,7 +291,8 @@ fn kept(world: &World) -> Vec<Event> {
             JournalEntry::Transition { uid, job, number, entry } => {
                 live.entry(uid).or_default().insert(number, (job, entry));
             }
-            JournalEntry::Cancelled { uid, by, .. } => drop(cancels.insert(uid, by)),
+            JournalEntry::Cancelled { uid, by: Some(by), .. } => drop(cancels.insert(uid, by)),
+            JournalEntry::Cancelled { uid, by: None, .. } => drop(cancels.remove(&uid)),
             JournalEntry::Ended(job) => {
                 live.remove(&job.key.uid);
                 // As text, which is how it is kept.
@@ -478,4 +479,35 @@ fn what_is_remembered_of_a_job_that_never_comes_is_given_up_in_time() {
     assert!(!given_up(&world));
     world.at(1);
     assert!(given_up(&world));
+}
+
+/// The objects are deleted elsewhere: the engine only remembers who did it, until it hears that it failed.
+#[test]
+fn who_deletes_a_job_is_recorded_and_withdrawn_if_that_fails() {
+    let mut world = world();
+    for name in ["web", "db"] {
+        world.pod(name, "cpu=1000");
+    }
+    world.at(5);
+    let by = |by: &str| -> SharedStr { by.into() };
+    for (job, who) in [("uid-web", "alice"), ("uid-db", "bob")] {
+        world.step(vec![Event::CancelStarted { job: job.into(), by: by(who) }]);
+    }
+    world.step(vec![
+        Event::CancelFailed { job: "uid-db".into(), by: by("bob") },
+        // Somebody else's failure.
+        Event::CancelFailed { job: "uid-web".into(), by: by("carol") },
+    ]);
+    assert!(!world.effects.iter().any(|effect| matches!(effect, Effect::Delete { .. })));
+    restart_with_journal(&mut world);
+    world.at(2);
+    for name in ["web", "db"] {
+        world.delete_pod(name);
+    }
+    assert_eq!(world.told("pod.web"), "Cancelled: cancelled by alice |  | ");
+    assert!(!world.told("pod.db").contains("bob"), "{}", world.told("pod.db"));
+    let last = world.job("pod.web").history.last().cloned().unwrap();
+    assert_eq!((last.state.as_str(), &*last.reason), ("Cancelled", "cancelled by alice"));
+    restart_with_journal(&mut world);
+    assert_eq!(world.told("pod.web"), "Cancelled: cancelled by alice |  | ");
 }

@@ -99,6 +99,22 @@ impl Attributes {
         }
     }
 
+    /// Deleting one object of any resource; `api_version` is `VERSION` or `GROUP/VERSION`.
+    pub fn delete(api_version: &str, resource: &str, namespace: &str, name: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self {
+            verb: "delete",
+            what: What::Resource {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                namespace: namespace.to_owned(),
+                resource: resource.to_owned(),
+                subresource: String::new(),
+                name: name.to_owned(),
+            },
+        }
+    }
+
     /// What every user may read who is known at all: discovery, `OpenAPI`, the version.
     pub fn is_discovery(&self) -> bool {
         let What::Path(path) = &self.what else { return false };
@@ -148,8 +164,9 @@ impl Attributes {
                 } else {
                     format!("in the namespace {namespace:?}")
                 };
+                let dot = if group.is_empty() { "" } else { "." };
                 format!(
-                    "{resource}.{group}{object} is forbidden: {who} resource {full:?} in API group {group:?} {place}{because}"
+                    "{resource}{dot}{group}{object} is forbidden: {who} resource {full:?} in API group {group:?} {place}{because}"
                 )
             }
         }

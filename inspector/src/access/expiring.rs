@@ -8,25 +8,25 @@ use std::time::{Duration, Instant};
 use lru::LruCache;
 
 /// A bounded cache with an age limit.
-pub(super) struct Expiring<K: Hash + Eq, V> {
+pub(crate) struct Expiring<K: Hash + Eq, V> {
     entries: Mutex<LruCache<K, (Instant, V)>>,
     lasts: Duration,
 }
 
 impl<K: Hash + Eq, V: Clone> Expiring<K, V> {
     /// At most `most` answers, each for as long as `lasts`.
-    pub(super) fn new(most: NonZeroUsize, lasts: Duration) -> Self {
+    pub(crate) fn new(most: NonZeroUsize, lasts: Duration) -> Self {
         Self { entries: Mutex::new(LruCache::new(most)), lasts }
     }
 
-    pub(super) fn get(&self, key: &K, now: Instant) -> Option<V> {
+    pub(crate) fn get(&self, key: &K, now: Instant) -> Option<V> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, value) = entries.get(key)?;
         (now.saturating_duration_since(*since) < self.lasts).then(|| value.clone())
     }
 
     /// `since` is when the question was asked: an answer may be that old already.
-    pub(super) fn put(&self, key: K, value: V, since: Instant) {
+    pub(crate) fn put(&self, key: K, value: V, since: Instant) {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).put(key, (since, value));
     }
 }

@@ -23,6 +23,7 @@ enum About {
     Gone(SharedStr),
     Bound(SharedStr),
     Cancelled(SharedStr),
+    CancelFailed(SharedStr),
     Past(SharedStr, Option<i64>),
     Leadership,
     Tick,
@@ -37,7 +38,8 @@ fn about(event: &Event) -> About {
         Event::Group(group) => About::Group(group.uid.clone()),
         Event::Owner(owner) => About::Owner(owner.uid.clone()),
         Event::Bound { pod, .. } => About::Bound(pod.clone()),
-        Event::Cancelled { job, .. } => About::Cancelled(job.clone()),
+        Event::Cancelled { job, .. } | Event::CancelStarted { job, .. } => About::Cancelled(job.clone()),
+        Event::CancelFailed { job, .. } => About::CancelFailed(job.clone()),
         Event::Remembered(what) => {
             let (uid, ended_at) = what.id();
             About::Past(uid, ended_at)

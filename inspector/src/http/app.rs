@@ -1,9 +1,11 @@
 //! State shared by all controllers.
 
 use std::convert::Infallible;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fluxion_scheduler::model::SharedStr;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +14,8 @@ use super::index::Index;
 use super::page::Pages;
 use super::refusal::Refusal;
 use super::requests::Requests;
+use crate::access::Expiring;
+use crate::deletion::Deletion;
 use crate::engine::{EngineHandle, Published};
 use crate::health::Health;
 use crate::history::HistoryHealth;
@@ -22,16 +26,32 @@ use crate::supervise::Liveness;
 /// Maximum number of concurrent watches.
 pub(super) const WATCHES: usize = 512;
 
+/// How long the deletion of a job's objects may take to become visible; after that, the job can be cancelled again.
+const DELETED: Duration = Duration::from_mins(1);
+/// Number of such jobs that are remembered.
+const DELETED_MAX: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
+
 /// Caches that have not been used for one to two times this long are dropped.
 const UNUSED: Duration = Duration::from_mins(1);
+
+/// Who deletes the objects of cancelled jobs.
+#[derive(Clone, Debug)]
+pub enum Cancels {
+    /// The engine, by an effect: standalone mode.
+    Engine,
+    /// The user, with the user's own credentials; this server only names the objects.
+    User,
+    /// This server, for users whom the API server allows to delete each of the objects.
+    Server(Arc<dyn Deletion>),
+}
 
 /// Settings of the HTTP API.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
     /// The bearer token, which grants administrator access.
     pub token: String,
-    /// Whether the server itself deletes the objects of cancelled jobs (standalone mode), not the client.
-    pub cancels: bool,
+    /// Who deletes the objects of cancelled jobs.
+    pub cancels: Cancels,
     /// State reported by `/livez`.
     pub liveness: Liveness,
 }
@@ -52,6 +72,8 @@ pub struct App {
     pub(super) watches: Arc<Semaphore>,
     /// Serializes cancel requests, so that a second one for the same job sees the effects of the first.
     pub(super) cancelling: Arc<Mutex<()>>,
+    /// Jobs (by UID) whose objects were deleted for users a short time ago.
+    pub(super) deleted: Arc<Expiring<SharedStr, ()>>,
     /// Ends watches when the server shuts down.
     pub(super) stopping: CancellationToken,
 }
@@ -76,6 +98,7 @@ impl App {
             pages: Arc::default(),
             watches: Arc::new(Semaphore::new(WATCHES)),
             cancelling: Arc::default(),
+            deleted: Arc::new(Expiring::new(DELETED_MAX, DELETED)),
             stopping,
         }
     }
@@ -112,6 +135,11 @@ impl App {
         }
     }
 
+    /// A snapshot that includes everything sent to the engine before.
+    pub(super) async fn fresh(&self) -> Result<Arc<Published>, Refusal> {
+        self.engine.fresh().await.map_err(|_| Refusal::Unavailable("the inspector is shutting down"))
+    }
+
     /// Metadata of a response taken from this snapshot.
     pub(super) fn moment(&self, published: &Published) -> Moment {
         let mut moment = Moment::of(published);
@@ -134,6 +162,10 @@ impl App {
     }
 
     pub(super) fn watch_permit(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        Arc::clone(&self.watches).try_acquire_owned().map_err(|_| Refusal::TooMany(WATCHES))
+        Arc::clone(&self.watches).try_acquire_owned().map_err(|_| {
+            let refusal = Refusal::TooMany(WATCHES);
+            self.metrics.watch_dropped(refusal.code().1);
+            refusal
+        })
     }
 }

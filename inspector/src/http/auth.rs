@@ -10,6 +10,7 @@ use axum::response::Response;
 use subtle::ConstantTimeEq;
 
 use super::app::App;
+use super::audit_log::AskedBy;
 use super::refusal::Refusal;
 use super::standing::Standing;
 use crate::view::Viewer;
@@ -34,8 +35,11 @@ pub(super) async fn bearer(
         return Err(Refusal::Unauthorized);
     }
     let asker = Asker { name: Arc::from("administrator"), viewer: Viewer::everything(), standing: None };
+    let by = AskedBy(Arc::clone(&asker.name));
     request.extensions_mut().insert(asker);
-    Ok(next.run(request).await)
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(by);
+    Ok(response)
 }
 
 fn holds_token(headers: &HeaderMap, token: &str) -> bool {

@@ -5,20 +5,22 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 
+use super::audit_log::AskedBy;
 use super::auth::Asker;
 use super::refusal::Refusal;
 use super::standing::{Standing, viewer};
-use crate::access::Access;
 use crate::access::attributes::Attributes;
 use crate::access::peer::Peer;
+use crate::access::user::User;
+use crate::access::{Access, Credential};
 use crate::view::Viewer;
 
 /// Lets those through who may do what they ask for.
 pub(super) async fn authorised(
     State(access): State<Arc<Access>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
     let Some(peer) = request.extensions().get::<Peer>().cloned() else {
@@ -26,6 +28,20 @@ pub(super) async fn authorised(
         return Err(Refusal::Internal);
     };
     let (user, credential) = access.identify(&peer, request.headers()).await?;
+    let by = AskedBy(Arc::clone(&user.name));
+    let mut response = allowed(access, peer, (user, credential), request, next).await.into_response();
+    response.extensions_mut().insert(by);
+    Ok(response)
+}
+
+/// The answer, if this user may have it.
+async fn allowed(
+    access: Arc<Access>,
+    peer: Peer,
+    (user, credential): (User, Credential),
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Refusal> {
     strip(request.headers_mut());
     let attributes = Attributes::of(request.method(), request.uri())
         .ok_or_else(|| Refusal::BadRequest("the path contains a name that is not valid UTF-8".to_owned()))?;

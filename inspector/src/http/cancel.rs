@@ -1,7 +1,7 @@
-//! `fluxionjobs/cancel`: what a cancellation would delete, and, in standalone mode, the cancellation itself.
+//! `fluxionjobs/cancel`: what a cancellation would delete, and the cancellation itself where the server carries it out.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Extension;
 use axum::body::Bytes;
@@ -15,15 +15,16 @@ use serde_json::{Map, Value};
 
 use super::accept::Accept;
 use super::answer;
-use super::app::App;
+use super::app::{App, Cancels};
 use super::auth::Asker;
 use super::path::Names;
 use super::query::Query;
 use super::refusal::Refusal;
 use super::resource::Resource;
 use super::resource::jobs::Jobs;
-use crate::engine::Published;
 use crate::view::{Visible, cancel};
+
+mod on_behalf;
 
 /// Maximum time to wait for the engine to process a cancellation before responding.
 const SEEN_WITHIN: Duration = Duration::from_secs(5);
@@ -45,7 +46,7 @@ pub(super) async fn post(
         return Err(Refusal::NotFound(Jobs::PLURAL, name));
     }
     if query.dry_run()? {
-        let published = fresh(&app).await?;
+        let published = app.fresh().await?;
         let moment = app.moment(&published);
         // Determining which jobs would start next requires a pass.
         return answer::computed(move || {
@@ -57,19 +58,20 @@ pub(super) async fn post(
             }
             let plan = published.state.cancel_plan(job);
             let visible = Visible::of(&published, &asker.viewer);
-            let answer = cancel::answer(&visible, job, &plan, outcome(job, &plan));
+            let answer = cancel::answer(&visible, job, &plan, outcome(&app, job, &plan));
             answer::json(&answer, &moment)
         })
         .await;
     }
-    let _one_at_a_time = app.cancelling.lock().await;
-    let published = fresh(&app).await?;
+    let one_at_a_time = app.cancelling.lock().await;
+    let published = app.fresh().await?;
     let job = published.state.job_named(&namespace, &name);
     let job = job.ok_or_else(|| Refusal::NotFound(Jobs::PLURAL, name.clone()))?;
     wanted.is_meant(job, &name)?;
     let plan = published.state.cancel_plan(job);
-    let open = outcome(job, &plan) == CancelOutcome::DryRun;
-    let done = if open { CancelOutcome::Cancelled } else { outcome(job, &plan) };
+    let found = outcome(&app, job, &plan);
+    let open = found == CancelOutcome::DryRun;
+    let done = if open { CancelOutcome::Cancelled } else { found };
     let answer = cancel::answer(&Visible::of(&published, &asker.viewer), job, &plan, done);
     if open {
         if !answer.also_deletes.is_empty() && !also_delete {
@@ -78,11 +80,19 @@ pub(super) async fn post(
                 answer.also_deletes.join(", ")
             )));
         }
-        if !app.settings.cancels {
-            return Err(Refusal::Forbidden(do_it_yourself(&namespace, &name, &answer)));
+        match &app.settings.cancels {
+            Cancels::Engine => {
+                app.engine.send(Event::Cancelled { job: job.key.uid.clone(), by: Arc::clone(&asker.name) });
+            }
+            Cancels::User => return Err(Refusal::Forbidden(do_it_yourself(&namespace, &name, &answer))),
+            Cancels::Server(deletion) => {
+                // Each of the objects tells whether it is being deleted, so that repeating this is harmless.
+                drop(one_at_a_time);
+                let how = do_it_yourself(&namespace, &name, &answer);
+                on_behalf::cancel(&app, deletion, &asker, &published, job, &plan, how).await?;
+            }
         }
-        app.engine.send(Event::Cancelled { job: job.key.uid.clone(), by: Arc::clone(&asker.name) });
-        tracing::info!(job = answer.metadata.name, namespace, by = %asker.name, "cancelled");
+        tracing::info!(job = job.full_name(), by = %asker.name, "cancelled");
         until_seen(&app, job.id).await?;
     }
     Ok(answer::json(&answer, &app.moment(&published)))
@@ -138,16 +148,16 @@ impl CancelRequest {
     }
 }
 
-/// A snapshot that includes everything sent before.
-async fn fresh(app: &App) -> Result<Arc<Published>, Refusal> {
-    app.engine.fresh().await.map_err(|_| Refusal::Unavailable("the inspector is shutting down"))
-}
-
 /// The outcome of a cancellation that changes nothing.
-fn outcome(job: &Job, plan: &CancelPlan) -> CancelOutcome {
+fn outcome(app: &App, job: &Job, plan: &CancelPlan) -> CancelOutcome {
+    let asked = match app.settings.cancels {
+        Cancels::Engine => job.cancelled_by.is_some(),
+        // Whoever asked before may have failed, or stopped in between.
+        Cancels::User | Cancels::Server(_) => app.deleted.get(&job.key.uid, Instant::now()).is_some(),
+    };
     if job.state.ended() {
         CancelOutcome::AlreadyEnded
-    } else if plan.ending || job.cancelled_by.is_some() || job.state == JobState::Releasing {
+    } else if plan.ending || asked || job.state == JobState::Releasing {
         CancelOutcome::AlreadyEnding
     } else {
         CancelOutcome::DryRun
@@ -159,11 +169,11 @@ async fn until_seen(app: &App, id: JobId) -> Result<(), Refusal> {
     let mut changes = app.engine.changed();
     let seen = async {
         loop {
-            let published = fresh(app).await?;
+            let published = app.fresh().await?;
             let state = &published.state;
             let open = state
                 .job(id)
-                .is_some_and(|job| outcome(job, &state.cancel_plan(job)) == CancelOutcome::DryRun);
+                .is_some_and(|job| outcome(app, job, &state.cancel_plan(job)) == CancelOutcome::DryRun);
             if !open || changes.changed().await.is_err() {
                 return Ok(());
             }
@@ -174,7 +184,12 @@ async fn until_seen(app: &App, id: JobId) -> Result<(), Refusal> {
 }
 
 fn do_it_yourself(namespace: &str, name: &str, answer: &CancelAnswer) -> String {
-    let commands: Vec<String> = answer.targets.iter().map(cancel::command).collect();
+    /// A longer list helps nobody.
+    const NAMED: usize = 20;
+    let mut commands: Vec<String> = answer.targets.iter().take(NAMED).map(cancel::command).collect();
+    if answer.targets.len() > NAMED {
+        commands.push(format!("and {} more", answer.targets.len() - NAMED));
+    }
     format!(
         "this server does not delete objects on behalf of users: run `kubectl fluxion cancel -n {namespace} {name}`, which uses your own permissions, or: {}",
         commands.join("; ")

@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::{App, router};
+use crate::metrics::Metrics;
 
 /// Maximum number of concurrent connections; others wait to be accepted.
 const CONNECTIONS: usize = 1024;
@@ -71,7 +72,13 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
 pub async fn serve(listener: TcpListener, app: App) -> io::Result<()> {
     let stopping = app.stopping.clone();
     let free = Arc::new(Semaphore::new(CONNECTIONS));
-    let listener = LimitedListener { listener, free, patience: STALLED, quiet: QUIET };
+    let listener = LimitedListener {
+        listener,
+        free,
+        patience: STALLED,
+        quiet: QUIET,
+        metrics: Arc::clone(&app.metrics),
+    };
     let serving =
         axum::serve(listener, router(app.clone())).with_graceful_shutdown(stopping.cancelled_owned());
     tokio::select! {
@@ -85,6 +92,7 @@ struct LimitedListener {
     free: Arc<Semaphore>,
     patience: Duration,
     quiet: Duration,
+    metrics: Arc<Metrics>,
 }
 
 impl Listener for LimitedListener {
@@ -100,7 +108,7 @@ impl Listener for LimitedListener {
             Arc::clone(&self.free).acquire_owned().await.ok()
         };
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        (PatientStream::with(stream, permit, self.patience, self.quiet), address)
+        (PatientStream::with(stream, permit, Arc::clone(&self.metrics), (self.patience, self.quiet)), address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -121,23 +129,28 @@ pub(super) struct PatientStream {
     /// Runs while there is data to write.
     stalled: Option<Pin<Box<Sleep>>>,
     patience: Duration,
+    metrics: Arc<Metrics>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl PatientStream {
     /// One with the usual patience; `permit` is given back at its end.
-    pub(super) fn new(stream: TcpStream, permit: Option<OwnedSemaphorePermit>) -> Self {
-        Self::with(stream, permit, STALLED, QUIET)
+    pub(super) fn new(
+        stream: TcpStream,
+        permit: Option<OwnedSemaphorePermit>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self::with(stream, permit, metrics, (STALLED, QUIET))
     }
 
     fn with(
         stream: TcpStream,
         permit: Option<OwnedSemaphorePermit>,
-        patience: Duration,
-        quiet: Duration,
+        metrics: Arc<Metrics>,
+        (patience, quiet): (Duration, Duration),
     ) -> Self {
         let silence = Box::pin(sleep(quiet));
-        Self { stream, stalled: None, patience, silence, quiet, _permit: permit }
+        Self { stream, stalled: None, patience, silence, quiet, metrics, _permit: permit }
     }
 
     fn spoken(&mut self) {
@@ -154,6 +167,7 @@ impl PatientStream {
         let patience = self.patience;
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
         ready!(stalled.as_mut().poll(context));
+        self.metrics.connection_dropped("stalled");
         tracing::info!("closed a connection whose client stopped reading");
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -240,6 +254,7 @@ mod tests {
             free: Arc::new(Semaphore::new(1)),
             patience: Duration::from_millis(50),
             quiet: Duration::from_millis(50),
+            metrics: Arc::default(),
         };
         let _client = TcpStream::connect(address).await.unwrap();
         let (mut connection, _) = patient.accept().await;

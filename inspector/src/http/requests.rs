@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use fluxion_scheduler::inventory::Inventory;
+use fluxion_scheduler::state::FINDING_CLASSES;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -13,15 +14,29 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Unit;
 
-use crate::engine::EngineHandle;
+use super::audit_log::REFUSALS_EVERY;
+use crate::engine::{EngineHandle, Published};
 use crate::health::Health;
-use crate::metrics::{Kind, Metrics};
+use crate::history::HistoryHealth;
+use crate::logs::RateLimit;
+use crate::metrics::{Kind, Metrics, Reason};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     resource: &'static str,
     verb: &'static str,
     code: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DurationLabels {
+    resource: &'static str,
+    verb: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClassLabels {
+    class: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -44,11 +59,35 @@ struct ResourceLabels {
 /// Amounts by resource: cores, bytes, units.
 type Amounts = Family<ResourceLabels, Gauge<f64, AtomicU64>>;
 
+/// Minimum time between two audits for metrics.
+const AUDIT_EVERY: Duration = Duration::from_secs(10);
+
+/// Why a request with this status was rejected, as the reason of its Status.
+fn rejection(code: u16) -> Option<&'static str> {
+    Some(match code {
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        409 => "Conflict",
+        413 => "RequestEntityTooLarge",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => return None,
+    })
+}
+
 /// Request counters, and gauges that are updated when scraped.
 pub(super) struct Requests {
     engine: EngineHandle,
     total: Family<RequestLabels, Counter>,
-    seconds: Histogram,
+    rejected: Family<Reason, Counter>,
+    /// How often refused requests are logged.
+    pub(super) refusals: RateLimit,
+    seconds: Family<DurationLabels, Histogram>,
+    findings: Family<ClassLabels, Gauge>,
+    /// The snapshot that was audited last, and when.
+    audited: Mutex<Option<(u64, Instant)>>,
+    snapshot_age: Gauge,
     jobs: Family<JobLabels, Gauge>,
     waiting: Family<ReasonLabels, Gauge>,
     allocatable: Amounts,
@@ -68,8 +107,13 @@ impl Requests {
         let requests = Self {
             engine,
             total: Family::default(),
-            // 100 µs to about 50 s.
-            seconds: Histogram::new(exponential_buckets(0.0001, 2.0, 20)),
+            rejected: Family::default(),
+            refusals: RateLimit::new(REFUSALS_EVERY),
+            // 0.5 ms to about 12 s.
+            seconds: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0005, 2.5, 12))),
+            findings: Family::default(),
+            audited: Mutex::default(),
+            snapshot_age: Gauge::default(),
             jobs: Family::default(),
             waiting: Family::default(),
             allocatable: Family::default(),
@@ -90,8 +134,23 @@ impl Requests {
             );
             registry.register(
                 "http_request_seconds",
-                "Time until the response started",
+                "Time until the response started, by resource and verb",
                 requests.seconds.clone(),
+            );
+            registry.register(
+                "http_requests_rejected",
+                "HTTP requests that were rejected, by reason",
+                requests.rejected.clone(),
+            );
+            registry.register(
+                "audit_findings",
+                "Problems found by the audit of the state, by class; all zero when healthy",
+                requests.findings.clone(),
+            );
+            registry.register(
+                "snapshot_age_seconds",
+                "Time since the served snapshot was last known to be current",
+                requests.snapshot_age.clone(),
             );
             registry.register("jobs", "Jobs by queue and state", requests.jobs.clone());
             registry.register(
@@ -146,12 +205,15 @@ impl Requests {
 
     /// Records a request, with labels from a fixed set, and the seconds until its response started.
     pub(super) fn observe(&self, (resource, verb): (&'static str, &'static str), code: u16, seconds: f64) {
-        self.seconds.observe(seconds);
+        self.seconds.get_or_create(&DurationLabels { resource, verb }).observe(seconds);
+        if let Some(reason) = rejection(code) {
+            self.rejected.get_or_create(&Reason { reason }).inc();
+        }
         self.total.get_or_create(&RequestLabels { resource, verb, code }).inc();
     }
 
-    /// Updates the gauges.
-    pub(super) fn refresh(&self) {
+    /// Updates the gauges; may take a while.
+    pub(super) fn refresh(&self, history: &HistoryHealth) {
         if let Some(health) = self.health.get() {
             self.watch_age.clear();
             for watched in health.watches() {
@@ -181,7 +243,33 @@ impl Requests {
         }
         self.nodes.set(i64::try_from(published.state.inventory().node_count()).unwrap_or(i64::MAX));
         self.snapshot.set(published.observed_at);
+        self.snapshot_age
+            .set(jiff::Timestamp::now().as_second().saturating_sub(published.observed_at).max(0));
+        self.audit(&published, history);
         self.waiting_events.set(i64::try_from(self.engine.waiting()).unwrap_or(i64::MAX));
+    }
+
+    /// Counts the findings, unless nothing has changed since, or it was done a moment ago: it looks at everything.
+    fn audit(&self, published: &Published, history: &HistoryHealth) {
+        let stale = self.health.get().map_or(0, |health| health.problems().len());
+        for (class, count) in [("StaleWatch", stale), ("NoHistory", usize::from(history.problem().is_some()))]
+        {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.findings.get_or_create(&ClassLabels { class }).set(count);
+        }
+        let mut audited = self.audited.lock().unwrap_or_else(PoisonError::into_inner);
+        if audited.is_some_and(|(sequence, at)| sequence == published.sequence || at.elapsed() < AUDIT_EVERY)
+        {
+            return;
+        }
+        *audited = Some((published.sequence, Instant::now()));
+        let mut counts: BTreeMap<&'static str, i64> = FINDING_CLASSES.map(|class| (class, 0)).into();
+        for finding in published.state.audit() {
+            *counts.entry(finding.class).or_default() += 1;
+        }
+        for (class, count) in counts {
+            self.findings.get_or_create(&ClassLabels { class }).set(count);
+        }
     }
 
     /// Totals over all nodes.

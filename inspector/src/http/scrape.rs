@@ -7,14 +7,19 @@ use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::answer;
 use super::app::App;
+use super::audit_log::Asked;
+use super::refusal::Refusal;
 use crate::metrics::TextFormat;
 
-/// Counts a request.
+/// Counts a request, and logs it if it is refused or changes something.
 pub(super) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
     let kind = kind_of(request.method(), request.uri().path(), request.uri().query());
+    let asked = Asked::of(&request);
     let began = Instant::now();
     let response = next.run(request).await;
+    asked.answered(&response, &app.requests.refusals);
     app.requests.observe(kind, response.status().as_u16(), began.elapsed().as_secs_f64());
     response
 }
@@ -48,8 +53,12 @@ fn kind_of(method: &Method, path: &str, query: Option<&str>) -> (&'static str, &
 }
 
 /// `/metrics`.
-pub(super) async fn metrics(State(app): State<App>, headers: HeaderMap) -> Response {
-    app.requests.refresh();
+pub(super) async fn metrics(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
+    answer::computed(move || encoded(&app, &headers)).await
+}
+
+fn encoded(app: &App, headers: &HeaderMap) -> Response {
+    app.requests.refresh(&app.history);
     let accept = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let format = wanted(accept);
     let content_type = match format {

@@ -24,6 +24,7 @@ use super::tickets::{Ticket, Tickets};
 use super::{App, secure_router};
 use crate::access::Access;
 use crate::access::peer::Peer;
+use crate::metrics::Metrics;
 
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -61,6 +62,7 @@ struct Serving {
     router: Router,
     access: Arc<Access>,
     limits: Arc<Limits>,
+    metrics: Arc<Metrics>,
     stopping: CancellationToken,
 }
 
@@ -69,6 +71,7 @@ pub async fn serve_secure(listener: TcpListener, tls: ServerConfig, app: App, ac
     let serving = Serving {
         acceptor: TlsAcceptor::from(Arc::new(tls)),
         stopping: app.stopping.clone(),
+        metrics: Arc::clone(&app.metrics),
         router: secure_router(app, Arc::clone(&access)),
         access,
         limits: Arc::default(),
@@ -84,6 +87,8 @@ pub async fn serve_secure(listener: TcpListener, tls: ServerConfig, app: App, ac
                 // Who has too many under way already is not answered at all.
                 if let Some(ticket) = serving.limits.handshakes.take(address.ip()) {
                     connections.spawn(serving.clone().connection(stream, address, ticket));
+                } else {
+                    serving.metrics.connection_dropped("limit");
                 }
             }
             Err(error) => {
@@ -99,11 +104,17 @@ pub async fn serve_secure(listener: TcpListener, tls: ServerConfig, app: App, ac
 impl Serving {
     async fn connection(self, stream: TcpStream, address: SocketAddr, handshake: Ticket) {
         let _ = stream.set_nodelay(true);
-        let accepted = self.acceptor.accept(PatientStream::new(stream, None));
+        let accepted = self.acceptor.accept(PatientStream::new(stream, None, Arc::clone(&self.metrics)));
         let stream = match tokio::time::timeout(HANDSHAKE, accepted).await {
             Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return tracing::debug!(%error, %address, "a TLS handshake failed"),
-            Err(_) => return tracing::debug!(%address, "a TLS handshake took too long"),
+            Ok(Err(error)) => {
+                self.metrics.connection_dropped("handshake");
+                return tracing::debug!(%error, %address, "a TLS handshake failed");
+            }
+            Err(_) => {
+                self.metrics.connection_dropped("handshake");
+                return tracing::debug!(%address, "a TLS handshake took too long");
+            }
         };
         let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
         let certificates = certificates.iter().map(|one| one.clone().into_owned()).collect();
@@ -111,6 +122,7 @@ impl Serving {
         let is_front_proxy = self.access.front_proxy().is(&peer);
         let tickets = if is_front_proxy { &self.limits.forwarded } else { &self.limits.direct };
         let Some(_ticket) = tickets.take(address.ip()) else {
+            self.metrics.connection_dropped("limit");
             return tracing::info!(%address, "closed a connection: its sender has too many");
         };
         drop(handshake);

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use super::{App, HttpSettings, router};
+use super::{App, Cancels, HttpSettings, router};
 use crate::engine::{Clock, Engine, EngineHandle, Role};
 use crate::health::Health;
 use crate::metrics::Metrics;
@@ -66,6 +66,7 @@ impl Server {
         let (engine, effects) = engine.start().unwrap();
         let stopping = CancellationToken::new();
         let liveness = Liveness::new(vec![engine.pulse().clone()], Duration::from_secs(2));
+        let cancels = if cancels { Cancels::Engine } else { Cancels::User };
         let settings = HttpSettings { token: "secret".to_owned(), cancels, liveness };
         let app = App::new(engine.clone(), settings, metrics, stopping.clone()).with_health(health);
         Self { router: router(app.clone()), app, engine, effects, stopping }

@@ -142,8 +142,7 @@ impl<R: Indexed> Watch<R> {
                 return None;
             }
             if let Err(refusal) = self.recheck().await {
-                self.done = true;
-                return Some(line("ERROR", &refusal.status()));
+                return Some(self.drop_with(&refusal));
             }
             if let Some(lines) = self.write_pending() {
                 return Some(lines);
@@ -155,10 +154,7 @@ impl<R: Indexed> Watch<R> {
             }
             match self.look().await {
                 Ok(()) => {}
-                Err(refusal) => {
-                    self.done = true;
-                    return Some(line("ERROR", &refusal.status()));
-                }
+                Err(refusal) => return Some(self.drop_with(&refusal)),
             }
             if self.pending.is_some() {
                 continue;
@@ -167,6 +163,13 @@ impl<R: Indexed> Watch<R> {
                 return Some(bookmark);
             }
         }
+    }
+
+    /// Ends the watch with this error.
+    fn drop_with(&mut self, refusal: &Refusal) -> Bytes {
+        self.done = true;
+        self.app.metrics.watch_dropped(refusal.code().1);
+        line("ERROR", &refusal.status())
     }
 
     /// Fails when the client may not watch any more.

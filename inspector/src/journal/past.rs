@@ -22,7 +22,8 @@ pub(super) async fn write(connection: &mut SqliteConnection, entries: &[JournalE
                 add(connection, uid, job, *number, entry).await?;
                 note_time(connection, entry.time).await?;
             }
-            JournalEntry::Cancelled { uid, by, .. } => {
+            JournalEntry::Cancelled { uid, by: None, .. } => forget_cancel(connection, uid).await?,
+            JournalEntry::Cancelled { uid, by: Some(by), .. } => {
                 sqlx::query("INSERT OR REPLACE INTO cancels (uid, name) VALUES (?, ?)")
                     .bind(&**uid)
                     .bind(&**by)
@@ -89,6 +90,10 @@ async fn note_time(connection: &mut SqliteConnection, time: i64) -> sqlx::Result
 
 async fn forget_live(connection: &mut SqliteConnection, uid: &str) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM transitions WHERE uid = ?").bind(uid).execute(&mut *connection).await?;
+    forget_cancel(connection, uid).await
+}
+
+async fn forget_cancel(connection: &mut SqliteConnection, uid: &str) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM cancels WHERE uid = ?").bind(uid).execute(connection).await?;
     Ok(())
 }

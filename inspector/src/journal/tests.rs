@@ -59,6 +59,10 @@ async fn write(journal: &mut Journal, history: Vec<JournalEntry>) {
     journal.write(&Batch { history, ..Batch::default() }).await.unwrap();
 }
 
+fn cancelled(uid: &str, by: Option<&str>) -> JournalEntry {
+    JournalEntry::Cancelled { uid: uid.into(), job: "default/pod.p".to_owned(), by: by.map(Into::into) }
+}
+
 async fn remembered(dir: &Path) -> Vec<Remembered> {
     let (journal, kept) = Journal::open(dir, "c").await.unwrap();
     journal.close().await.unwrap();
@@ -74,12 +78,22 @@ async fn the_past_of_jobs_is_kept_until_the_engine_says_otherwise() {
         entry("live", 1, transition(6, JobState::Gathering)),
         // The same place again: what stood there was fleeting.
         entry("live", 1, transition(6, JobState::Running)),
-        JournalEntry::Cancelled { uid: "live".into(), job: "default/pod.p".to_owned(), by: "alice".into() },
+        cancelled("live", Some("alice")),
+        cancelled("back", Some("alice")),
+        cancelled("back", None),
+        entry("back", 0, transition(6, JobState::Pending)),
         entry("done", 0, transition(5, JobState::Pending)),
         JournalEntry::Ended(Box::new(ended("done", 9))),
     ];
     write(&mut journal, history).await;
     journal.close().await.unwrap();
+    let back = LiveJob {
+        uid: "back".into(),
+        job: "default/pod.p".to_owned(),
+        next: 1,
+        history: vec![transition(6, JobState::Pending)],
+        cancelled_by: None,
+    };
     let live = LiveJob {
         uid: "live".into(),
         job: "default/pod.p".to_owned(),
@@ -87,13 +101,15 @@ async fn the_past_of_jobs_is_kept_until_the_engine_says_otherwise() {
         history: vec![transition(5, JobState::Pending), transition(6, JobState::Running)],
         cancelled_by: Some("alice".into()),
     };
-    let want = [Remembered::Ended(Box::new(ended("done", 9))), Remembered::Live(live)];
+    let want =
+        [Remembered::Ended(Box::new(ended("done", 9))), Remembered::Live(back), Remembered::Live(live)];
     assert_eq!(remembered(dir.path()).await, want);
 
     let (mut journal, kept) = Journal::open(dir.path(), "c").await.unwrap();
     assert_eq!(kept.latest, Some(6));
     let forgotten = |uid: &str, ended_at| JournalEntry::Forgotten { uid: uid.into(), ended_at };
-    write(&mut journal, vec![forgotten("live", None), forgotten("done", Some(8))]).await;
+    write(&mut journal, vec![forgotten("live", None), forgotten("back", None), forgotten("done", Some(8))])
+        .await;
     journal.close().await.unwrap();
     assert_eq!(remembered(dir.path()).await, want[..1], "another life of the same uid is kept");
     let (mut journal, _) = Journal::open(dir.path(), "c").await.unwrap();

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
+use fluxion_scheduler::state::Job;
 use kube::Client;
 use tokio::sync::{Notify, mpsc, watch as signal};
 
@@ -26,6 +27,7 @@ mod lanes;
 mod note;
 
 use api::WriteError;
+pub use delete::Deleter;
 use lanes::{Lanes, Work};
 use note::Notes;
 
@@ -119,7 +121,15 @@ impl Shared {
         }
     }
 
+    /// `NAMESPACE/KIND.NAME` of the job that the object with this UID belongs to, for logs.
+    fn job_of(&self, uid: &str) -> Option<String> {
+        let state = &self.engine.snapshot().state;
+        let job = state.job_of_pod(uid).or_else(|| state.jobs().find(|job| *job.key.uid == *uid));
+        job.map(Job::full_name)
+    }
+
     async fn carry_out(&self, work: Work) {
+        let about = work.lane;
         let (kind, done) = match work.effect {
             Effect::Bind { pod, node, record } => {
                 let outcome = bind::bind(&self.client, &pod, &node, &record).await;
@@ -128,7 +138,8 @@ impl Shared {
                 if outcome != BindOutcome::Done
                     && let Some(left_out) = self.failures.now()
                 {
-                    tracing::warn!(namespace = %pod.namespace, pod = %pod.name, %node, ?outcome, left_out,
+                    let job = self.job_of(&pod.uid);
+                    tracing::warn!(job, namespace = %pod.namespace, pod = %pod.name, %node, ?outcome, left_out,
                         "a binding failed");
                 }
                 self.engine.send(Event::Bound { pod: pod.uid, outcome });
@@ -149,19 +160,21 @@ impl Shared {
                 ("event", self.notes.write(&self.client, &regarding, warning, reason, action, &note).await)
             }
             Effect::Evict { pod, why } => {
-                tracing::info!(namespace = %pod.namespace, name = %pod.name, why, "evicting");
-                ("evict", evict::pod(&self.client, &pod, &why).await)
+                let job = self.job_of(&pod.uid);
+                tracing::info!(job, namespace = %pod.namespace, name = %pod.name, why, "evicting");
+                ("evict", evict::pod(&self.client, &pod, &why, job.as_deref()).await)
             }
             Effect::Delete { object, why } => {
-                tracing::info!(namespace = %object.namespace, kind = %object.kind, name = %object.name, why, "deleting");
+                let job = self.job_of(&object.uid);
+                tracing::info!(job, namespace = %object.namespace, kind = %object.kind, name = %object.name, why, "deleting");
                 ("delete", delete::object(&self.client, &object).await)
             }
             Effect::Journal(_) => return,
         };
-        self.count(kind, done);
+        self.count(kind, &about, done);
     }
 
-    fn count(&self, kind: &'static str, done: Result<(), WriteError>) {
+    fn count(&self, kind: &'static str, about: &str, done: Result<(), WriteError>) {
         match done {
             // The object was deleted, so there is nothing to report about it.
             Ok(()) | Err(WriteError::Gone) => {
@@ -173,7 +186,8 @@ impl Shared {
             Err(error) => {
                 self.metrics.write_failures.get_or_create(&Kind { kind }).inc();
                 if let Some(left_out) = self.failures.now() {
-                    tracing::warn!(kind, %error, left_out, "a write to the API server failed permanently");
+                    let job = self.job_of(about);
+                    tracing::warn!(job, kind, %error, left_out, "a write to the API server failed permanently");
                 }
             }
         }

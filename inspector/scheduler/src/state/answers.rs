@@ -18,11 +18,24 @@ pub struct CancelPlan {
     pub ending: bool,
 }
 
+/// The classes of [`Finding`]s.
+pub const FINDING_CLASSES: [&str; 10] = [
+    "Overcommitted",
+    "PartlyBound",
+    "BindingRefused",
+    "NotEvicted",
+    "RefusesBindings",
+    "RejectedByKubelet",
+    "LostMember",
+    "Preempted",
+    "NotUnderstood",
+    "Invariant",
+];
+
 /// A problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// `Overcommitted`, `PartlyBound`, `BindingRefused`, `NotEvicted`, `RefusesBindings`, `RejectedByKubelet`, `LostMember`,
-    /// `Preempted`, `NotUnderstood`, `Invariant`.
+    /// One of [`FINDING_CLASSES`].
     pub class: &'static str,
     /// `node/NAME` or `NAMESPACE/KIND/NAME`.
     pub object: String,

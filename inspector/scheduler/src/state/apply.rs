@@ -47,6 +47,10 @@ impl State {
             Event::Paused => (self.ready, self.whole) = (false, true),
             Event::Bound { pod, outcome } => self.bind_answered(&pod, outcome),
             Event::Cancelled { job, by } => self.cancel_asked(&job, &by),
+            Event::CancelStarted { job, by } => {
+                self.record_cancel(&job, &by);
+            }
+            Event::CancelFailed { job, by } => self.cancel_failed(&job, &by),
             Event::Remembered(what) => self.remember(*what),
             Event::Tick => {}
         }

@@ -280,23 +280,42 @@ impl State {
 
     /// A user cancelled the job with this UID.
     pub(super) fn cancel_asked(&mut self, uid: &SharedStr, by: &SharedStr) {
-        let Some(id) =
-            self.belonging.all_active().find(|id| self.jobs.get(*id).is_some_and(|job| job.key.uid == *uid))
-        else {
-            return;
-        };
-        let Some(job) = self.jobs.get(id).cloned() else { return };
-        let plan = self.cancel_plan(&job);
+        let Some(job) = self.record_cancel(uid, by) else { return };
+        for object in self.cancel_plan(&job).targets {
+            self.work
+                .effects
+                .push(Effect::Delete { object, why: format!("cancelled by {}", marks::shorten(by)) });
+        }
+    }
+
+    /// Records who cancelled the job with this UID; returns the job, unless it has ended.
+    pub(super) fn record_cancel(&mut self, uid: &SharedStr, by: &SharedStr) -> Option<Arc<Job>> {
+        let job = self.active_job(uid)?;
+        self.set_cancelled(&job, Some(marks::shorten(by).into()));
+        Some(job)
+    }
+
+    /// What this user was deleting could not be deleted.
+    pub(super) fn cancel_failed(&mut self, uid: &SharedStr, by: &SharedStr) {
         let by: SharedStr = marks::shorten(by).into();
-        if let Some(job) = self.jobs.get_mut(id) {
-            job.cancelled_by = Some(by.clone());
+        if let Some(job) = self.active_job(uid).filter(|job| job.cancelled_by.as_ref() == Some(&by)) {
+            self.set_cancelled(&job, None);
         }
+    }
+
+    fn set_cancelled(&mut self, job: &Job, by: Option<SharedStr>) {
+        let id = job.id;
         let (uid, job) = (job.key.uid.clone(), job.full_name());
-        self.work.effects.push(Effect::Journal(JournalEntry::Cancelled { uid, job, by: by.clone() }));
-        for object in plan.targets {
-            self.work.effects.push(Effect::Delete { object, why: format!("cancelled by {by}") });
+        if let Some(job) = self.jobs.get_mut(id) {
+            job.cancelled_by.clone_from(&by);
         }
+        self.work.effects.push(Effect::Journal(JournalEntry::Cancelled { uid, job, by }));
         self.work.dirty.insert(id);
+    }
+
+    fn active_job(&self, uid: &SharedStr) -> Option<Arc<Job>> {
+        let mut active = self.belonging.all_active().filter_map(|id| self.jobs.get(id));
+        active.find(|job| job.key.uid == *uid).cloned()
     }
 }
 

@@ -16,6 +16,8 @@ pub struct PassReport {
     pub at: i64,
     pub tried: u32,
     pub started: u32,
+    /// Number of complete passes over this queue since the start of the engine.
+    pub passes: u64,
 }
 
 /// The pass over the queues, which may be split over several steps.

@@ -180,6 +180,7 @@ impl State {
                 at: self.now,
                 tried: before.tried.saturating_add(counted(result.tried)),
                 started: before.started.saturating_add(counted(result.started.len())),
+                passes: self.last_pass(&config.name).passes.saturating_add(1),
             };
             self.pass.wanted |= result.look_again;
             self.pass.outdated |= result.outdated || (self.pass.behind && !result.started.is_empty());

@@ -1,5 +1,6 @@
 //! What is answered when something is wrong: with the engine, the watches, the Lease.
 
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
@@ -122,4 +123,61 @@ async fn an_engine_that_hangs_or_died_fails_the_liveness() {
     server.engine.failed().await;
     let (status, text) = open(&server, "/livez").await;
     assert_eq!((status, text.as_str()), (StatusCode::INTERNAL_SERVER_ERROR, "the engine panicked: planted"));
+}
+
+/// METRICS.md lists all metrics. `UPDATE_METRICS=1` writes it anew.
+#[tokio::test]
+async fn every_metric_is_listed_with_its_help() {
+    let server = Server::started(false).await;
+    let app = server.app.clone().with_health(Arc::default());
+    let listed = app.metrics.listed();
+    let mut text = include_str!("../../../METRICS.md").split_once("| Name |").unwrap().0.to_owned();
+    text += "| Name | Type | Meaning |\n|---|---|---|\n";
+    for metric in &listed {
+        assert!(!metric.help.is_empty() && !metric.help.ends_with('.'), "{metric:?}");
+        writeln!(text, "| `{}` | {} | {} |", metric.name, metric.kind, metric.help).unwrap();
+    }
+    let names: std::collections::BTreeSet<_> = listed.iter().map(|metric| &metric.name).collect();
+    assert_eq!(names.len(), listed.len(), "a name is taken twice");
+    if std::env::var_os("UPDATE_METRICS").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/METRICS.md"), &text).unwrap();
+    } else {
+        assert_eq!(text, include_str!("../../../METRICS.md"), "run it with UPDATE_METRICS=1");
+    }
+}
+
+#[tokio::test]
+async fn what_jobs_go_through_and_what_is_refused_is_counted() {
+    let server = Server::started(false).await;
+    server.tell([Event::Pod(Box::new(pod("team", "a")))]).await;
+    server.tell(gang("team", "large", 2, 4, 600)).await;
+    let mut bound = pod("team", "a");
+    bound.node = Some("n1".into());
+    bound.phase = Phase::Running;
+    server.tell([Event::Pod(Box::new(bound))]).await;
+    let mut stranger = request(Method::GET, "fluxionjobs");
+    stranger.headers_mut().remove("authorization");
+    server.send(stranger).await;
+    assert_eq!(server.get("fluxionjobs").await.0, StatusCode::OK);
+    let response = server.send(request(Method::GET, "/metrics")).await;
+    let body = to_bytes(response.into_body(), 1 << 24).await.unwrap();
+    let text = std::str::from_utf8(&body).unwrap();
+    for sample in [
+        "fluxion_schedule_attempts_total{queue=\"default\",result=\"scheduled\"} 1",
+        "fluxion_schedule_attempts_total{queue=\"default\",result=\"unschedulable\"}",
+        "fluxion_job_phase_seconds_count{phase=\"queue\"} 1",
+        "fluxion_job_phase_seconds_count{phase=\"placement\"} 1",
+        "fluxion_job_phase_seconds_count{phase=\"binding\"} 1",
+        "fluxion_job_phase_seconds_count{phase=\"end_to_end\"} 1",
+        "fluxion_pass_seconds_count",
+        "fluxion_jobs{queue=\"default\",state=\"Running\"} 1",
+        "fluxion_audit_findings{class=\"Invariant\"} 0",
+        "fluxion_audit_findings{class=\"StaleWatch\"} 0",
+        "fluxion_snapshot_age_seconds",
+        "fluxion_http_requests_total{resource=\"fluxionjobs\",verb=\"list\",code=\"401\"} 1",
+        "fluxion_http_requests_rejected_total{reason=\"Unauthorized\"} 1",
+        "fluxion_http_request_seconds_count{resource=\"fluxionjobs\",verb=\"list\"} 2",
+    ] {
+        assert!(text.contains(sample), "no {sample} in {text}");
+    }
 }

@@ -20,8 +20,21 @@ impl Secure {
         Self::paced(Duration::from_secs(10), Duration::from_secs(30)).await
     }
 
+    /// Where this deletes the objects of cancelled jobs.
+    pub(super) async fn cancelling(cancels: Cancels) -> Self {
+        let mut server = Server::started(false).await;
+        let settings = HttpSettings { cancels, ..(*server.app.settings).clone() };
+        server.app.settings = Arc::new(settings);
+        server.router = router(server.app.clone());
+        Self::before(server, Duration::from_secs(10), Duration::from_secs(30))
+    }
+
     async fn paced(holds: Duration, recheck: Duration) -> Self {
-        let (server, reviewer) = (Server::started(false).await, Reviewer::default());
+        Self::before(Server::started(false).await, holds, recheck)
+    }
+
+    fn before(server: Server, holds: Duration, recheck: Duration) -> Self {
+        let reviewer = Reviewer::default();
         let access = Access::paced(reviewer.client(), Vec::new(), holds, recheck);
         let router = secure_router(server.app.clone(), Arc::new(access));
         Self { server, reviewer, router }

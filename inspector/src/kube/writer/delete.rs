@@ -1,11 +1,45 @@
 //! Deletes an object, but no other object of the same name.
 
 use fluxion_scheduler::model::ObjectRef;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use kube::Client;
 use serde_json::json;
 
 use super::api::{Write, WriteError, segment};
+use crate::deletion::{Deletion, DeletionError};
 use crate::plural::plural;
+
+/// Deletes objects for users, outside the order of the engine's effects.
+pub struct Deleter {
+    client: Client,
+}
+
+impl Deleter {
+    /// With the permissions of this client.
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+}
+
+impl std::fmt::Debug for Deleter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Deleter").finish_non_exhaustive()
+    }
+}
+
+impl Deletion for Deleter {
+    fn delete<'a>(&'a self, target: &'a ObjectRef) -> BoxFuture<'a, Result<(), DeletionError>> {
+        async move {
+            match object(&self.client, target).await {
+                Ok(()) | Err(WriteError::Gone) => Ok(()),
+                Err(WriteError::Transient(why)) => Err(DeletionError::Unavailable(why)),
+                Err(error) => Err(DeletionError::Refused(error.to_string())),
+            }
+        }
+        .boxed()
+    }
+}
 
 pub(super) async fn object(client: &Client, object: &ObjectRef) -> Result<(), WriteError> {
     let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",

@@ -9,12 +9,18 @@ use serde_json::json;
 use super::api::{Write, WriteError};
 use super::{bind, condition, delete};
 
-pub(super) async fn pod(client: &Client, pod: &ObjectRef, why: &str) -> Result<(), WriteError> {
+/// `job` is its job's ID in logs.
+pub(super) async fn pod(
+    client: &Client,
+    pod: &ObjectRef,
+    why: &str,
+    job: Option<&str>,
+) -> Result<(), WriteError> {
     match condition::disrupted(client, pod, LET_GO, why).await {
         Ok(()) => {}
         Err(WriteError::Gone) => return Err(WriteError::Gone),
         // It counts as a failure of its Job, but a partially bound gang would occupy nodes forever.
-        Err(error) => tracing::warn!(namespace = %pod.namespace, pod = %pod.name, %error,
+        Err(error) => tracing::warn!(job, namespace = %pod.namespace, pod = %pod.name, %error,
             "failed to set the DisruptionTarget condition of an evicted Pod"),
     }
     let eviction = json!({

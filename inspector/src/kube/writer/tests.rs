@@ -131,7 +131,7 @@ async fn conditions_and_deletions_are_fenced_by_uid() {
 
 async fn evict_with(answer: (u16, &'static str)) -> (Result<(), WriteError>, Vec<(Method, String, Value)>) {
     let server: Shared = Arc::new(Mutex::new(Server { eviction: Some(answer), ..Server::default() }));
-    let result = evict::pod(&client(&server), &pod(), "why").await;
+    let result = evict::pod(&client(&server), &pod(), "why", None).await;
     let sent = std::mem::take(&mut server.lock().unwrap().sent);
     (result, sent)
 }
