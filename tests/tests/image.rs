@@ -13,7 +13,8 @@ const TEST: &str = "two_builds_are_the_same_and_it_runs_as_the_chart_wants_it_to
 const IMPOSSIBLE: i32 = 77;
 
 fn main() -> Result<ExitCode> {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     if !arguments.is_empty() && !arguments.iter().any(|part| TEST.contains(part.as_str())) {
         return Ok(ExitCode::SUCCESS);
     }

@@ -50,6 +50,35 @@ fn who_is_planned_behind_a_planned_job_waits_for_it() {
 }
 
 #[test]
+fn no_idle_node_is_promised_where_a_busy_one_will_be_free_in_time() {
+    let mut world = with(QueuePolicy::Easy);
+    for number in 1..=4 {
+        world.node(&format!("n{number}"), "cpu=1000 pods=10");
+    }
+    let gang = |world: &mut World, name: &str, size: u32, limit: i64| {
+        world.at(1);
+        for member in 0..size {
+            world.pod_with(&format!("{name}-{member}"), "cpu=1000", |pod| {
+                in_group(name, &size.to_string())(pod);
+                pod.active_deadline = Some(limit);
+            });
+        }
+    };
+    // Both end together as planned, but the first of them ends early, and leaves two nodes idle.
+    gang(&mut world, "first", 2, 100);
+    gang(&mut world, "second", 2, 100);
+    for member in ["first-0", "first-1"] {
+        world.end_pod(member, Phase::Succeeded);
+    }
+    gang(&mut world, "wide", 3, 100);
+    assert_eq!(world.state_of("group.wide"), JobState::Reserved);
+    limited(&mut world, "long", 1000, 1000);
+    assert!(world.node_of("long").is_some(), "the planned start needs one of the idle nodes only");
+    let planned = &world.job("group.wide").reservation.as_ref().unwrap().nodes;
+    assert!(planned.iter().all(|node| world.node_of("long") != Some(node)), "{planned:?}");
+}
+
+#[test]
 fn a_planned_start_that_moves_says_who_moved_it() {
     let mut world = with(QueuePolicy::Easy);
     world.node("n1", "cpu=4000");

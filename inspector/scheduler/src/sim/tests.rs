@@ -26,6 +26,15 @@ fn a_short_job_passes_a_wide_one_where_the_policy_lets_it() {
 }
 
 #[test]
+fn an_idle_node_is_not_kept_for_a_job_that_waits_for_busy_ones() {
+    let trace = csv("0,2,5,5,0\n0,2,100,100,0\n6,3,100,100,0\n7,1,1000,1000,0");
+    let machine = Machine { nodes: 4, cores: 1, ..MACHINE };
+    for policy in [QueuePolicy::Easy, QueuePolicy::Conservative] {
+        assert_eq!(starts(&trace, machine, policy), [Some(0), Some(0), Some(100), Some(7)]);
+    }
+}
+
+#[test]
 fn a_job_that_ends_early_lets_the_next_start_early() {
     let trace = csv("0,4,10,100,0\n1,4,10,100,0");
     assert_eq!(starts(&trace, MACHINE, QueuePolicy::Easy), [Some(0), Some(10)]);
