@@ -11,8 +11,8 @@ use crate::plugin::Ran;
 const OUTCOMES: [(&str, i32); 6] = [
     ("dry run", 0),
     ("cancelled", 0),
-    ("already terminating", 0),
-    ("already finished", 0),
+    ("already ending", 0),
+    ("already ended", 0),
     ("not found", 3),
     ("denied", 4),
 ];
@@ -36,6 +36,8 @@ fn outcome(told: &str, code: Option<i32>) -> Option<&'static str> {
     let told = told.to_lowercase();
     let said = |word: &str| match word {
         "denied" => told.contains("denied") || told.contains("forbidden") || told.contains("may not"),
+        "already ending" => told.contains("already terminating"),
+        "already ended" => told.contains("already finished"),
         "not found" => told.contains("not found") || told.contains("no job"),
         _ => told.contains(word),
     };
@@ -50,6 +52,8 @@ mod tests {
     fn words_and_exit_code_must_agree() {
         assert_eq!(outcome("job/a cancelled\n", Some(0)), Some("cancelled"));
         assert_eq!(outcome("job/a would be cancelled (dry run)", Some(0)), Some("dry run"));
+        assert_eq!(outcome("job/a already terminating\n", Some(0)), Some("already ending"));
+        assert_eq!(outcome("job/a already finished\n", Some(0)), Some("already ended"));
         assert_eq!(outcome("job/a not found\n", Some(3)), Some("not found"));
         assert_eq!(outcome("job/a not found\n", Some(0)), None);
         assert_eq!(outcome("Forbidden: nobody may not delete jobs", Some(4)), Some("denied"));
