@@ -14,7 +14,7 @@ use prometheus_client::metrics::info::Info;
 
 mod catalog;
 
-pub use catalog::{Catalog, Listed};
+pub use catalog::{Catalog, MetricHelp};
 
 /// One label: the outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -250,7 +250,7 @@ impl Metrics {
     }
 
     /// All registered metrics, by name.
-    pub fn listed(&self) -> Vec<Listed> {
+    pub fn listed(&self) -> Vec<MetricHelp> {
         self.lock().listed()
     }
 

@@ -8,7 +8,7 @@ const PREFIX: &str = "fluxion";
 
 /// A registered metric.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Listed {
+pub struct MetricHelp {
     /// As in the Prometheus text format; a histogram's samples end in `_bucket`, `_sum` and `_count`.
     pub name: String,
     /// `counter`, `gauge`, `histogram` or `info`.
@@ -19,7 +19,7 @@ pub struct Listed {
 /// A registry that knows what is in it.
 pub struct Catalog {
     registry: Registry,
-    listed: Vec<Listed>,
+    listed: Vec<MetricHelp>,
 }
 
 impl Default for Catalog {
@@ -49,7 +49,7 @@ impl Catalog {
             MetricType::Info => ("info", "_info"),
             MetricType::Unknown => ("unknown", ""),
         };
-        self.listed.push(Listed { name: format!("{PREFIX}_{name}{end}"), kind, help: help.to_owned() });
+        self.listed.push(MetricHelp { name: format!("{PREFIX}_{name}{end}"), kind, help: help.to_owned() });
     }
 
     pub(super) fn registry(&self) -> &Registry {
@@ -57,7 +57,7 @@ impl Catalog {
     }
 
     /// All metrics, by name.
-    pub(super) fn listed(&self) -> Vec<Listed> {
+    pub(super) fn listed(&self) -> Vec<MetricHelp> {
         let mut listed = self.listed.clone();
         listed.sort();
         listed
