@@ -2,17 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't run the program has failed")]
 
-use std::process::{Command, Output};
+mod run;
 
+use run::sim;
 use serde_json::Value;
-
-fn sim(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fluxion-sim"))
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-        .args(arguments)
-        .output()
-        .unwrap()
-}
 
 const TRACE: [&str; 5] = ["examples/traces/mixed.csv", "--nodes", "8", "--cores-per-node", "16"];
 

@@ -2,19 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't run the program has failed")]
 
-use std::fs;
-use std::process::{Command, Output};
+mod run;
 
+use std::fs;
+
+use run::sim;
 use serde_json::Value;
 use tempfile::TempDir;
-
-fn sim(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fluxion-sim"))
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-        .args(arguments)
-        .output()
-        .unwrap()
-}
 
 /// Standard output and standard error of a run that succeeds.
 fn texts(arguments: &[&str]) -> (String, String) {

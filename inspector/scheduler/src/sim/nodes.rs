@@ -1,7 +1,8 @@
 //! The nodes a job ran on.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
+
+use fluxion::formats::idset::Idset;
 
 /// Adjacent nodes on which a job has the same number of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,20 +41,8 @@ pub(super) fn spans(mut nodes: Vec<(u32, u32)>) -> Box<[NodeSpan]> {
 
 /// The indices of nodes, as `0-3,7`.
 pub fn node_list(spans: &[NodeSpan]) -> String {
-    let mut text = String::new();
-    let mut rest = spans.iter().peekable();
-    while let Some(NodeSpan { first, mut last, .. }) = rest.next().copied() {
-        while let Some(next) = rest.next_if(|next| next.first == last + 1) {
-            last = next.last;
-        }
-        let comma = if text.is_empty() { "" } else { "," };
-        let _ = if first == last {
-            write!(text, "{comma}{first}")
-        } else {
-            write!(text, "{comma}{first}-{last}")
-        };
-    }
-    text
+    let indices = spans.iter().flat_map(|span| u64::from(span.first)..=u64::from(span.last));
+    Idset::from_ids(indices).to_string()
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! Like in a cluster with default settings, except that deleted Pods are ignored.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
+use fluxion::formats::idset::Idset;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 
 use super::{Actions, CREATE_MAX, cut, pod_of};
@@ -187,22 +187,7 @@ fn create(job: &Job, count: &Count<'_>, indexes: Option<usize>, missing: usize) 
 
 /// `0-2,4`.
 fn ranges(indexes: &BTreeSet<i32>) -> String {
-    let mut text = String::new();
-    let mut rest = indexes.iter().copied().peekable();
-    while let Some(first) = rest.next() {
-        let mut last = first;
-        while rest.next_if_eq(&last.saturating_add(1)).is_some() {
-            last += 1;
-        }
-        let comma = if text.is_empty() { "" } else { "," };
-        // Writing into a String can't fail.
-        let _ = if first == last {
-            write!(text, "{comma}{first}")
-        } else {
-            write!(text, "{comma}{first}-{last}")
-        };
-    }
-    text
+    Idset::from_ids(indexes.iter().filter_map(|index| u64::try_from(*index).ok())).to_string()
 }
 
 #[cfg(test)]
