@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use fluxion_scheduler::record::{JournalEntry, Remembered};
+use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqlSafeStr as _, SqliteConnection};
 
 /// Identifies our files (`PRAGMA application_id`): "flux".
 const APPLICATION_ID: i64 = 0x666c_7578;
@@ -18,7 +19,20 @@ mod past;
 /// pages at the end of a transaction; without this, the file would never shrink.
 const LOG_KEPT: u32 = 8 << 20;
 
-static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
+/// The versions of the file's format, in order.
+///
+/// `sqlx::migrate!` does the same, but its macro builds `SQLite` a second time, for the compiler.
+fn migrations() -> Migrator {
+    let files = [
+        (1, "state", include_str!("../migrations/0001_state.sql")),
+        (2, "past", include_str!("../migrations/0002_past.sql")),
+        (3, "objects", include_str!("../migrations/0003_objects.sql")),
+    ];
+    let migration = |(version, description, statements): (i64, &'static str, &'static str)| {
+        Migration::new(version, description.into(), MigrationType::Simple, statements.into_sql_str(), false)
+    };
+    Migrator::with_migrations(files.map(migration).to_vec())
+}
 
 /// Why the journal can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +148,7 @@ impl Journal {
         if found != "ok" {
             return Err(JournalError::Damaged { path, problem: found });
         }
-        if let Err(error) = MIGRATIONS.run(&mut *connection).await {
+        if let Err(error) = migrations().run(&mut *connection).await {
             return Err(JournalError::OtherVersion { path, problem: error.to_string() });
         }
         if id != APPLICATION_ID {

@@ -262,7 +262,7 @@ async fn a_file_of_the_form_before_is_read_and_keeps_its_rows() {
     let dir = tempfile::tempdir().unwrap();
     let options = SqliteConnectOptions::new().filename(dir.path().join("state.db")).create_if_missing(true);
     let mut before = options.connect().await.unwrap();
-    let first = MIGRATIONS.iter().filter(|migration| migration.version == 1).cloned().collect();
+    let first = migrations().iter().filter(|migration| migration.version == 1).cloned().collect();
     sqlx::migrate::Migrator::with_migrations(first).run(&mut before).await.unwrap();
     for statement in [
         "PRAGMA application_id = 1718383992",
