@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fluxion_scheduler::model::SharedStr;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
@@ -31,8 +31,8 @@ const DELETED: Duration = Duration::from_mins(1);
 /// Number of such jobs that are remembered.
 const DELETED_MAX: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
 
-/// Caches that have not been used for one to two times this long are dropped.
-const UNUSED: Duration = Duration::from_mins(1);
+/// Snapshots that no request has needed for one to two times this long are dropped.
+const UNUSED: Duration = Duration::from_secs(2);
 
 /// Who deletes the objects of cancelled jobs.
 #[derive(Clone, Debug)]
@@ -154,9 +154,10 @@ impl App {
     pub(super) async fn tidy(&self) -> Infallible {
         loop {
             tokio::time::sleep(UNUSED).await;
+            self.pages.tidy(Instant::now());
             // An idle watch makes no requests, and continues from its position.
             if self.watches.available_permits() == WATCHES {
-                self.index.forget_unused().await;
+                self.index.tidy().await;
             }
         }
     }

@@ -60,15 +60,17 @@ pub(super) async fn list<R: Indexed>(
         return Ok(watch::respond(app, asker, filter, options, permit));
     }
     let served = match &query.continue_ {
-        Some(token) => app.pages.at(Instant::now(), token.version)?,
+        Some(token) => app.pages.at(token.version)?,
         None => of_version(app.index.at(Arc::clone(&newest)).await?, &query)?,
     };
     let moment = Moment { version: served.version, ..app.moment(&newest) };
     let pages = Arc::clone(&app.pages);
     answer::computed(move || {
         let (rows, metadata) = page(&served, &asker.viewer, &filter, &query, &moment);
-        if !metadata.continue_.is_empty() {
-            pages.keep(Instant::now(), &served);
+        match (metadata.continue_.is_empty(), &query.continue_) {
+            (false, token) => pages.keep(Instant::now(), &served, token.is_none()),
+            (true, Some(_)) => pages.finish(served.version),
+            (true, None) => {}
         }
         let head = match head::<R>(style.form, &metadata) {
             Ok(head) => head.into_bytes(),

@@ -3,8 +3,9 @@
 //! It is updated by requests, never by the engine: nothing is computed without clients, and slow clients block nobody.
 //! Each visible change of an object has its own version, so an interrupted watch resumes exactly where it stopped.
 
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::Mutex;
@@ -19,19 +20,61 @@ use super::table::Table;
 use crate::engine::Published;
 use crate::view::{Places, Viewer, Visible};
 
-/// A snapshot with the versions of its objects.
+/// The versions of all objects.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct Versions {
     /// `resourceVersion` of a list taken now.
     pub version: u64,
-    pub published: Arc<Published>,
-    /// Where the jobs stand in their queues.
-    places: Arc<Places>,
-    /// How much of its objects may be kept as bytes.
+    /// How much of the objects may be kept as bytes.
     pub room: Arc<Room>,
     pub jobs: Table<Jobs>,
     pub nodes: Table<Nodes>,
     pub queues: Table<Queues>,
+}
+
+impl Versions {
+    /// The versions for a later snapshot, which starts no earlier than its sequence, so they never go back over a restart.
+    /// Without the one `before`, watches can't go on from earlier versions.
+    fn next(&self, before: Option<&Visible<'_>>, published: Arc<Published>) -> Served {
+        let viewer = Viewer::everything();
+        let places = Arc::new(Places::of(&published.state));
+        let after = Visible::with_places(&published, &viewer, &places);
+        let mut version = self.version;
+        let jobs = self.jobs.next(before, &after, &mut version);
+        let nodes = self.nodes.next(before, &after, &mut version);
+        let queues = self.queues.next(before, &after, &mut version);
+        let version = version.max(published.sequence);
+        let versions = Self { version, room: Arc::clone(&self.room), jobs, nodes, queues };
+        Served { versions, published, places }
+    }
+
+    /// The same without the changes, which are only for watches.
+    fn at_rest(&self) -> Self {
+        Self {
+            version: self.version,
+            room: Arc::clone(&self.room),
+            jobs: self.jobs.at_rest(),
+            nodes: self.nodes.at_rest(),
+            queues: self.queues.at_rest(),
+        }
+    }
+}
+
+/// A snapshot with the versions of its objects.
+#[derive(Debug)]
+pub(super) struct Served {
+    versions: Versions,
+    pub published: Arc<Published>,
+    /// Where the jobs stand in their queues.
+    places: Arc<Places>,
+}
+
+impl Deref for Served {
+    type Target = Versions;
+
+    fn deref(&self) -> &Versions {
+        &self.versions
+    }
 }
 
 impl Served {
@@ -46,21 +89,13 @@ impl Served {
             Table::first(&visible, version),
             Table::first(&visible, version),
         );
-        Self { version, published, places, room, jobs, nodes, queues }
+        Self { versions: Versions { version, room, jobs, nodes, queues }, published, places }
     }
 
     /// The same for a later snapshot.
     pub(super) fn next(&self, published: Arc<Published>) -> Self {
         let viewer = Viewer::everything();
-        let places = Arc::new(Places::of(&published.state));
-        let (before, after) = (self.seen_by(&viewer), Visible::with_places(&published, &viewer, &places));
-        let mut version = self.version;
-        let jobs = self.jobs.next(&before, &after, &mut version);
-        let nodes = self.nodes.next(&before, &after, &mut version);
-        let queues = self.queues.next(&before, &after, &mut version);
-        // Versions start where the snapshots' sequence does, so they never go back over a restart.
-        let version = version.max(published.sequence);
-        Self { version, published, places, room: Arc::clone(&self.room), jobs, nodes, queues }
+        self.versions.next(Some(&self.seen_by(&viewer)), published)
     }
 
     /// The snapshot as this viewer sees it.
@@ -92,27 +127,47 @@ impl Indexed for Queues {
     }
 }
 
+/// Calls of [`Index::tidy`] in a row without a request in between, after which the versions are dropped too.
+const FORGOTTEN_AFTER: u32 = 60;
+
 /// The latest [`Served`].
 #[derive(Debug, Default)]
 pub(super) struct Index {
     current: ArcSwapOption<Served>,
     room: Arc<Room>,
-    building: Mutex<()>,
-    /// Whether there was a request since the last [`Index::forget_unused`].
+    building: Mutex<Unused>,
+    /// Whether there was a request since the last [`Index::tidy`].
     used: AtomicBool,
-    /// Version of the last one that was dropped.
-    forgotten: AtomicU64,
+}
+
+/// What is left of the latest one while nobody asks.
+#[derive(Debug, Default)]
+struct Unused {
+    versions: Option<Versions>,
+    /// Calls of [`Index::tidy`] in a row without a request in between.
+    calls: u32,
+    /// The last version that was forgotten.
+    forgotten: u64,
 }
 
 impl Index {
-    /// Drops the latest one if there was no request since the last call: it would keep all state as of the last
-    /// request in memory. A watch that resumes from an earlier version has to list again.
-    pub(super) async fn forget_unused(&self) {
-        let _building = self.building.lock().await;
-        if !self.used.swap(false, Ordering::Relaxed)
-            && let Some(served) = self.current.swap(None)
+    /// Drops the latest snapshot if there was no request since the last call: it would keep all state as of that
+    /// request in memory. The versions stay for longer, so that unchanged objects keep theirs; a watch from before the
+    /// next change has to list again.
+    pub(super) async fn tidy(&self) {
+        let mut unused = self.building.lock().await;
+        if self.used.swap(false, Ordering::Relaxed) {
+            unused.calls = 0;
+            return;
+        }
+        unused.calls = unused.calls.saturating_add(1);
+        if let Some(served) = self.current.swap(None) {
+            unused.versions = Some(served.at_rest());
+        }
+        if unused.calls >= FORGOTTEN_AFTER
+            && let Some(versions) = unused.versions.take()
         {
-            self.forgotten.store(served.version, Ordering::Relaxed);
+            unused.forgotten = versions.version;
         }
     }
 
@@ -124,16 +179,20 @@ impl Index {
         if let Some(served) = known() {
             return Ok(served);
         }
-        let _building = self.building.lock().await;
+        let mut unused = self.building.lock().await;
         if let Some(served) = known() {
             return Ok(served);
         }
         let last = self.current.load_full();
-        let forgotten = self.forgotten.load(Ordering::Relaxed);
+        let versions = unused.versions.take();
+        // Should this fail, the versions still never go back.
+        unused.forgotten = versions.as_ref().map_or(unused.forgotten, |versions| versions.version);
+        let forgotten = unused.forgotten;
         let room = Arc::clone(&self.room);
-        let served = tokio::task::spawn_blocking(move || match last {
-            Some(last) => last.next(published),
-            None => Served::first(published, forgotten, room),
+        let served = tokio::task::spawn_blocking(move || match (last, versions) {
+            (Some(last), _) => last.next(published),
+            (None, Some(versions)) => versions.next(None, published),
+            (None, None) => Served::first(published, forgotten, room),
         })
         .await
         .map_err(|error| {

@@ -13,7 +13,7 @@ use super::resource::Key;
 
 /// Maximum number of snapshots kept for unfinished lists.
 const KEPT: usize = 16;
-/// How long they are kept.
+/// How long they are kept after the last page.
 const KEPT_FOR: Duration = Duration::from_mins(5);
 
 /// Start of the next page: after `last`, in the snapshot with this resource version.
@@ -50,33 +50,54 @@ impl FromStr for Continue {
 /// Snapshots of lists that have more pages.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
-    begun: Mutex<VecDeque<(Instant, Arc<Served>)>>,
+    begun: Mutex<VecDeque<Begun>>,
+}
+
+#[derive(Debug)]
+struct Begun {
+    /// When a page was last served.
+    at: Instant,
+    /// Lists of this snapshot of which the last page has not been served.
+    lists: usize,
+    served: Arc<Served>,
 }
 
 impl Pages {
-    /// Keeps a snapshot because a page other than the last was served from it.
-    pub(super) fn keep(&self, now: Instant, served: &Arc<Served>) {
+    /// Keeps a snapshot because a page other than the last was served from it: the `first`, or one behind that.
+    pub(super) fn keep(&self, now: Instant, served: &Arc<Served>, first: bool) {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        begun.retain(|(since, kept)| {
-            kept.version != served.version && now.saturating_duration_since(*since) < KEPT_FOR
-        });
+        let known = begun.iter().position(|kept| kept.served.version == served.version);
+        let lists = known.and_then(|index| begun.remove(index)).map_or(0, |kept| kept.lists);
         while begun.len() >= KEPT {
             begun.pop_front();
         }
-        begun.push_back((now, Arc::clone(served)));
+        let lists = if first { lists.saturating_add(1) } else { lists.max(1) };
+        begun.push_back(Begun { at: now, lists, served: Arc::clone(served) });
+    }
+
+    /// Drops a snapshot after the last page of the only list that needed it.
+    pub(super) fn finish(&self, version: u64) {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.retain_mut(|kept| {
+            kept.lists = kept.lists.saturating_sub(usize::from(kept.served.version == version));
+            kept.lists > 0
+        });
+    }
+
+    /// Drops the snapshots of lists that are not continued.
+    pub(super) fn tidy(&self, now: Instant) {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.retain(|kept| now.saturating_duration_since(kept.at) < KEPT_FOR);
     }
 
     /// The snapshot of a token.
-    pub(super) fn at(&self, now: Instant, version: u64) -> Result<Arc<Served>, Refusal> {
+    pub(super) fn at(&self, version: u64) -> Result<Arc<Served>, Refusal> {
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        begun
-            .iter()
-            .find(|(since, kept)| kept.version == version && now.saturating_duration_since(*since) < KEPT_FOR)
-            .map(|(_, served)| Arc::clone(served))
-            .ok_or_else(|| {
-                Refusal::Expired(
-                    "continue: the token has expired: restart the list without continue".to_owned(),
-                )
-            })
+        let kept = begun.iter().find(|kept| kept.served.version == version);
+        kept.map(|kept| Arc::clone(&kept.served)).ok_or_else(|| {
+            Refusal::Expired(
+                "continue: the token has expired: restart the list without continue".to_owned(),
+            )
+        })
     }
 }

@@ -229,19 +229,41 @@ fn who_is_called_otherwise_changes_where_it_is_named() {
 async fn what_nobody_asks_for_is_forgotten_and_versions_go_on() {
     let mut state = State::new(Settings::default());
     state.step(START, vec![node("n1", 4), Event::Synced]);
+    state.step(START, vec![Event::Pod(Box::new(pod("team", "a"))), Event::Pod(Box::new(pod("team", "b")))]);
     let published = publish(&state, 1);
     let index = Index::default();
     let first = index.at(Arc::clone(&published)).await.unwrap();
-    index.forget_unused().await;
+    index.tidy().await;
     assert!(Arc::ptr_eq(&first, &index.at(Arc::clone(&published)).await.unwrap()), "somebody had asked");
-    index.forget_unused().await;
-    index.forget_unused().await;
-    let (version, kept) = (first.version, Arc::downgrade(&first));
+    index.tidy().await;
+    index.tidy().await;
+    let versions = |served: &Served| served.jobs.rows.values().map(|row| row.version).collect::<Vec<_>>();
+    let (version, rows, kept) = (first.version, versions(&first), Arc::downgrade(&first));
     drop(first);
     assert!(kept.upgrade().is_none());
-    // Whatever was in between, a watch that goes on from the first has to list again.
+
+    // What is unchanged keeps its version, and a watch of it goes on.
     let again = index.at(published).await.unwrap();
-    assert!(again.version > version && again.jobs.floor > version);
+    assert_eq!(versions(&again), rows);
+    assert!(again.jobs.floor <= version);
+    drop(again);
+
+    // What has changed in the meantime has another, and a watch has to list again.
+    index.tidy().await;
+    index.tidy().await;
+    state.step(START + 1, vec![Event::PodGone("uid-team-b".into())]);
+    let changed = index.at(publish(&state, 2)).await.unwrap();
+    assert!(changed.version > version && changed.jobs.floor > version);
+    assert_eq!(versions(&changed)[0], rows[0]);
+    assert!(versions(&changed)[1] > version, "{:?}", versions(&changed));
+
+    for _ in 0..=100 {
+        index.tidy().await;
+    }
+    let version = changed.version;
+    drop(changed);
+    let later = index.at(publish(&state, 2)).await.unwrap();
+    assert!(later.version > version && later.jobs.floor > version && later.jobs.log.is_empty());
 }
 
 #[test]
