@@ -68,6 +68,7 @@ pub enum BindOutcome {
 /// An action to be carried out. `key()` is its idempotency key: repeating it is harmless.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
+    /// Bind the Pod, or if the record has a pin: pin it to the node and remove our scheduling gate, in one write.
     Bind {
         pod: ObjectRef,
         node: SharedStr,

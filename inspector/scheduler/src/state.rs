@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::event::{Effect, Event};
 use crate::inventory::Inventory;
-use crate::model::{PodSpec, SharedStr};
+use crate::model::SharedStr;
 use crate::queue::{OnPartialBind, QueueConfig};
 
 mod announced;
@@ -21,6 +21,7 @@ mod bindings;
 mod delivered;
 mod ending;
 mod evaluate;
+mod gate;
 mod grouping;
 mod jobs;
 mod let_go;
@@ -196,10 +197,6 @@ impl State {
         self.forget_memory();
         self.work.new_jobs.clear();
         std::mem::take(&mut self.work.effects)
-    }
-
-    fn is_ours(&self, pod: &PodSpec) -> bool {
-        self.settings.scheduler_names.contains(&pod.scheduler_name)
     }
 
     /// Updates the jobs whose distinguishing names have changed, wherever they are mentioned.

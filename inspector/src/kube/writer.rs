@@ -25,6 +25,7 @@ mod evict;
 mod group;
 mod lanes;
 mod note;
+mod pin;
 
 use api::WriteError;
 pub use delete::Deleter;
@@ -132,7 +133,10 @@ impl Shared {
         let about = work.lane;
         let (kind, done) = match work.effect {
             Effect::Bind { pod, node, record } => {
-                let outcome = bind::bind(&self.client, &pod, &node, &record).await;
+                let outcome = match record.pin {
+                    Some(_) => pin::pin(&self.client, &pod, &node, &record).await,
+                    None => bind::bind(&self.client, &pod, &node, &record).await,
+                };
                 self.metrics.binds.get_or_create(&Outcome { outcome: bind::word(&outcome) }).inc();
                 self.metrics.bind_seconds.observe(work.since.elapsed().as_secs_f64());
                 if outcome != BindOutcome::Done

@@ -68,6 +68,9 @@ impl State {
         let uid = pod.uid.clone();
         let node = self.node_of(&pod);
         let pod = Arc::new(pod);
+        if let Some(old) = &old {
+            self.note_removed_gate(old, &pod);
+        }
         self.bindings.seen(&uid);
         self.delivered.put_pod(pod.clone());
         self.book(&pod);

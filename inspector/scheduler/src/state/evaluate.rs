@@ -33,6 +33,7 @@ impl State {
             if keep {
                 if let Some(id) = known {
                     self.name_after(id, &membership);
+                    self.follow_pinned(id, &pod);
                     self.work.dirty.insert(id);
                 }
                 continue;
@@ -60,6 +61,7 @@ impl State {
                 }
             };
             self.join(id, &pod);
+            self.follow_pinned(id, &pod);
             if ours {
                 self.adopt_strays(id, &membership.key);
             }

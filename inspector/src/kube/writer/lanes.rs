@@ -144,7 +144,7 @@ mod tests {
     }
 
     fn bind(uid: &str) -> Effect {
-        let record = AllocationRecord { job: "pod.x".into(), start: 0, planned_end: None, size: 1 };
+        let record = AllocationRecord { job: "pod.x".into(), start: 0, planned_end: None, size: 1, pin: None };
         Effect::Bind { pod: object(uid), node: "n1".into(), record }
     }
 
