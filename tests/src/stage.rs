@@ -14,6 +14,7 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::admission;
 use crate::apply::Applier;
 use crate::cluster::{Cluster, Options};
 use crate::inspector::{self, Inspector, Settings};
@@ -53,6 +54,24 @@ impl Stage {
         nodes::create(&client, nodes).await?;
         let applier = Applier::new(client.clone());
         let inspector = Inspector::start(&cluster, "inspector", settings).await?;
+        Ok(Self { cluster, client, applier, inspector, _permit: permit })
+    }
+
+    /// The same with the chart's admission policies, and namespace `default` labelled with a mode.
+    pub async fn with_admission(
+        options: Options,
+        settings: &Settings,
+        nodes: &[NodeSpec],
+        mode: &str,
+    ) -> Result<Self> {
+        let permit = STAGES.acquire().await.context("waiting for another stage to end")?;
+        let cluster = Cluster::start(options).await?;
+        let client = cluster.client().await?;
+        nodes::create(&client, nodes).await?;
+        let applier = Applier::new(client.clone());
+        let access = admission::install(&cluster, &[]).await?;
+        admission::label(&cluster, "default", mode).await?;
+        let inspector = Inspector::start_as(&cluster, "inspector", settings, access).await?;
         Ok(Self { cluster, client, applier, inspector, _permit: permit })
     }
 
