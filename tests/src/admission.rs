@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
+use serde_json::json;
 
+use crate::apply::documents;
 use crate::cluster::{Access, Cluster};
-use crate::helm::Helm;
+use crate::helm::{Helm, NAMESPACE};
 use crate::inspector;
+use crate::registration::SecurePort;
 use crate::wait;
 
 const LABEL: &str = "fluxion.flux-framework.org/admission";
-const POLICIES: [&str; 4] = [
+const OBJECTS: [&str; 5] = [
+    "MutatingWebhookConfiguration",
     "MutatingAdmissionPolicy",
     "MutatingAdmissionPolicyBinding",
     "ValidatingAdmissionPolicy",
@@ -19,14 +23,33 @@ const POLICIES: [&str; 4] = [
 /// kube-apiserver compiles policies when it hears of them.
 const SOON: Duration = Duration::from_secs(30);
 
-/// Installs the policies, with further values of the chart, and the inspector's permissions to go with them.
-pub async fn install(cluster: &Cluster, values: &[&str]) -> Result<Access> {
-    let mut arguments = vec!["--skip-tests", "--set", "admission.enabled=true"];
-    for value in values {
-        arguments.extend(["--set", value]);
+/// Installs the policies, or the webhook that is served at this port, and the inspector's permissions to go with them.
+pub async fn install(cluster: &Cluster, webhook: Option<&SecurePort>) -> Result<Access> {
+    let via = if webhook.is_some() { "admission.via=webhook" } else { "admission.via=policy" };
+    let arguments = ["--skip-tests", "--set", "admission.enabled=true", "--set", via];
+    let mut manifest = Helm::new().await?.template(&arguments).await?;
+    if let Some(port) = webhook {
+        manifest = beside(&manifest, port)?;
     }
-    let manifest = Helm::new().await?.template(&arguments).await?;
-    inspector::rights_in(cluster, &manifest, &POLICIES).await
+    inspector::rights_in(cluster, &manifest, &OBJECTS).await
+}
+
+/// The inspector is a process beside kube-apiserver, without a Service.
+fn beside(manifest: &str, port: &SecurePort) -> Result<String> {
+    let mut objects = documents(manifest)?;
+    for webhook in
+        objects.iter_mut().filter_map(|object| object.get_mut("webhooks")?.as_array_mut()).flatten()
+    {
+        let config = &mut webhook["clientConfig"];
+        let path = config["service"]["path"].as_str().context("the webhook has no path")?;
+        *config = json!({ "url": format!("{}{path}", port.url()) });
+    }
+    Ok(objects.iter().map(|object| format!("---\n{object}\n")).collect())
+}
+
+/// Flags of an inspector that serves the webhook.
+pub fn webhook_flags() -> Vec<String> {
+    ["--admission-webhook", "fluxion-inspector", "--namespace", NAMESPACE].map(str::to_owned).to_vec()
 }
 
 /// Labels a namespace with a mode, and waits until that applies.
@@ -43,7 +66,7 @@ pub async fn label(cluster: &Cluster, namespace: &str, mode: &str) -> Result<()>
 fn taken_in(mode: &str) -> &'static str {
     match mode {
         "bind" => "fluxion ",
-        "gate" => "default-scheduler fluxion.flux-framework.org/gate",
+        "gate" | "suspend" => "default-scheduler fluxion.flux-framework.org/gate",
         _ => "default-scheduler ",
     }
 }

@@ -69,14 +69,23 @@ async fn workloads(stage: &Stage) {
             plain("template", "100m").job("work", 3),
             three("Deployment", "web", &json!({})),
             three("StatefulSet", "ordered", &json!({ "serviceName": "ordered" })),
-            three("StatefulSet", "parallel", &json!({ "serviceName": "p", "podManagementPolicy": "Parallel" })),
+            three(
+                "StatefulSet",
+                "parallel",
+                &json!({ "serviceName": "p", "podManagementPolicy": "Parallel" }),
+            ),
         ])
         .await
         .unwrap();
 }
 
-const WORKLOADS: [(&str, usize); 5] =
-    [("app=alone", 1), ("batch.kubernetes.io/job-name=work", 3), ("app=web", 3), ("app=ordered", 3), ("app=parallel", 3)];
+const WORKLOADS: [(&str, usize); 5] = [
+    ("app=alone", 1),
+    ("batch.kubernetes.io/job-name=work", 3),
+    ("app=web", 3),
+    ("app=ordered", 3),
+    ("app=parallel", 3),
+];
 
 /// Without kube-scheduler, so that only the inspector can have bound what is bound.
 #[tokio::test]
@@ -88,7 +97,9 @@ async fn in_mode_bind_whatever_is_created_is_bound_by_the_inspector() {
         let pods = stage.bound(selector, count).await.unwrap();
         assert!(pods.iter().all(|pod| scheduler(pod) == "fluxion"), "{selector}");
     }
-    for (job, state) in [("pod/alone", "Running"), ("pod/ordered-2", "Running"), ("pod/parallel-2", "Running")] {
+    for (job, state) in
+        [("pod/alone", "Running"), ("pod/ordered-2", "Running"), ("pod/parallel-2", "Running")]
+    {
         stage.job_is(job, state).await.unwrap();
     }
     // What has a node of its own, what says no, and what is elsewhere is left alone.
@@ -104,7 +115,10 @@ async fn in_mode_bind_whatever_is_created_is_bound_by_the_inspector() {
     assert!(daemons.iter().all(|pod| scheduler(pod) == "default-scheduler"));
     assert_eq!(scheduler(&stage.pod("exempt").await.unwrap()), "default-scheduler");
     for namespace in ["kube-system", "fluxion-system", "kube-public"] {
-        let set = format!("fluxion.flux-framework.org/admission={}", if namespace == "kube-public" { "no" } else { "bind" });
+        let set = format!(
+            "fluxion.flux-framework.org/admission={}",
+            if namespace == "kube-public" { "no" } else { "bind" }
+        );
         let told = stage.cluster.kubectl(&["label", "namespace", namespace, &set]).await.unwrap();
         assert!(told.contains("labeled"), "{told}");
     }
@@ -113,7 +127,11 @@ async fn in_mode_bind_whatever_is_created_is_bound_by_the_inspector() {
         assert_eq!(probe(&stage.cluster, namespace).await.unwrap(), "default-scheduler ", "{namespace}");
     }
     // Unlabelled again: what is there stays, what comes is kube-scheduler's.
-    stage.cluster.kubectl(&["label", "namespace", "default", "fluxion.flux-framework.org/admission-"]).await.unwrap();
+    stage
+        .cluster
+        .kubectl(&["label", "namespace", "default", "fluxion.flux-framework.org/admission-"])
+        .await
+        .unwrap();
     wait::until("the namespace is left alone", SOON, || async {
         let seen = probe(&stage.cluster, "default").await?;
         ensure!(seen == "default-scheduler ", "{seen}");
@@ -136,14 +154,23 @@ async fn in_mode_gate_whatever_is_created_is_placed_by_the_inspector_and_bound_b
             assert!(pod.annotations().contains_key("fluxion.flux-framework.org/allocation"), "{selector}");
         }
     }
-    stage.cluster.kubectl(&["delete", "deployments,statefulsets,jobs,pods", "--all", "--wait"]).await.unwrap();
+    stage
+        .cluster
+        .kubectl(&["delete", "deployments,statefulsets,jobs,pods", "--all", "--wait"])
+        .await
+        .unwrap();
 
     // 3 nodes of 4 CPUs: the first gang fits, the second waits for it with all its gates.
     let watch = GangWatch::start(stage.client.clone(), JOB, &[("first", 3), ("second", 2)]);
     stage.create([plain("t", "3").runs_for(6).gang_job("first", 3)]).await.unwrap();
     stage.bound(&format!("{JOB}=first"), 3).await.unwrap();
     stage.create([plain("t", "4").gang_job("second", 2)]).await.unwrap();
-    stage.job_becomes("job/second", "waiting", |job| job.status.reason.as_ref().is_some_and(|reason| reason.text.contains("cpu"))).await.unwrap();
+    stage
+        .job_becomes("job/second", "waiting", |job| {
+            job.status.reason.as_ref().is_some_and(|reason| reason.text.contains("cpu"))
+        })
+        .await
+        .unwrap();
     for pod in stage.pods(&format!("{JOB}=second")).await.unwrap() {
         assert_eq!(gates(&pod), [GATE]);
     }
@@ -162,7 +189,6 @@ async fn in_mode_gate_whatever_is_created_is_placed_by_the_inspector_and_bound_b
     stage.create([ordered]).await.unwrap();
     let told = stage.job_is("statefulset/ring", "Unsatisfiable").await.unwrap().status.reason.unwrap().text;
     assert!(told.contains("podManagementPolicy: Parallel"), "{told}");
-    stage.inspector.log().unwrap();
 }
 
 /// kube-scheduler refuses what we don't model. A controller's gang is made anew; bare Pods are kept, with the reason.
@@ -184,17 +210,22 @@ async fn in_mode_gate_what_kube_scheduler_does_not_bind_is_told_and_released() {
         .await
         .unwrap();
     assert_eq!(told.status.reason.unwrap().class.as_str(), "BindFailed");
-    let first: Vec<_> = stage.pods(&format!("{JOB}=gang")).await.unwrap().iter().filter_map(Pod::uid).collect();
+    let first: Vec<_> =
+        stage.pods(&format!("{JOB}=gang")).await.unwrap().iter().filter_map(Pod::uid).collect();
     wait::until("the gang is made anew, and gated", SOON, || async {
         let pods = stage.pods(&format!("{JOB}=gang")).await?;
-        let new: Vec<_> = pods.iter().filter(|pod| pod.uid().is_some_and(|uid| !first.contains(&uid))).collect();
+        let new: Vec<_> =
+            pods.iter().filter(|pod| pod.uid().is_some_and(|uid| !first.contains(&uid))).collect();
         ensure!(new.len() == 2 && pods.len() == 2, "{} of {}", new.len(), pods.len());
         Ok(())
     })
     .await
     .unwrap();
     let held = stage.events("bare").await.unwrap();
-    assert!(held.iter().any(|event| event.starts_with("GangHeld") && event.contains("kube-scheduler")), "{held:?}");
+    assert!(
+        held.iter().any(|event| event.starts_with("GangHeld") && event.contains("kube-scheduler")),
+        "{held:?}"
+    );
     // Its place is held until its user does something.
     stage.delete_pod("bare").await.unwrap();
     stage.job_is("pod/bare", "Cancelled").await.unwrap();
@@ -252,11 +283,181 @@ async fn nothing_is_lost_while_the_inspector_is_down_or_a_namespace_is_labelled_
     stage.bound("app=before", 3).await.unwrap();
     label(&stage.cluster, "default", "gate").await.unwrap();
     stage.inspector.stop().await.unwrap();
-    stage.create([plain("t", "1").gang_job("gang", 4), three("Deployment", "after", &json!({}))]).await.unwrap();
+    stage
+        .create([plain("t", "1").gang_job("gang", 4), three("Deployment", "after", &json!({}))])
+        .await
+        .unwrap();
     stage.stay_unbound(&format!("{JOB}=gang")).await.unwrap();
     stage.inspector.restart(&stage.cluster).await.unwrap();
     stage.bound(&format!("{JOB}=gang"), 4).await.unwrap();
     stage.bound("app=after", 3).await.unwrap();
     stage.cluster.kubectl(&["scale", "deployment", "before", "--replicas=5"]).await.unwrap();
     stage.bound("app=before", 5).await.unwrap();
+}
+
+/// The Job as its user sees it.
+async fn suspended(stage: &Stage, name: &str) -> (bool, String) {
+    let path = r"jsonpath={.spec.suspend} {.metadata.annotations.fluxion\.flux-framework\.org/admission}";
+    let told = stage.cluster.kubectl(&["get", "job", name, "-o", path]).await.unwrap();
+    let (suspend, mode) = told.split_once(' ').unwrap();
+    (suspend == "true", mode.to_owned())
+}
+
+/// A Job is a gang without Pods until it starts: seen, explained, cancelled like every other.
+async fn suspended_jobs_queue_without_pods(stage: &Stage) {
+    stage.create([plain("t", "3").runs_for(10).job("first", 3)]).await.unwrap();
+    stage.bound(&format!("{JOB}=first"), 3).await.unwrap();
+    assert_eq!(suspended(stage, "first").await, (false, "resumed".to_owned()));
+    let mut own = plain("t", "100m").job("own", 1);
+    own["spec"]["suspend"] = json!(true);
+    let watch = GangWatch::start(stage.client.clone(), JOB, &[("second", 3)]);
+    stage.create([plain("t", "3").job("second", 3), plain("t", "64").job("never", 2), own]).await.unwrap();
+    let waiting = stage
+        .job_becomes("job/second", "waiting for CPUs", |job| {
+            job.status.reason.as_ref().is_some_and(|reason| reason.text.contains("cpu"))
+        })
+        .await
+        .unwrap();
+    assert_eq!((waiting.spec.shapes[0].count, &waiting.spec.shapes[0].requests["cpu"][..]), (3, "3"));
+    assert_eq!(suspended(stage, "second").await, (true, "suspend".to_owned()));
+    assert_eq!(suspended(stage, "own").await, (true, String::new()), "its user has suspended it");
+    assert!(stage.pods(&format!("{JOB}=second")).await.unwrap().is_empty());
+    let told = stage.plugin().unwrap().ask(&["explain", "job/never"]).await.unwrap();
+    assert!(told.contains("Unsatisfiable") && told.contains("cpu"), "{told}");
+    let told = stage.plugin().unwrap().ask(&["queue"]).await.unwrap();
+    assert!(told.contains("job/second") && told.contains("job/never"), "{told}");
+    stage.plugin().unwrap().ask(&["cancel", "-y", "job/never"]).await.unwrap();
+    stage.job_is("job/never", "Cancelled").await.unwrap();
+
+    stage.bound(&format!("{JOB}=second"), 3).await.unwrap();
+    stage.job_is("job/second", "Running").await.unwrap();
+    assert!(
+        watch.longest_partial("second") < Duration::from_secs(2),
+        "{:?}",
+        watch.longest_partial("second")
+    );
+    // Suspended by its user, it stays so, and resumed it goes on.
+    let suspend = |on: bool| json!({ "spec": { "suspend": on } }).to_string();
+    let patch = ["patch", "job", "second", "--type=merge", "-p"];
+    stage.cluster.kubectl(&[&patch[..], &[&suspend(true)]].concat()).await.unwrap();
+    stage.bound(&format!("{JOB}=second"), 0).await.unwrap();
+    stage.stay_unbound(&format!("{JOB}=second")).await.unwrap();
+    stage.cluster.kubectl(&[&patch[..], &[&suspend(false)]].concat()).await.unwrap();
+    stage.bound(&format!("{JOB}=second"), 3).await.unwrap();
+    // One that waits, and whose user does not want to wait: its Pods are a gang at the gate.
+    stage.create([plain("t", "3").job("third", 2)]).await.unwrap();
+    stage.job_becomes("job/third", "waiting", |job| job.status.reason.is_some()).await.unwrap();
+    let resume = suspend(false);
+    stage.cluster.kubectl(&["patch", "job", "third", "--type=merge", "-p", &resume]).await.unwrap();
+    wait::until("its Pods are there and gated", SOON, || async {
+        let pods = stage.pods(&format!("{JOB}=third")).await?;
+        ensure!(pods.len() == 2 && pods.iter().all(|pod| gates(pod) == [GATE]));
+        Ok(())
+    })
+    .await
+    .unwrap();
+    assert_eq!(suspended(stage, "third").await, (false, "resumed".to_owned()));
+    stage.cluster.kubectl(&["delete", "job", "second"]).await.unwrap();
+    stage.bound(&format!("{JOB}=third"), 2).await.unwrap();
+    let findings = stage.audit().await.unwrap().findings;
+    assert!(findings.is_empty(), "{findings:?}");
+}
+
+#[tokio::test]
+async fn in_mode_suspend_jobs_queue_without_pods() {
+    let options = Options::default().with_scheduler();
+    let stage = Stage::with_admission(options, &Settings::default(), &nodes(3), "suspend").await.unwrap();
+    suspended_jobs_queue_without_pods(&stage).await;
+    // What has no such field is gated.
+    stage.create([three("Deployment", "web", &json!({}))]).await.unwrap();
+    stage.bound("app=web", 3).await.unwrap();
+}
+
+/// The webhook does what the policies do; while it is down, nothing is created unseen, and nothing elsewhere is held up.
+#[tokio::test]
+async fn the_webhook_does_what_the_policies_do() {
+    let options = Options::default().with_scheduler();
+    let mut stage = Stage::with_webhook(options, &nodes(3), "suspend").await.unwrap();
+    suspended_jobs_queue_without_pods(&stage).await;
+    stage.cluster.kubectl(&["delete", "job", "--all"]).await.unwrap();
+    for mode in ["gate", "bind"] {
+        label(&stage.cluster, "default", mode).await.unwrap();
+        stage.create([three("Deployment", mode, &json!({}))]).await.unwrap();
+        let pods = stage.bound(&format!("app={mode}"), 3).await.unwrap();
+        let by = if mode == "bind" { "fluxion" } else { "default-scheduler" };
+        assert!(pods.iter().all(|pod| scheduler(pod) == by), "{mode}");
+    }
+    stage.inspector.stop().await.unwrap();
+    let refused = probe(&stage.cluster, "default").await.unwrap_err().to_string();
+    assert!(refused.contains("failed calling webhook"), "{refused}");
+    stage.cluster.kubectl(&["create", "namespace", "elsewhere"]).await.unwrap();
+    wait::until("other namespaces are as before", SOON, || async {
+        let seen = probe(&stage.cluster, "elsewhere").await?;
+        ensure!(seen == "default-scheduler ", "{seen}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    stage.create([three("Deployment", "meanwhile", &json!({}))]).await.unwrap();
+    stage.stay_unbound("app=meanwhile").await.unwrap();
+    stage.inspector.restart(&stage.cluster).await.unwrap();
+    // Its controller tries again, less and less often.
+    wait::until("the Deployment's Pods are bound", Duration::from_secs(90), || async {
+        let pods = stage.pods("app=meanwhile").await?;
+        ensure!(pods.iter().filter(|pod| node_of(pod).is_some()).count() == 3, "{} Pods", pods.len());
+        Ok(())
+    })
+    .await
+    .unwrap();
+}
+
+/// Killed before and after each write, and between the Pods of a gang: it is whole soon after the restart, nothing is bound
+/// twice, nothing is lost.
+#[tokio::test]
+async fn a_kill_at_any_step_loses_nothing() {
+    const SIZE: usize = 20;
+    const POINTS: [&str; 4] = ["pin", "pinned", "resume", "resumed"];
+    let folder = tempfile::tempdir().unwrap();
+    let file = |point: &str| folder.path().join(point);
+    let planted: Vec<String> =
+        POINTS.iter().map(|point| format!("{point}=panic:{}", file(point).display())).collect();
+    let settings = Settings {
+        environment: vec![("FLUXION_FAILPOINTS".to_owned(), planted.join(","))],
+        ..Settings::default()
+    };
+    let options = Options::default().with_scheduler();
+    let mut stage = Stage::with_admission(options, &settings, &nodes(10), "suspend").await.unwrap();
+    let rounds: usize = std::env::var("FLUXION_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    for round in 0..rounds {
+        let name = format!("round-{round}");
+        let selector = format!("{JOB}={name}");
+        let watch = GangWatch::start(stage.client.clone(), JOB, &[(&name, SIZE)]);
+        let point = POINTS.get(round % (POINTS.len() + 2)).copied();
+        if let Some(point) = point {
+            std::fs::write(file(point), "").unwrap();
+        }
+        stage.create([plain("t", "1").job(&name, SIZE)]).await.unwrap();
+        let began = tokio::time::Instant::now();
+        if let Some(point) = point {
+            while stage.inspector.ended().is_none() {
+                assert!(began.elapsed() < SOON, "it did not reach {point}");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            std::fs::remove_file(file(point)).unwrap();
+        } else {
+            while watch.ever_bound(&name) < 1 + round && began.elapsed() < SOON {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        }
+        stage.inspector.restart_without_state(&stage.cluster).await.unwrap();
+        let back = tokio::time::Instant::now();
+        stage.bound(&selector, SIZE).await.unwrap();
+        eprintln!("{name}: {point:?}, whole {:?} after it was ready", back.elapsed());
+        assert_eq!(watch.rebound(), Vec::<String>::new());
+        stage.job_is(&format!("job/{name}"), "Running").await.unwrap();
+        stage.cluster.kubectl(&["delete", "job", &name, "--cascade=foreground"]).await.unwrap();
+        stage.bound(&selector, 0).await.unwrap();
+    }
+    let findings = stage.audit().await.unwrap().findings;
+    assert!(findings.is_empty(), "{findings:?}");
 }

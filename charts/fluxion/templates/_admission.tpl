@@ -49,43 +49,88 @@ matchExpressions:
     owner.kind in ['DaemonSet', 'Node'] && has(owner.controller) && owner.controller)
 {{- end }}
 
-{{- /* A policy and its binding: `name`, `modes`, `group`, `resource`, `conditions` and `mutation`. */ -}}
-{{- define "fluxion.admission.policy" -}}
-{{- $name := printf "%s-%s" (include "fluxion.name" .root) .name -}}
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata:
-  name: {{ $name }}
-  labels:
-    {{- include "fluxion.labels" .root | nindent 4 }}
-spec:
-  failurePolicy: {{ .root.Values.admission.failurePolicy }}
-  # Another admission plugin may create what this policy changes.
-  reinvocationPolicy: IfNeeded
-  matchConstraints:
-    resourceRules:
-    - apiGroups: [{{ .group | quote }}]
-      apiVersions: [v1]
-      operations: [CREATE]
-      resources: [{{ .resource }}]
-    namespaceSelector:
-      {{- include "fluxion.admission.namespaceSelector" . | trim | nindent 6 }}
-    objectSelector:
-      {{- include "fluxion.admission.objectSelector" .root | trim | nindent 6 }}
-  matchConditions:
-  {{- .conditions | trim | nindent 2 }}
-  mutations:
-  - patchType: ApplyConfiguration
-    applyConfiguration:
-      expression: >-
-        {{- .mutation | trim | nindent 8 }}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata:
-  name: {{ $name }}
-  labels:
-    {{- include "fluxion.labels" .root | nindent 4 }}
-spec:
-  policyName: {{ $name }}
+{{- /* Jobs that nothing else starts or suspends. */ -}}
+{{- define "fluxion.admission.jobConditions" -}}
+- name: of-these-schedulers
+  expression: >-
+    has(object.spec.template.spec.schedulerName) &&
+    object.spec.template.spec.schedulerName in {{ toJson .Values.admission.schedulerNames }}
+- name: not-suspended-by-its-user
+  expression: "!has(object.spec.suspend) || !object.spec.suspend"
+- name: run-by-the-job-controller
+  expression: "!has(object.spec.managedBy) || object.spec.managedBy == 'kubernetes.io/job-controller'"
+- name: without-a-controller
+  expression: >-
+    !has(object.metadata.ownerReferences) || !object.metadata.ownerReferences.exists(owner,
+    owner.kind != 'CronJob' && has(owner.controller) && owner.controller)
+{{- end }}
+
+{{- /* Jobs that were suspended when they were created, and are being resumed. */ -}}
+{{- define "fluxion.admission.resumeConditions" -}}
+{{- $label := include "fluxion.admission.label" . -}}
+- name: resumed
+  expression: >-
+    has(oldObject.spec.suspend) && oldObject.spec.suspend && (!has(object.spec.suspend) || !object.spec.suspend)
+- name: suspended-when-created
+  expression: >-
+    has(object.metadata.annotations) && '{{ $label }}' in object.metadata.annotations &&
+    object.metadata.annotations['{{ $label }}'] == 'suspend'
+{{- end }}
+
+{{- /*
+What is changed on admission, as a list: the name, the modes of namespaces in which it applies, the objects, the conditions,
+and the change.
+*/ -}}
+{{- define "fluxion.admission.changes" -}}
+{{- $label := include "fluxion.admission.label" . -}}
+{{- $modes := .Values.admission.modes -}}
+{{- if has "bind" $modes }}
+- name: bind
+  modes: [bind]
+  group: ""
+  resource: pods
+  operation: CREATE
+  conditions: {{ include "fluxion.admission.podConditions" . | fromYamlArray | toJson }}
+  mutation: "Object{spec: Object.spec{schedulerName: '{{ first (default (list "fluxion") .Values.config.schedulerNames) }}'}}"
+{{- end }}
+{{- if or (has "gate" $modes) (has "suspend" $modes) }}
+- name: gate
+  modes: {{ without $modes "bind" | toJson }}
+  group: ""
+  resource: pods
+  operation: CREATE
+  conditions: {{ include "fluxion.admission.podConditions" . | fromYamlArray | toJson }}
+  mutation: >-
+    Object{spec: Object.spec{schedulingGates: [Object.spec.schedulingGates{name: 'fluxion.flux-framework.org/gate'}]}}
+{{- end }}
+{{- if has "suspend" $modes }}
+- name: suspend
+  modes: [suspend]
+  group: batch
+  resource: jobs
+  operation: CREATE
+  conditions: {{ include "fluxion.admission.jobConditions" . | fromYamlArray | toJson }}
+  mutation: >-
+    Object{metadata: Object.metadata{annotations: {'{{ $label }}': 'suspend'}}, spec: Object.spec{suspend: true}}
+- name: resume
+  modes: [suspend]
+  group: batch
+  resource: jobs
+  operation: UPDATE
+  conditions: {{ include "fluxion.admission.resumeConditions" . | fromYamlArray | toJson }}
+  mutation: >-
+    Object{metadata: Object.metadata{annotations: {'{{ $label }}': 'resumed'}}}
+{{- end }}
+{{- end }}
+
+{{- /* The rules of a change. */ -}}
+{{- define "fluxion.admission.rules" -}}
+- apiGroups: [{{ .group | quote }}]
+  apiVersions: [v1]
+  operations: [{{ .operation }}]
+  resources: [{{ .resource }}]
+{{- end }}
+
+{{- define "fluxion.admission.webhookName" -}}
+{{ include "fluxion.name" . }}
 {{- end }}

@@ -260,6 +260,8 @@ pub enum OwnerDetail {
         suspended: bool,
         /// `spec.scheduling.schedulingPolicy.gang`: minCount (`None` inside: parallelism).
         gang: Option<Option<i64>>,
+        /// Its Pods, as they will be created; only read while it is suspended.
+        template: Option<Arc<PodSpec>>,
     },
     StatefulSet {
         replicas: i64,

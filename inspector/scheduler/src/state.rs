@@ -34,6 +34,7 @@ mod owed;
 mod partial;
 mod pass_state;
 mod pod;
+mod queued;
 mod reasons;
 mod refusals;
 mod refused;
@@ -183,12 +184,14 @@ impl State {
             // Before that, the objects received first would look like a whole gang, or like a Pod without an owner;
             // and a job that is considered finished accepts no members.
             self.regroup_pods();
+            self.enter_queued();
             self.forget_refusals();
             self.run_timers();
             self.evaluate_dirty();
         }
         if self.ready {
             self.complete_started();
+            self.place_resumed();
             self.run_pass();
             self.evaluate_dirty();
             self.tell();

@@ -41,7 +41,8 @@ fn bare_pair(world: &mut World) {
 }
 
 fn pinned(world: &World) -> Vec<(&str, &str)> {
-    let pins = world.pods.values().filter_map(|pod| Some((&*pod.name, &*pod.record.as_ref()?.pin.as_ref()?.node)));
+    let pins =
+        world.pods.values().filter_map(|pod| Some((&*pod.name, &*pod.record.as_ref()?.pin.as_ref()?.node)));
     pins.collect()
 }
 
@@ -148,7 +149,10 @@ fn what_kube_scheduler_does_not_bind_is_told_and_recreated_by_its_controller() {
         pod.unscheduled = Some(("Unschedulable".into(), "0/2 nodes are available: 2 node(s) are odd".into()));
     });
     let told = world.told("job.j");
-    assert!(told.starts_with("BindFailed") && told.contains("kube-scheduler: 0/2 nodes are available"), "{told}");
+    assert!(
+        told.starts_with("BindFailed") && told.contains("kube-scheduler: 0/2 nodes are available"),
+        "{told}"
+    );
     world.pass(55);
     world.restart();
     assert!(evicted(&world).is_empty());

@@ -123,7 +123,9 @@ mod tests {
         assert_eq!(alone, json!([{"op": "add", "path": "/spec/schedulingGates", "value": [{"name": GATE}]}]));
         let another = patched(pod(json!({"schedulingGates": [{"name": "x"}]})), gate).await;
         assert_eq!(another[0]["path"], "/spec/schedulingGates/-");
-        for odd in [pod(json!({"schedulingGates": [{"name": GATE}]})), json!({"kind": "Job"}), json!([]), json!(1)] {
+        for odd in
+            [pod(json!({"schedulingGates": [{"name": GATE}]})), json!({"kind": "Job"}), json!([]), json!(1)]
+        {
             assert_eq!(patched(odd.clone(), gate).await, Value::Null, "{odd}");
         }
     }

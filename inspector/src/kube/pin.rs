@@ -80,7 +80,8 @@ mod tests {
             "preferredDuringSchedulingIgnoredDuringExecution": preferred,
             "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
                 {"matchExpressions": [label]}, {"matchFields": [other]}]}}}}));
-        let terms = json!([{"matchExpressions": [label], "matchFields": [field]}, {"matchFields": [other, field]}]);
+        let terms =
+            json!([{"matchExpressions": [label], "matchFields": [field]}, {"matchFields": [other, field]}]);
         assert_eq!(both.pointer(at), Some(&terms));
         assert_eq!(both["affinity"]["podAffinity"], json!({}));
         let again = pinned(both.clone());

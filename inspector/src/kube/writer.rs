@@ -26,6 +26,7 @@ mod group;
 mod lanes;
 mod note;
 mod pin;
+mod resume;
 
 use api::WriteError;
 pub use delete::Deleter;
@@ -115,6 +116,10 @@ impl Shared {
                 let outcome = BindOutcome::Transient("not the leader, or the watches are stale".into());
                 self.engine.send(Event::Bound { pod: pod.uid, outcome });
             }
+            Effect::Resume { object } => {
+                let outcome = BindOutcome::Transient("not the leader, or the watches are stale".into());
+                self.engine.send(Event::Resumed { object: object.uid, outcome });
+            }
             Effect::Note { .. } => {
                 self.metrics.events_dropped.inc();
             }
@@ -148,6 +153,14 @@ impl Shared {
                 }
                 self.engine.send(Event::Bound { pod: pod.uid, outcome });
                 return;
+            }
+            Effect::Resume { object } => {
+                let job = self.job_of(&object.uid);
+                tracing::info!(job, namespace = %object.namespace, name = %object.name, "resuming");
+                let done = resume::job(&self.client, &object).await;
+                let outcome = resume::outcome(&done);
+                self.engine.send(Event::Resumed { object: object.uid.clone(), outcome });
+                ("resume", done)
             }
             Effect::Unscheduled { pod, reason, message } => {
                 let known = self.engine.snapshot();

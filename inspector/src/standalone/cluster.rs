@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fluxion_scheduler::event::{BindOutcome, GroupStatus, LET_GO};
+use fluxion_scheduler::marks::{ADMISSION, RESUMED};
 use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
 
 use super::controllers::{Actions, job, replicas};
@@ -133,6 +134,15 @@ impl Cluster {
             kubelet::set_condition(status, "PodScheduled", true, None, now);
         });
         BindOutcome::Done
+    }
+
+    /// Resumes a suspended Job.
+    pub fn resume(&mut self, job: &ObjectRef) {
+        self.store.update(&job.uid, |object| {
+            let Object::Job(job) = object else { return };
+            job.metadata.annotations.get_or_insert_default().insert(ADMISSION.to_owned(), RESUMED.to_owned());
+            job.spec.get_or_insert_default().suspend = Some(false);
+        });
     }
 
     /// Sets PodScheduled=False on a waiting Pod.

@@ -208,9 +208,11 @@ impl Keeper {
     /// Lets the webhooks trust the bundle.
     async fn trust(&mut self, bundle: &str) -> Result<Registered, KeepError> {
         let Some(name) = &self.place.webhook else { return Ok(Registered::Already) };
-        let found = self.webhooks.get_opt(name).await.map_err(at("reading the MutatingWebhookConfiguration"))?;
+        let found =
+            self.webhooks.get_opt(name).await.map_err(at("reading the MutatingWebhookConfiguration"))?;
         let Some(found) = found else { return Ok(Registered::Missing) };
-        let trusts = |known: &Option<ByteString>| known.as_ref().is_some_and(|known| known.0 == bundle.as_bytes());
+        let trusts =
+            |known: &Option<ByteString>| known.as_ref().is_some_and(|known| known.0 == bundle.as_bytes());
         let all = found.webhooks.unwrap_or_default();
         let behind = all.iter().filter(|webhook| !trusts(&webhook.client_config.ca_bundle));
         let wanted = ByteString(bundle.as_bytes().to_vec());

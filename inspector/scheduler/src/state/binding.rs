@@ -51,6 +51,9 @@ impl State {
     /// Starts the gang: every member with a slot is held on its node and bound.
     pub(super) fn start(&mut self, id: JobId, placement: &Placement) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
+        if self.queued(&job).is_some() {
+            return self.resume(id, placement);
+        }
         let summary = self.summary(&job);
         let Some(pods) = summary.starters() else { return };
         let now = self.now;

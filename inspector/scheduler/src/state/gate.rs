@@ -64,8 +64,9 @@ impl State {
 
     /// The first of these Pods that kube-scheduler is about to place by itself, although its job is ours.
     pub(super) fn slipped_by<'a>(&self, pods: &'a [Arc<PodSpec>]) -> Option<&'a PodSpec> {
-        let open =
-            |pod: &&Arc<PodSpec>| pod.node.is_none() && !pod.deleting && !pod.phase.ended() && pod.gates.is_empty();
+        let open = |pod: &&Arc<PodSpec>| {
+            pod.node.is_none() && !pod.deleting && !pod.phase.ended() && pod.gates.is_empty()
+        };
         pods.iter().filter(open).find(|pod| !self.is_ours(pod)).map(AsRef::as_ref)
     }
 
@@ -179,7 +180,8 @@ impl State {
             let why = self.jobs.get(job.id).and_then(|job| job.binds.why.as_ref().map(Fact::text));
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
             if pod.controller.is_some() && self.on_partial_bind(job) == OnPartialBind::Release {
-                let text = format!("not bound within {deadline} s{why}; evicting the Pod so that it is recreated");
+                let text =
+                    format!("not bound within {deadline} s{why}; evicting the Pod so that it is recreated");
                 self.warn(&pod, "GangReleased", text);
                 self.bindings.take_assumed(&pod.uid);
                 self.inventory.release(&pod.uid);

@@ -89,6 +89,10 @@ impl State {
         for pod in &pods {
             self.count(&mut summary, pod);
         }
+        if let Some(template) = self.queued(job) {
+            self.count_queued(job, template, &mut summary);
+            pods.push(template.clone());
+        }
         self.wanted(job, &pods, &mut summary);
         self.continuation(job, &pods, &mut summary);
         self.settings_of(job, &pods, &mut summary);
@@ -214,7 +218,7 @@ impl State {
         }
         // If there is a problem, the previous number still shows the progress.
         let wanted = sizes.keys().next().copied().filter(|_| summary.problem.is_none());
-        summary.members.wanted = wanted.or(job.members.wanted);
+        summary.members.wanted = wanted.or(summary.members.wanted).or(job.members.wanted);
         let schedulers: BTreeSet<&str> = pods.iter().filter(open).map(|pod| &*pod.scheduler_name).collect();
         if schedulers.len() > 1 && summary.problem.is_none() {
             let names: Vec<&str> = schedulers.into_iter().collect();

@@ -50,7 +50,8 @@ impl State {
         let Some(half) = self.half_bound(&job) else { return self.check_joining_pins(&job) };
         let deadline = half.since.saturating_add(self.bind_deadline(&job));
         let deadline = self.after_grace(deadline);
-        let hopeless = (half.bound.is_empty() && half.refusals >= REFUSALS_MAX) || self.pinned_to_deleted_node(&job);
+        let hopeless =
+            (half.bound.is_empty() && half.refusals >= REFUSALS_MAX) || self.pinned_to_deleted_node(&job);
         if deadline > self.now && !hopeless {
             self.waiting.look_at(deadline, id);
             return;

@@ -74,6 +74,8 @@ impl State {
         if let Some(at) = wake {
             self.waiting.look_at(at, job.id);
         }
+        // Without Pods, its owner is told.
+        news |= self.queued(job).is_some();
         if news && !saying.announced && worth_announcing(reason.class) {
             self.announce(job, &reason.text());
             self.announced.say(job.id, Some(Saying { announced: true, ..saying }));

@@ -85,7 +85,8 @@ impl World {
                             assert_eq!(known.node, None, "bound twice: {}", known.name);
                             if record.pin.is_some() {
                                 pin(known, node, record);
-                                events.push(Event::Bound { pod: pod.uid.clone(), outcome: BindOutcome::Done });
+                                events
+                                    .push(Event::Bound { pod: pod.uid.clone(), outcome: BindOutcome::Done });
                                 events.push(Event::Pod(Box::new(known.clone())));
                                 if !self.kube_scheduler {
                                     self.effects.push(effect);
@@ -315,6 +316,7 @@ impl World {
                 ended_at: None,
                 suspended: false,
                 gang: None,
+                template: None,
             },
         };
         self.owners.insert(owner.uid.clone(), owner.clone());

@@ -63,7 +63,8 @@ fn pod() -> ObjectRef {
 async fn bind_with(bindings: &[(u16, &'static str)], found: Option<Value>) -> (BindOutcome, Shared) {
     let server = Server { bindings: bindings.iter().copied().collect(), pod: found, ..Server::default() };
     let server: Shared = Arc::new(Mutex::new(server));
-    let record = AllocationRecord { job: "job.x".into(), start: 1, planned_end: Some(61), size: 2, pin: None };
+    let record =
+        AllocationRecord { job: "job.x".into(), start: 1, planned_end: Some(61), size: 2, pin: None };
     (bind::bind(&client(&server), &pod(), "n1", &record).await, server)
 }
 
