@@ -183,6 +183,22 @@ async fn in_mode_gate_whatever_is_created_is_placed_by_the_inspector_and_bound_b
     let findings = stage.audit().await.unwrap().findings;
     assert!(findings.is_empty(), "{findings:?}");
 
+    // Kubernetes' own gang: kube-scheduler waits until all gates are gone.
+    stage.cluster.kubectl(&["delete", "job", "second"]).await.unwrap();
+    let group = json!({
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": { "name": "train" },
+        "spec": { "schedulingPolicy": { "gang": { "minCount": 3 } } },
+    });
+    let member = |index: usize| {
+        let pod = plain(&format!("train-{index}"), "3").label("app", "train");
+        pod.spec("schedulingGroup", json!({ "podGroupName": "train" })).build()
+    };
+    stage.create(std::iter::once(group).chain((0..3).map(member))).await.unwrap();
+    stage.bound("app=train", 3).await.unwrap();
+    stage.job_is("podgroup/train", "Running").await.unwrap();
+
     // An ordered one can't be a gang, and is told so.
     let mut ordered = three("StatefulSet", "ring", &json!({ "serviceName": "ring" }));
     ordered["metadata"]["annotations"] = json!({ "fluxion.flux-framework.org/gang": "true" });

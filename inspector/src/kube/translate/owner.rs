@@ -155,6 +155,29 @@ mod tests {
     }
 
     #[test]
+    fn a_suspended_job_is_read_with_the_pods_that_it_will_have() {
+        let template = json!({"metadata": {"labels": {"app": "x"}, "annotations": {
+                "fluxion.flux-framework.org/duration": "5m", "other": "y"}},
+            "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}],
+                "nodeSelector": {"pool": "a"}}});
+        let read = |suspend: bool| {
+            let read: Job = serde_json::from_value(json!({
+                "metadata": {"name": "j", "namespace": "a", "uid": "u", "labels": {"of": "the job"}},
+                "spec": {"suspend": suspend, "template": template}}))
+            .unwrap();
+            let OwnerDetail::Job { template, .. } = job(&read).unwrap().detail else { unreachable!() };
+            template
+        };
+        assert_eq!(read(false), None);
+        let pod = read(true).unwrap();
+        assert_eq!((&*pod.uid, &*pod.namespace, pod.gates.len()), ("u", "a", 1));
+        assert_eq!((pod.labels.len(), pod.annotations.len()), (1, 1));
+        assert_eq!(pod.needs.as_ref().unwrap().get("cpu"), 2000);
+        assert_eq!(pod.constraint.selector["pool"], "a".into());
+        assert_eq!(&*pod.controller.as_ref().unwrap().uid, "u");
+    }
+
+    #[test]
     fn a_stateful_set_is_ordered_unless_it_says_parallel() {
         for (policy, ordered) in
             [(json!(null), true), (json!("OrderedReady"), true), (json!("Parallel"), false)]
