@@ -44,12 +44,13 @@ fn beside(manifest: &str, port: &SecurePort) -> Result<String> {
         let path = config["service"]["path"].as_str().context("the webhook has no path")?;
         *config = json!({ "url": format!("{}{path}", port.url()) });
     }
-    Ok(objects.iter().map(|object| format!("---\n{object}\n")).collect())
+    let texts: Vec<String> = objects.iter().map(ToString::to_string).collect();
+    Ok(texts.join("\n---\n"))
 }
 
 /// Flags of an inspector that serves the webhook.
 pub fn webhook_flags() -> Vec<String> {
-    ["--admission-webhook", "fluxion-inspector", "--namespace", NAMESPACE].map(str::to_owned).to_vec()
+    ["--admission-webhook", "--namespace", NAMESPACE].map(str::to_owned).to_vec()
 }
 
 /// Labels a namespace with a mode, and waits until that applies.

@@ -1,5 +1,7 @@
 //! Namespaces labelled for admission: whatever is created there is scheduled by Fluxion, made by users who don't know of it.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::time::Duration;
 
 use anyhow::{bail, ensure};

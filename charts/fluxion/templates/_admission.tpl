@@ -130,7 +130,3 @@ and the change.
   operations: [{{ .operation }}]
   resources: [{{ .resource }}]
 {{- end }}
-
-{{- define "fluxion.admission.webhookName" -}}
-{{ include "fluxion.name" . }}
-{{- end }}

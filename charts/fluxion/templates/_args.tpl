@@ -13,7 +13,7 @@
 - --lease-seconds={{ .Values.leaderElection.leaseSeconds }}
 - --log-format={{ .Values.logFormat }}
 {{- if and .Values.admission.enabled (eq .Values.admission.via "webhook") }}
-- --admission-webhook={{ include "fluxion.admission.webhookName" . }}
+- --admission-webhook
 {{- end }}
 {{- if .Values.cancel.enabled }}
 - --allow-cancel

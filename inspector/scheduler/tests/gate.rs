@@ -1,5 +1,7 @@
 //! Pods at our scheduling gate: placed by us, pinned when the gate is removed, bound by kube-scheduler.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod world;
 
 use fluxion_scheduler::event::{BindOutcome, Effect, LET_GO};

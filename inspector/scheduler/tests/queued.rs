@@ -1,5 +1,7 @@
 //! Jobs suspended when they were created: queued by the shape of their template, resumed when they start.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod world;
 
 use std::sync::Arc;

@@ -33,8 +33,8 @@ pub struct AuthorityLocation {
     pub secret: String,
     /// Name of the Service in front of the secure port.
     pub service: String,
-    /// Name of the `MutatingWebhookConfiguration` that leads to the same Service.
-    pub webhook: Option<String>,
+    /// Whether a `MutatingWebhookConfiguration` of the Service's name leads there too.
+    pub webhook: bool,
 }
 
 impl AuthorityLocation {
@@ -207,7 +207,10 @@ impl Keeper {
 
     /// Lets the webhooks trust the bundle.
     async fn trust(&mut self, bundle: &str) -> Result<Registered, KeepError> {
-        let Some(name) = &self.place.webhook else { return Ok(Registered::Already) };
+        if !self.place.webhook {
+            return Ok(Registered::Already);
+        }
+        let name = &self.place.service;
         let found =
             self.webhooks.get_opt(name).await.map_err(at("reading the MutatingWebhookConfiguration"))?;
         let Some(found) = found else { return Ok(Registered::Missing) };

@@ -96,8 +96,14 @@ impl State {
         if released || job.state.ended() || job.binds.gave_up(pod) {
             return;
         }
+        if pod.deleting {
+            // No API server accepts its binding any more.
+            self.bindings.take_assumed(&pod.uid);
+            self.inventory.release(&pod.uid);
+            return;
+        }
         let known = self.bindings.assumed(&pod.uid).filter(|assumed| assumed.node == pin.node);
-        if known.is_none_or(|assumed| !assumed.done) && !pod.deleting {
+        if known.is_none_or(|assumed| !assumed.done) {
             self.hold_pinned(&job, pod, &pin);
         }
         let refused = pod.unscheduled.as_ref().filter(|(reason, _)| {

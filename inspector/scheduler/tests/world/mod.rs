@@ -83,6 +83,11 @@ impl World {
                             let known =
                                 self.pods.get_mut(&pod.uid).expect("only Pods that are there are bound");
                             assert_eq!(known.node, None, "bound twice: {}", known.name);
+                            if record.pin.is_some() && known.gates.is_empty() {
+                                let outcome = BindOutcome::Gone("somebody else removed the gate".into());
+                                events.push(Event::Bound { pod: pod.uid.clone(), outcome });
+                                continue;
+                            }
                             if record.pin.is_some() {
                                 pin(known, node, record);
                                 events
@@ -241,6 +246,22 @@ impl World {
         change(pod);
         let pod = pod.clone();
         self.step(vec![Event::Pod(Box::new(pod))]);
+    }
+
+    /// kube-scheduler binds the Pods that were pinned while it did not run.
+    pub fn bind_pinned(&mut self) {
+        let mut events = Vec::new();
+        for pod in self.pods.values_mut() {
+            let Some(pin) = pod.record.as_ref().and_then(|record| record.pin.clone()) else { continue };
+            let open = pod.node.is_none() && !pod.deleting && !pod.phase.ended();
+            if open && self.nodes.contains_key(&pin.node) {
+                pod.node = Some(pin.node);
+                pod.scheduled_at = Some(self.now);
+                pod.phase = Phase::Running;
+                events.push(Event::Pod(Box::new(pod.clone())));
+            }
+        }
+        self.step(events);
     }
 
     pub fn end_pod(&mut self, name: &str, phase: Phase) {
