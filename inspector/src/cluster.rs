@@ -82,6 +82,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let stopping = CancellationToken::new();
     let settings = HttpSettings { token: said.token, cancels, liveness };
     let api = http::App::new(engine.clone(), settings, Arc::clone(&metrics), stopping.clone());
+    let api = api.with_admission(options.secure.admission_webhook);
     let api = api.with_health(health).with_history(recorder.health.clone());
     let mut upkeep = Tasks::default();
     let securely = match secure.map(|port| port.serve(api.clone())).transpose()? {

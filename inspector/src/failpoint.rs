@@ -3,7 +3,8 @@
 //! Only available in debug builds; in a release build, the call is empty and the variable is never read.
 //! `FLUXION_FAILPOINTS` contains `POINT=panic:FILE` or `POINT=hang:FILE`, several separated by commas: the fault
 //! occurs at that point once the file exists. Points: `engine` (in a step), `watch` (a delivered object), `lease`
-//! (before the Lease is renewed), `writer` (an effect is received), `keeper` (main loop of standalone mode).
+//! (before the Lease is renewed), `writer` (an effect is received), `pin` and `pinned`
+//! (before and after a Pod is pinned to its node), `resume` and `resumed` (before and after a Job is resumed), `keeper` (main loop of standalone mode).
 
 /// A point where a fault can be injected.
 #[cfg(debug_assertions)]

@@ -14,6 +14,7 @@ use tower_http::compression::{CompressionLayer, CompressionLevel};
 use crate::access::Access;
 
 mod accept;
+mod admission;
 mod answer;
 mod app;
 mod audit_log;
@@ -68,8 +69,21 @@ pub fn router(app: App) -> Router {
 
 /// Everything that can be asked over the secure port, by users of the cluster.
 pub fn secure_router(app: App, access: Arc<Access>) -> Router {
-    let authenticated = routes().layer(from_fn_with_state(access, authorise::authorised));
-    whole(app, authenticated, |router| router)
+    let mut all = routes().layer(from_fn_with_state(access, authorise::authorised));
+    if app.admission {
+        all = all.merge(admission_routes());
+    }
+    whole(app, all, |router| router)
+}
+
+/// The admission webhooks.
+fn admission_routes() -> Router<App> {
+    Router::new()
+        .route("/admission/bind", post(admission::bind))
+        .route("/admission/gate", post(admission::gate))
+        .route("/admission/suspend", post(admission::suspend))
+        .route("/admission/resume", post(admission::resume))
+        .layer(DefaultBodyLimit::max(admission::REVIEW_BYTES))
 }
 
 /// What is only for those who are known.

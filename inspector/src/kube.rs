@@ -4,6 +4,7 @@
 
 pub mod connect;
 pub mod lease;
+pub mod pin;
 pub mod translate;
 pub mod watch;
 pub mod writer;

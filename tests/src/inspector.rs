@@ -258,16 +258,21 @@ const RIGHTS: [&str; 7] =
 async fn rights(cluster: &Cluster) -> Result<Access> {
     let path = helm::plain_manifests_file();
     let manifest = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let mut objects = documents(&manifest).with_context(|| format!("in {}", path.display()))?;
-    objects.retain(|object| RIGHTS.iter().any(|kind| object["kind"] == *kind));
-    let (namespace, account) = service_account(&objects).with_context(|| format!("in {}", path.display()))?;
+    rights_in(cluster, &manifest, &[]).await.with_context(|| format!("from {}", path.display()))
+}
+
+/// Applies the roles in a manifest, and its objects of further kinds, and takes a token of its ServiceAccount.
+pub async fn rights_in(cluster: &Cluster, manifest: &str, further: &[&str]) -> Result<Access> {
+    let mut objects = documents(manifest)?;
+    objects.retain(|object| RIGHTS.iter().chain(further).any(|kind| object["kind"] == *kind));
+    let (namespace, account) = service_account(&objects)?;
     let applier = Applier::new(cluster.client().await?);
     applier
         .apply(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }))
         .await
         .context("making the inspector's namespace")?;
     for object in objects {
-        applier.apply(object).await.with_context(|| format!("from {}", path.display()))?;
+        applier.apply(object).await?;
     }
     cluster.service_account(&namespace, &account).await
 }

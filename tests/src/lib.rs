@@ -7,6 +7,7 @@
 //!
 //! Errors here are read by people only: they are `anyhow` chains, not types.
 
+pub mod admission;
 pub mod apply;
 pub mod cases;
 pub mod cluster;

@@ -14,11 +14,13 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::admission;
 use crate::apply::Applier;
 use crate::cluster::{Cluster, Options};
 use crate::inspector::{self, Inspector, Settings};
 use crate::nodes::{self, NodeSpec};
 use crate::plugin::{Plugin, Ran};
+use crate::registration::SecurePort;
 use crate::wait;
 
 /// How long something may take that should happen at once.
@@ -37,6 +39,7 @@ pub struct Stage {
     /// The inspector.
     pub inspector: Inspector,
     _permit: SemaphorePermit<'static>,
+    _port: Option<SecurePort>,
 }
 
 impl Stage {
@@ -53,7 +56,43 @@ impl Stage {
         nodes::create(&client, nodes).await?;
         let applier = Applier::new(client.clone());
         let inspector = Inspector::start(&cluster, "inspector", settings).await?;
-        Ok(Self { cluster, client, applier, inspector, _permit: permit })
+        Ok(Self { cluster, client, applier, inspector, _permit: permit, _port: None })
+    }
+
+    /// The same with the chart's admission policies, and namespace `default` labelled with a mode.
+    pub async fn with_admission(
+        options: Options,
+        settings: &Settings,
+        nodes: &[NodeSpec],
+        mode: &str,
+    ) -> Result<Self> {
+        Self::admitting(options, settings, nodes, mode, None).await
+    }
+
+    /// The same with the inspector as the admission webhook.
+    pub async fn with_webhook(options: Options, nodes: &[NodeSpec], mode: &str) -> Result<Self> {
+        let port = SecurePort::reserve()?;
+        let mut settings = port.settings();
+        settings.arguments.extend(admission::webhook_flags());
+        Self::admitting(options, &settings, nodes, mode, Some(port)).await
+    }
+
+    async fn admitting(
+        options: Options,
+        settings: &Settings,
+        nodes: &[NodeSpec],
+        mode: &str,
+        webhook: Option<SecurePort>,
+    ) -> Result<Self> {
+        let permit = STAGES.acquire().await.context("waiting for another stage to end")?;
+        let cluster = Cluster::start(options).await?;
+        let client = cluster.client().await?;
+        nodes::create(&client, nodes).await?;
+        let applier = Applier::new(client.clone());
+        let access = admission::install(&cluster, webhook.as_ref()).await?;
+        let inspector = Inspector::start_as(&cluster, "inspector", settings, access).await?;
+        admission::label(&cluster, "default", mode).await?;
+        Ok(Self { cluster, client, applier, inspector, _permit: permit, _port: webhook })
     }
 
     /// Creates objects, in order.

@@ -12,6 +12,9 @@
 {{- end }}
 - --lease-seconds={{ .Values.leaderElection.leaseSeconds }}
 - --log-format={{ .Values.logFormat }}
+{{- if and .Values.admission.enabled (eq .Values.admission.via "webhook") }}
+- --admission-webhook
+{{- end }}
 {{- if .Values.cancel.enabled }}
 - --allow-cancel
 {{- end }}

@@ -126,6 +126,19 @@ pub struct NodeConstraint {
     pub avoided: BTreeSet<Arc<str>>,
 }
 
+impl NodeConstraint {
+    /// Whether it allows no other node than this one, by its name.
+    pub fn requires_node(&self, node: &str) -> bool {
+        let names = |one: &Expression| {
+            &*one.key == "metadata.name"
+                && one.operator == Operator::In
+                && matches!(&one.values[..], [only] if **only == *node)
+        };
+        let pinned = |term: &Term| term.fields.iter().any(names);
+        self.affinity.as_ref().is_some_and(|terms| !terms.is_empty() && terms.iter().all(pinned))
+    }
+}
+
 /// The protocol of a host port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Protocol {

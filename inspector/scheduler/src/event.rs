@@ -27,6 +27,11 @@ pub enum Event {
         pod: SharedStr,
         outcome: BindOutcome,
     },
+    /// The outcome of [`Effect::Resume`] of the object with this UID.
+    Resumed {
+        object: SharedStr,
+        outcome: BindOutcome,
+    },
     /// A user cancelled the job with this UID ([`crate::state::JobKey::uid`]).
     Cancelled {
         job: SharedStr,
@@ -68,47 +73,22 @@ pub enum BindOutcome {
 /// An action to be carried out. `key()` is its idempotency key: repeating it is harmless.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    Bind {
-        pod: ObjectRef,
-        node: SharedStr,
-        record: AllocationRecord,
-    },
+    /// Bind the Pod, or if the record has a pin: pin it to the node and remove our scheduling gate, in one write.
+    Bind { pod: ObjectRef, node: SharedStr, record: AllocationRecord },
+    /// Resume a Job that was suspended when it was created.
+    Resume { object: ObjectRef },
     /// PodScheduled=False with this reason.
-    Unscheduled {
-        pod: ObjectRef,
-        reason: &'static str,
-        message: String,
-    },
+    Unscheduled { pod: ObjectRef, reason: &'static str, message: String },
     /// The PodGroup's condition.
-    GroupScheduled {
-        group: ObjectRef,
-        scheduled: bool,
-        reason: &'static str,
-        message: String,
-    },
+    GroupScheduled { group: ObjectRef, scheduled: bool, reason: &'static str, message: String },
     /// The status of a scheduling.x-k8s.io PodGroup.
-    GroupStatus {
-        group: ObjectRef,
-        status: GroupStatus,
-    },
+    GroupStatus { group: ObjectRef, status: GroupStatus },
     /// A Kubernetes Event.
-    Note {
-        regarding: ObjectRef,
-        warning: bool,
-        reason: &'static str,
-        action: &'static str,
-        note: String,
-    },
+    Note { regarding: ObjectRef, warning: bool, reason: &'static str, action: &'static str, note: String },
     /// Mark the Pod as released ([`LET_GO`]) and evict it, so that its gang can be scheduled again.
-    Evict {
-        pod: ObjectRef,
-        why: String,
-    },
+    Evict { pod: ObjectRef, why: String },
     /// Delete an object of a cancelled job, with its UID as a precondition.
-    Delete {
-        object: ObjectRef,
-        why: String,
-    },
+    Delete { object: ObjectRef, why: String },
     /// An entry for the journal, for the next engine.
     Journal(JournalEntry),
 }
@@ -132,6 +112,7 @@ impl Effect {
     pub fn key(&self) -> String {
         match self {
             Self::Bind { pod, .. } => format!("bind/{}", pod.uid),
+            Self::Resume { object } => format!("resume/{}", object.uid),
             Self::Unscheduled { pod, .. } => format!("unscheduled/{}", pod.uid),
             Self::GroupScheduled { group, .. } | Self::GroupStatus { group, .. } => {
                 format!("group/{}", group.uid)

@@ -25,7 +25,7 @@ pub use members::{Members, Reservation};
 pub use stage::{HistoryEntry, JobState, Reason, ReasonClass};
 
 pub(crate) use asked::Gone;
-pub(crate) use binds::Binds;
+pub(crate) use binds::{Binds, Places};
 pub(crate) use key::GroupKey;
 pub(crate) use lost::Losses;
 pub(crate) use moves::Move;
@@ -95,6 +95,7 @@ pub struct Job {
     pub(crate) places: u32,
     pub(crate) losses: Losses,
     pub(crate) binds: Binds,
+    pub(crate) awaited: Option<Places>,
     /// The generation of the graph for which its satisfiability was last determined.
     pub checked: Option<u64>,
     /// Oldest first; bounded.
@@ -153,6 +154,7 @@ impl Job {
             places: 0,
             losses: Losses::default(),
             binds: Binds::default(),
+            awaited: None,
             checked: None,
             history: Arc::default(),
             entries: 0,

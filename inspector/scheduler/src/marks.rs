@@ -16,6 +16,14 @@ pub const RUN_TIME: &str = "fluxion.flux-framework.org/run-time";
 pub const SUBMIT_AT: &str = "fluxion.flux-framework.org/submit-at";
 /// On a Pod, as JSON: its allocation.
 pub const ALLOCATION: &str = "fluxion.flux-framework.org/allocation";
+/// The scheduling gate of Pods that we place and kube-scheduler binds.
+pub const GATE: &str = "fluxion.flux-framework.org/gate";
+/// On a Namespace, a label: how what is created there is taken in. On a Job, an annotation: [`SUSPENDED`] or [`RESUMED`].
+pub const ADMISSION: &str = "fluxion.flux-framework.org/admission";
+/// The Job was suspended when it was created, to be queued before it has Pods.
+pub const SUSPENDED: &str = "suspend";
+/// It was resumed since: from now on, its user decides.
+pub const RESUMED: &str = "resumed";
 /// The name of the scheduling.x-k8s.io PodGroup a Pod belongs to.
 pub const SCHEDULER_PLUGINS_GROUP: [&str; 2] =
     ["scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/name"];
@@ -68,7 +76,7 @@ pub fn unknown(marks: &Marks, labels: bool) -> impl Iterator<Item = &SharedStr> 
 
 fn known() -> impl Iterator<Item = &'static str> {
     let families = FAMILIES.iter().flat_map(|family| family.names.iter().chain(family.sizes));
-    families.chain(&ANNOTATIONS).copied()
+    families.chain(&ANNOTATIONS).chain([&ADMISSION]).copied()
 }
 
 /// A suggestion for a key that is [`unknown`].

@@ -123,6 +123,17 @@ pub struct AllocationRecord {
     pub planned_end: Option<i64>,
     /// Number of members required when the job was placed.
     pub size: u32,
+    /// Set if the Pod was pinned to its node, for kube-scheduler to bind it there, instead of being bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pin: Option<Pin>,
+}
+
+/// The node to which a Pod was pinned by the write that removed its scheduling gate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    pub node: SharedStr,
+    /// When it was decided (epoch seconds).
+    pub at: i64,
 }
 
 /// The container that made a Pod fail.
@@ -249,6 +260,8 @@ pub enum OwnerDetail {
         suspended: bool,
         /// `spec.scheduling.schedulingPolicy.gang`: minCount (`None` inside: parallelism).
         gang: Option<Option<i64>>,
+        /// Its Pods, as they will be created; only read while it is suspended.
+        template: Option<Arc<PodSpec>>,
     },
     StatefulSet {
         replicas: i64,

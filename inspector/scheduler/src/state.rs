@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::event::{Effect, Event};
 use crate::inventory::Inventory;
-use crate::model::{PodSpec, SharedStr};
+use crate::model::SharedStr;
 use crate::queue::{OnPartialBind, QueueConfig};
 
 mod announced;
@@ -21,6 +21,7 @@ mod bindings;
 mod delivered;
 mod ending;
 mod evaluate;
+mod gate;
 mod grouping;
 mod jobs;
 mod let_go;
@@ -33,6 +34,7 @@ mod owed;
 mod partial;
 mod pass_state;
 mod pod;
+mod queued;
 mod reasons;
 mod refusals;
 mod refused;
@@ -182,12 +184,14 @@ impl State {
             // Before that, the objects received first would look like a whole gang, or like a Pod without an owner;
             // and a job that is considered finished accepts no members.
             self.regroup_pods();
+            self.enter_queued();
             self.forget_refusals();
             self.run_timers();
             self.evaluate_dirty();
         }
         if self.ready {
             self.complete_started();
+            self.place_resumed();
             self.run_pass();
             self.evaluate_dirty();
             self.tell();
@@ -196,10 +200,6 @@ impl State {
         self.forget_memory();
         self.work.new_jobs.clear();
         std::mem::take(&mut self.work.effects)
-    }
-
-    fn is_ours(&self, pod: &PodSpec) -> bool {
-        self.settings.scheduler_names.contains(&pod.scheduler_name)
     }
 
     /// Updates the jobs whose distinguishing names have changed, wherever they are mentioned.

@@ -95,6 +95,7 @@ fn objects() -> World {
             ended_at: None,
             suspended: false,
             gang: None,
+            template: None,
         };
         owner(&mut world, &job, gang, None, detail);
         pods(&mut world, &job, count, (name == "generated").then_some("generated-pg"));

@@ -8,24 +8,56 @@ mod world;
 use std::collections::BTreeMap;
 
 use fluxion_scheduler::event::{BindOutcome, Event};
-use fluxion_scheduler::model::Phase;
+use fluxion_scheduler::model::{Phase, PodSpec};
 use fluxion_scheduler::state::JobState;
 use proptest::prelude::*;
 use world::{World, in_group};
 
 #[derive(Clone, Debug)]
 enum Act {
-    Node { name: u8, cpu: u16, ready: bool, cordoned: bool },
+    Node {
+        name: u8,
+        cpu: u16,
+        ready: bool,
+        cordoned: bool,
+    },
     NodeGone(u8),
-    Gang { name: u8, size: u8, cpu: u16, limit: Option<u16>, priority: i8 },
-    Single { name: u8, cpu: u16, limit: Option<u16> },
-    Foreign { name: u8, node: u8, cpu: u16 },
-    End { pick: u16, failed: bool },
-    Delete { pick: u16 },
-    Terminate { pick: u16 },
+    Gang {
+        name: u8,
+        size: u8,
+        cpu: u16,
+        limit: Option<u16>,
+        priority: i8,
+    },
+    Single {
+        name: u8,
+        cpu: u16,
+        limit: Option<u16>,
+    },
+    Foreign {
+        name: u8,
+        node: u8,
+        cpu: u16,
+    },
+    End {
+        pick: u16,
+        failed: bool,
+    },
+    Delete {
+        pick: u16,
+    },
+    Terminate {
+        pick: u16,
+    },
     Wait(u16),
     Restart,
     BindTrouble(u8),
+    /// Whether kube-scheduler runs; when it starts, it binds what was pinned meanwhile.
+    KubeScheduler(bool),
+    /// Somebody removes our gate.
+    Lift {
+        pick: u16,
+    },
 }
 
 fn acts() -> impl Strategy<Value = Act> {
@@ -44,12 +76,22 @@ fn acts() -> impl Strategy<Value = Act> {
         2 => (1_u16..400).prop_map(Act::Wait),
         1 => Just(Act::Restart),
         1 => (0_u8..4).prop_map(Act::BindTrouble),
+        1 => any::<bool>().prop_map(Act::KubeScheduler),
+        1 => any::<u16>().prop_map(|pick| Act::Lift { pick }),
     ]
 }
 
 fn pick(world: &World, pick: u16) -> Option<String> {
     let live: Vec<_> = world.pods.values().filter(|pod| !pod.phase.ended()).collect();
     (!live.is_empty()).then(|| live[usize::from(pick) % live.len()].name.to_string())
+}
+
+/// Every third Pod or gang comes through the gate.
+fn at_the_gate(name: u8, pod: &mut PodSpec) {
+    if name.is_multiple_of(3) {
+        pod.scheduler_name = "default-scheduler".into();
+        pod.gates = vec!["fluxion.flux-framework.org/gate".into()];
+    }
 }
 
 fn play(world: &mut World, act: Act) {
@@ -76,6 +118,7 @@ fn play(world: &mut World, act: Act) {
                     in_group(&format!("g{name}"), &size.to_string())(pod);
                     pod.active_deadline = limit.map(i64::from);
                     pod.priority = i32::from(priority);
+                    at_the_gate(name, pod);
                 });
             }
         }
@@ -84,6 +127,7 @@ fn play(world: &mut World, act: Act) {
             if world.pods.values().all(|known| *known.name != *pod) {
                 world.pod_with(&pod, &format!("cpu={}", u32::from(cpu) * 1000), |pod| {
                     pod.active_deadline = limit.map(i64::from);
+                    at_the_gate(name, pod);
                 });
             }
         }
@@ -114,6 +158,17 @@ fn play(world: &mut World, act: Act) {
         }
         Act::Wait(seconds) => world.pass(i64::from(seconds)),
         Act::Restart => world.restart(),
+        Act::KubeScheduler(runs) => {
+            world.kube_scheduler = runs;
+            if runs {
+                world.bind_pinned();
+            }
+        }
+        Act::Lift { pick: which } => {
+            if let Some(name) = pick(world, which) {
+                world.change_pod(&name, |pod| pod.gates.clear());
+            }
+        }
         Act::BindTrouble(kind) => {
             world.bind = match kind {
                 0 => |pod, _| (pod.name.ends_with('0')).then(|| BindOutcome::Transient("busy".into())),
@@ -162,6 +217,8 @@ proptest! {
             no_gang_in_part(&world);
         }
         world.bind = |_, _| None;
+        world.kube_scheduler = true;
+        world.bind_pinned();
         world.pass(1000);
         no_gang_in_part(&world);
 

@@ -31,6 +31,11 @@ pub struct SecureOptions {
     /// Name of the Service in front of the secure port, in the namespace of the Lease.
     #[arg(long, value_name = "NAME", default_value = "fluxion-inspector", help_heading = "Secure port")]
     pub service: String,
+    /// Serve the admission webhook on the secure port.
+    ///
+    /// Its configuration has the name of --service, and is made to trust the certificate authority in --tls-secret.
+    #[arg(long, requires = "secure_listen", help_heading = "Secure port")]
+    pub admission_webhook: bool,
     /// Audience that tokens sent to the secure port must be issued for; may be repeated [default: the API server].
     #[arg(long = "token-audience", value_name = "AUDIENCE", help_heading = "Secure port")]
     pub token_audiences: Vec<String>,

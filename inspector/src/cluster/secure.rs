@@ -42,6 +42,7 @@ impl SecurePort {
                 namespace: namespace.to_owned(),
                 secret: options.tls_secret.clone(),
                 service: options.service.clone(),
+                webhook: options.admission_webhook,
             };
             let keeper = Keeper::new(client.clone(), place, Arc::clone(&certificate));
             tasks.spawn("the serving certificate", keeper.run());

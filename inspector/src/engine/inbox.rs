@@ -22,6 +22,7 @@ enum About {
     /// Deletion of the object with this UID; its last state, which may contain the reason, is kept before it.
     Gone(SharedStr),
     Bound(SharedStr),
+    Resumed(SharedStr),
     Cancelled(SharedStr),
     CancelFailed(SharedStr),
     Past(SharedStr, Option<i64>),
@@ -38,6 +39,7 @@ fn about(event: &Event) -> About {
         Event::Group(group) => About::Group(group.uid.clone()),
         Event::Owner(owner) => About::Owner(owner.uid.clone()),
         Event::Bound { pod, .. } => About::Bound(pod.clone()),
+        Event::Resumed { object, .. } => About::Resumed(object.clone()),
         Event::Cancelled { job, .. } | Event::CancelStarted { job, .. } => About::Cancelled(job.clone()),
         Event::CancelFailed { job, .. } => About::CancelFailed(job.clone()),
         Event::Remembered(what) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fluxion_scheduler::constraint::{HostPort, NodeConstraint};
 use fluxion_scheduler::event::Event;
-use fluxion_scheduler::model::{ControllerRef, Marks, PodSpec, SharedStr};
+use fluxion_scheduler::model::{ControllerRef, Marks, OwnerDetail, PodSpec, SharedStr};
 use fluxion_scheduler::resources::ResourceList;
 
 /// Below this number of entries, unused ones are not removed.
@@ -86,6 +86,9 @@ impl Sharing {
             Event::Owner(owner) => {
                 self.marks(&mut owner.labels);
                 self.marks(&mut owner.annotations);
+                if let OwnerDetail::Job { template: Some(template), .. } = &mut owner.detail {
+                    self.pod(Arc::make_mut(template));
+                }
             }
             _ => {}
         }

@@ -63,6 +63,8 @@ pub struct App {
     pub(super) settings: Arc<HttpSettings>,
     /// Accepts manifests; only in standalone mode.
     pub(super) submit: Option<Arc<dyn Submit>>,
+    /// Serves the admission webhooks on the secure port.
+    pub(super) admission: bool,
     pub(super) health: Arc<Health>,
     pub(super) history: HistoryHealth,
     pub(super) metrics: Arc<Metrics>,
@@ -91,6 +93,7 @@ impl App {
             engine,
             settings: Arc::new(settings),
             submit: None,
+            admission: false,
             health: Arc::default(),
             history: HistoryHealth::default(),
             metrics,
@@ -107,6 +110,13 @@ impl App {
     #[must_use]
     pub fn with_submit(mut self, submit: Arc<dyn Submit>) -> Self {
         self.submit = Some(submit);
+        self
+    }
+
+    /// Serves the admission webhooks on the secure port.
+    #[must_use]
+    pub fn with_admission(mut self, admission: bool) -> Self {
+        self.admission = admission;
         self
     }
 

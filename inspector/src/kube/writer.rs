@@ -25,6 +25,8 @@ mod evict;
 mod group;
 mod lanes;
 mod note;
+mod pin;
+mod resume;
 
 use api::WriteError;
 pub use delete::Deleter;
@@ -114,6 +116,10 @@ impl Shared {
                 let outcome = BindOutcome::Transient("not the leader, or the watches are stale".into());
                 self.engine.send(Event::Bound { pod: pod.uid, outcome });
             }
+            Effect::Resume { object } => {
+                let outcome = BindOutcome::Transient("not the leader, or the watches are stale".into());
+                self.engine.send(Event::Resumed { object: object.uid, outcome });
+            }
             Effect::Note { .. } => {
                 self.metrics.events_dropped.inc();
             }
@@ -132,7 +138,10 @@ impl Shared {
         let about = work.lane;
         let (kind, done) = match work.effect {
             Effect::Bind { pod, node, record } => {
-                let outcome = bind::bind(&self.client, &pod, &node, &record).await;
+                let outcome = match record.pin {
+                    Some(_) => pin::pin(&self.client, &pod, &node, &record).await,
+                    None => bind::bind(&self.client, &pod, &node, &record).await,
+                };
                 self.metrics.binds.get_or_create(&Outcome { outcome: bind::word(&outcome) }).inc();
                 self.metrics.bind_seconds.observe(work.since.elapsed().as_secs_f64());
                 if outcome != BindOutcome::Done
@@ -144,6 +153,14 @@ impl Shared {
                 }
                 self.engine.send(Event::Bound { pod: pod.uid, outcome });
                 return;
+            }
+            Effect::Resume { object } => {
+                let job = self.job_of(&object.uid);
+                tracing::info!(job, namespace = %object.namespace, name = %object.name, "resuming");
+                let done = resume::job(&self.client, &object).await;
+                let outcome = resume::outcome(&done);
+                self.engine.send(Event::Resumed { object: object.uid.clone(), outcome });
+                ("resume", done)
             }
             Effect::Unscheduled { pod, reason, message } => {
                 let known = self.engine.snapshot();

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fluxion_scheduler::event::{BindOutcome, GroupStatus, LET_GO};
+use fluxion_scheduler::marks::{ADMISSION, RESUMED};
 use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
 
 use super::controllers::{Actions, job, replicas};
@@ -16,6 +17,7 @@ use super::metadata::Uid;
 use super::object::Object;
 use super::packed::Packed;
 use super::store::{Change, Store, StoreError};
+use crate::kube::pin;
 use crate::kube::translate::ALLOCATION;
 
 /// [`Cluster::settle`] stops after this many changes, so that each transaction is small.
@@ -114,6 +116,7 @@ impl Cluster {
             Some(there) => return BindOutcome::Elsewhere(there.into()),
             None => {}
         }
+        let pinned = record.pin.is_some();
         let record = match serde_json::to_string(record) {
             Ok(record) => record,
             Err(error) => return BindOutcome::Refused(format!("invalid allocation record: {error}").into()),
@@ -121,11 +124,25 @@ impl Cluster {
         self.store.update(&pod.uid, |object| {
             let Object::Pod(pod) = object else { return };
             pod.metadata.annotations.get_or_insert_default().insert(ALLOCATION.to_owned(), record);
-            pod.spec.get_or_insert_default().node_name = Some(node.to_owned());
+            let spec = pod.spec.get_or_insert_default();
+            if pinned {
+                // Both steps at once: there is no kube-scheduler.
+                pin::pin(spec, node);
+            }
+            spec.node_name = Some(node.to_owned());
             let status = pod.status.get_or_insert_default();
             kubelet::set_condition(status, "PodScheduled", true, None, now);
         });
         BindOutcome::Done
+    }
+
+    /// Resumes a suspended Job.
+    pub fn resume(&mut self, job: &ObjectRef) {
+        self.store.update(&job.uid, |object| {
+            let Object::Job(job) = object else { return };
+            job.metadata.annotations.get_or_insert_default().insert(ADMISSION.to_owned(), RESUMED.to_owned());
+            job.spec.get_or_insert_default().suspend = Some(false);
+        });
     }
 
     /// Sets PodScheduled=False on a waiting Pod.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fluxion_scheduler::event::{Effect, Event};
+use fluxion_scheduler::event::{BindOutcome, Effect, Event};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -317,6 +317,10 @@ impl Server {
                 Effect::Bind { pod, node, record } => {
                     let outcome = self.cluster.bind(&pod, &node, &record, now);
                     outcomes.push(Event::Bound { pod: pod.uid, outcome });
+                }
+                Effect::Resume { object } => {
+                    self.cluster.resume(&object);
+                    outcomes.push(Event::Resumed { object: object.uid, outcome: BindOutcome::Done });
                 }
                 Effect::Unscheduled { pod, reason, message } => {
                     self.cluster.unscheduled(&pod, reason, &message, now);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -32,6 +33,8 @@ pub struct AuthorityLocation {
     pub secret: String,
     /// Name of the Service in front of the secure port.
     pub service: String,
+    /// Whether a `MutatingWebhookConfiguration` of the Service's name leads there too.
+    pub webhook: bool,
 }
 
 impl AuthorityLocation {
@@ -64,6 +67,7 @@ fn at(what: &'static str) -> impl FnOnce(kube::Error) -> KeepError {
 pub struct Keeper {
     secrets: Api<Secret>,
     registrations: Api<APIService>,
+    webhooks: Api<MutatingWebhookConfiguration>,
     place: AuthorityLocation,
     serving: Arc<ServingCertificate>,
     /// What is shown, and the bundle it was issued under.
@@ -84,7 +88,8 @@ impl Keeper {
     pub fn new(client: Client, place: AuthorityLocation, serving: Arc<ServingCertificate>) -> Self {
         Self {
             secrets: Api::namespaced(client.clone(), &place.namespace),
-            registrations: Api::all(client),
+            registrations: Api::all(client.clone()),
+            webhooks: Api::all(client),
             place,
             serving,
             shown: None,
@@ -120,7 +125,7 @@ impl Keeper {
             // Nobody can connect yet: at once, whatever comes of the rest.
             self.show(&authority, now)?;
         }
-        let registered = self.register(&authority.bundle).await?;
+        let registered = self.register(&authority.bundle).await?.max(self.trust(&authority.bundle).await?);
         let Some((issued, bundle)) = &self.shown else { return Ok(Looked::Again) };
         if *bundle == authority.bundle && issued.renew_at > now {
             return Ok(if registered == Registered::Missing { Looked::Again } else { Looked::Fine });
@@ -199,12 +204,42 @@ impl Keeper {
         tracing::info!("updated caBundle of APIService {API_SERVICE}");
         Ok(Registered::Changed)
     }
+
+    /// Lets the webhooks trust the bundle.
+    async fn trust(&mut self, bundle: &str) -> Result<Registered, KeepError> {
+        if !self.place.webhook {
+            return Ok(Registered::Already);
+        }
+        let name = &self.place.service;
+        let found =
+            self.webhooks.get_opt(name).await.map_err(at("reading the MutatingWebhookConfiguration"))?;
+        let Some(found) = found else { return Ok(Registered::Missing) };
+        let trusts =
+            |known: &Option<ByteString>| known.as_ref().is_some_and(|known| known.0 == bundle.as_bytes());
+        let all = found.webhooks.unwrap_or_default();
+        let behind = all.iter().filter(|webhook| !trusts(&webhook.client_config.ca_bundle));
+        let wanted = ByteString(bundle.as_bytes().to_vec());
+        let patches: Vec<_> = behind
+            .map(|webhook| json!({ "name": webhook.name, "clientConfig": { "caBundle": wanted } }))
+            .collect();
+        if patches.is_empty() {
+            return Ok(Registered::Already);
+        }
+        let patch = json!({ "webhooks": patches });
+        self.webhooks
+            .patch(name, &PatchParams::default(), &Patch::Strategic(patch))
+            .await
+            .map_err(at("patching the MutatingWebhookConfiguration"))?;
+        tracing::info!("updated caBundle of MutatingWebhookConfiguration {name}");
+        Ok(Registered::Changed)
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The most urgent last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Registered {
-    Missing,
     Already,
+    Missing,
     Changed,
 }
 

@@ -11,8 +11,27 @@ use serde_json::{Value, json};
 use super::EVERYTHING;
 
 /// Sets of values, each with what it must change in the number of objects of some kind.
-const MATRIX: [(&[&str], &str, usize); 14] = [
+const MATRIX: [(&[&str], &str, usize); 18] = [
     (&[], "Deployment", 1),
+    (&["admission.enabled=true"], "MutatingAdmissionPolicy", 4),
+    (&["admission.enabled=true", "admission.modes={bind}"], "MutatingAdmissionPolicyBinding", 1),
+    (&["admission.enabled=true", "admission.via=webhook"], "MutatingWebhookConfiguration", 1),
+    (
+        &[
+            "admission.enabled=true",
+            "admission.failurePolicy=Ignore",
+            "admission.schedulerNames={default-scheduler,other}",
+            "admission.excludeNamespaces={one,two}",
+            "admission.namespaceSelector.matchLabels.team=hpc",
+            "admission.namespaceSelector.matchExpressions[0].key=stage",
+            "admission.namespaceSelector.matchExpressions[0].operator=Exists",
+            "admission.objectSelector.matchLabels.batch=yes",
+            "admission.objectSelector.matchExpressions[0].key=size",
+            "admission.objectSelector.matchExpressions[0].operator=DoesNotExist",
+        ],
+        "ValidatingAdmissionPolicy",
+        1,
+    ),
     (&EVERYTHING, "PrometheusRule", 1),
     (&["tls.certManager.enabled=true"], "Certificate", 2),
     (&["tls.certManager.enabled=true", "tls.certManager.issuerRef.name=ours"], "Issuer", 0),
@@ -75,6 +94,8 @@ const MATRIX: [(&[&str], &str, usize); 14] = [
     ),
 ];
 
+const WEBHOOK: [&str; 2] = ["admission.enabled=true", "admission.via=webhook"];
+
 /// `--set` before each value that has none.
 fn flags<'a>(values: &[&'a str]) -> Vec<&'a str> {
     let bare = values.iter().filter(|value| **value != "--set");
@@ -135,7 +156,7 @@ async fn the_inspector_knows_every_flag_that_it_is_given() {
     let help = std::process::Command::new(program).args(["cluster", "--help"]).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     let helm = Helm::new().await.unwrap();
-    for values in [vec![], flags(&["tls.certManager.enabled=true"])] {
+    for values in [vec![], flags(&["tls.certManager.enabled=true"]), flags(&WEBHOOK)] {
         let objects = documents(&helm.template(&values).await.unwrap()).unwrap();
         let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
         let arguments = deployment.pointer("/spec/template/spec/containers/0/args").unwrap();
@@ -156,6 +177,8 @@ async fn values_that_make_no_sense_are_rejected() {
         ("config.queues[0].policy=easy", "name"),
         ("image.digest=sha256:12", "digest"),
         ("containerPort=80", "containerPort"),
+        ("admission.modes={other}", "modes"),
+        ("admission.via=magic", "via"),
         ("config.schedulerNames={default-scheduler}", "set schedulerName to another scheduler"),
     ] {
         let ran = helm.run(&["template", "fluxion", path(&chart()).unwrap(), "--set", value]).await.unwrap();

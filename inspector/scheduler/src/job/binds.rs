@@ -1,8 +1,10 @@
 //! The state of a gang's bindings.
 
+use std::sync::Arc;
+
 use fluxion_api::reason::Fact;
 
-use crate::model::PodSpec;
+use crate::model::{PodSpec, SharedStr};
 
 /// The results of a job's bindings.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,15 @@ pub(crate) struct Binds {
     pub(crate) paused_until: Option<i64>,
     /// The deadline has expired, and the gang is held.
     pub(crate) held: bool,
+}
+
+/// Resources reserved for the Pods of a resumed job, until they are placed.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// In the inventory.
+    pub(crate) holders: Arc<[SharedStr]>,
+    /// When they are released, epoch seconds.
+    pub(crate) until: i64,
 }
 
 impl Binds {

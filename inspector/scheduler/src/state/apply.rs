@@ -46,6 +46,7 @@ impl State {
             }
             Event::Paused => (self.ready, self.whole) = (false, true),
             Event::Bound { pod, outcome } => self.bind_answered(&pod, outcome),
+            Event::Resumed { object, outcome } => self.resume_answered(&object, outcome),
             Event::Cancelled { job, by } => self.cancel_asked(&job, &by),
             Event::CancelStarted { job, by } => {
                 self.record_cancel(&job, &by);
@@ -68,6 +69,9 @@ impl State {
         let uid = pod.uid.clone();
         let node = self.node_of(&pod);
         let pod = Arc::new(pod);
+        if let Some(old) = &old {
+            self.note_removed_gate(old, &pod);
+        }
         self.bindings.seen(&uid);
         self.delivered.put_pod(pod.clone());
         self.book(&pod);
@@ -167,6 +171,9 @@ impl State {
         }
         let uid = owner.uid.clone();
         self.work.dirty.extend(self.belonging.active(&owner_key(&owner)));
+        if owner.queued().is_some() {
+            self.work.queued.insert(uid.clone());
+        }
         self.delivered.put_owner(owner);
         // Its settings apply to Pods through the owners in between.
         self.work.regroup.extend(self.delivered.pods_below(&uid));

@@ -144,7 +144,11 @@ impl State {
                 *shapes.entry(needs(pod)).or_default() += 1;
             }
         };
-        if live > 0 {
+        if let Some(template) = self.queued(job) {
+            if template.needs.is_ok() {
+                shapes.insert(needs(template), live);
+            }
+        } else if live > 0 {
             let pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
             pods.filter(|pod| !pod.phase.ended()).for_each(|pod| enter(pod));
         } else {

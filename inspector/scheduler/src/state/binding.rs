@@ -7,7 +7,7 @@ use fluxion_api::reason::Fact;
 use crate::event::{BindOutcome, Effect};
 use crate::inventory::{Allocation, AllocationKind};
 use crate::job::{Job, JobId, JobState, Losses, Reason, ReasonClass};
-use crate::model::{AllocationRecord, PodSpec, SharedStr};
+use crate::model::{AllocationRecord, Pin, PodSpec, SharedStr};
 use crate::placement;
 use crate::request::{Placement, Request};
 use crate::state::State;
@@ -51,6 +51,9 @@ impl State {
     /// Starts the gang: every member with a slot is held on its node and bound.
     pub(super) fn start(&mut self, id: JobId, placement: &Placement) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
+        if self.queued(&job).is_some() {
+            return self.resume(id, placement);
+        }
         let summary = self.summary(&job);
         let Some(pods) = summary.starters() else { return };
         let now = self.now;
@@ -94,6 +97,7 @@ impl State {
                 start,
                 planned_end,
                 size: job.binds.size.or(job.members.wanted).unwrap_or(1),
+                pin: self.at_gate(pod).then(|| Pin { node: node.clone(), at: self.now }),
             };
             let (until, end_assumed) = self.release_of_member(job, record.start, record.planned_end);
             let hold = Allocation {
@@ -129,7 +133,11 @@ impl State {
         match outcome {
             BindOutcome::Done => {
                 if !assumed.done {
-                    self.bound_to(&pod, &assumed.node);
+                    if assumed.record.pin.is_some() {
+                        self.pinned_to(&pod, &assumed.node);
+                    } else {
+                        self.bound_to(&pod, &assumed.node);
+                    }
                     self.bindings.assume(uid.clone(), Assumed { done: true, retry_at: None, ..assumed });
                 }
             }
@@ -165,9 +173,22 @@ impl State {
     pub(super) fn seen_bound(&mut self, pod: &PodSpec) {
         let Some(node) = &pod.node else { return };
         let Some(assumed) = self.bindings.take_assumed(&pod.uid) else { return };
-        if !assumed.done && assumed.node == *node {
+        if assumed.record.pin.is_some() {
+            // kube-scheduler has written an Event.
+            self.node_takes(&pod.namespace, node);
+        } else if !assumed.done && assumed.node == *node {
             self.bound_to(pod, node);
         }
+    }
+
+    fn pinned_to(&mut self, pod: &PodSpec, node: &SharedStr) {
+        self.work.effects.push(Effect::Note {
+            regarding: pod.object(),
+            warning: false,
+            reason: "Pinned",
+            action: "Binding",
+            note: format!("Pinned {}/{} to {node}, for kube-scheduler to bind it", pod.namespace, pod.name),
+        });
     }
 
     fn bound_to(&mut self, pod: &PodSpec, node: &SharedStr) {

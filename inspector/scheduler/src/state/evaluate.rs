@@ -33,6 +33,7 @@ impl State {
             if keep {
                 if let Some(id) = known {
                     self.name_after(id, &membership);
+                    self.follow_pinned(id, &pod);
                     self.work.dirty.insert(id);
                 }
                 continue;
@@ -60,6 +61,7 @@ impl State {
                 }
             };
             self.join(id, &pod);
+            self.follow_pinned(id, &pod);
             if ours {
                 self.adopt_strays(id, &membership.key);
             }
@@ -118,6 +120,7 @@ impl State {
     }
 
     fn evaluate(&mut self, id: JobId) {
+        self.check_places(id);
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let summary = self.summary(&job);
         // A gang without assigned members starts again, all or nothing.
@@ -133,13 +136,14 @@ impl State {
         let was_queued = self.dequeue(&job) && job.state != JobState::Unsatisfiable;
         let labels = self.shared_labels(&job);
         let holds = self.kept_holds(&job, &summary.holds);
+        let described = !job.pods.is_empty() || self.queued(&job).is_some();
         let Some(job) = self.jobs.get_mut(id) else { return };
         job.labels = labels.unwrap_or_else(|| std::mem::take(&mut job.labels));
         job.members = summary.members;
         job.holds = holds;
         job.priority = summary.priority;
         job.created = summary.created;
-        if !job.pods.is_empty() {
+        if described {
             job.queue = summary.queue.clone();
             job.duration = summary.duration;
             job.limit = summary.limit;
@@ -186,6 +190,9 @@ impl State {
     /// The resulting state, and why; for jobs that may start, the result of the last pass is kept.
     fn decide(&self, job: &Job, summary: &MemberSummary, started: bool) -> (JobState, Option<Reason>) {
         let reason = |class, fact| Some(Reason::new(class, fact));
+        if !started && let Some(resuming) = self.resuming(job, summary) {
+            return resuming;
+        }
         let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
         let owner_ended = owner.and_then(|owner| match &owner.detail {
             OwnerDetail::Job { complete: true, .. } => Some((JobState::Completed, None)),

@@ -131,7 +131,8 @@ impl State {
         }) {
             return Some(unseen_owner(pod, unseen));
         }
-        let gang_by_itself = matches!(owner.detail, OwnerDetail::Job { gang: Some(_), .. });
+        let gang_by_itself =
+            owner.admitted_whole() || matches!(owner.detail, OwnerDetail::Job { gang: Some(_), .. });
         let asks = |annotations| marks::wants_gang(annotations);
         let asking = asks(&owner.annotations).and_then(|by_owner| {
             if gang_by_itself || by_owner || asks(&pod.annotations)? {

@@ -117,6 +117,7 @@ impl State {
         self.belonging.deactivate(&job);
         self.waiting.incomplete.remove(&id);
         self.drop_places(id);
+        self.leave_places(id);
         if job.entries > 0 {
             let forgotten = JournalEntry::Forgotten { uid: job.key.uid.clone(), ended_at: None };
             self.work.effects.push(Effect::Journal(forgotten));
@@ -195,6 +196,7 @@ impl State {
         self.belonging.deactivate(job);
         self.waiting.incomplete.remove(&job.id);
         self.drop_places(job.id);
+        self.leave_places(job.id);
         self.announced.say(job.id, None);
         self.jobs.keep_from(job.ended_at.unwrap_or(self.now), job.id);
     }

@@ -89,6 +89,10 @@ impl State {
         for pod in &pods {
             self.count(&mut summary, pod);
         }
+        if let Some(template) = self.queued(job) {
+            self.count_queued(job, template, &mut summary);
+            pods.push(template.clone());
+        }
         self.wanted(job, &pods, &mut summary);
         self.continuation(job, &pods, &mut summary);
         self.settings_of(job, &pods, &mut summary);
@@ -137,9 +141,9 @@ impl State {
         if let_go {
             return;
         }
-        if !pod.gates.is_empty() {
+        if self.is_gated(pod) {
             summary.members.gated += 1;
-            summary.gates.extend(pod.gates.iter().cloned());
+            summary.gates.extend(self.foreign_gates(pod).cloned());
             return;
         }
         summary.members.seen += u32::from(!pod.deleting);
@@ -214,7 +218,7 @@ impl State {
         }
         // If there is a problem, the previous number still shows the progress.
         let wanted = sizes.keys().next().copied().filter(|_| summary.problem.is_none());
-        summary.members.wanted = wanted.or(job.members.wanted);
+        summary.members.wanted = wanted.or(summary.members.wanted).or(job.members.wanted);
         let schedulers: BTreeSet<&str> = pods.iter().filter(open).map(|pod| &*pod.scheduler_name).collect();
         if schedulers.len() > 1 && summary.problem.is_none() {
             let names: Vec<&str> = schedulers.into_iter().collect();
@@ -226,8 +230,13 @@ impl State {
                 ),
             ));
         }
+        if let Some(pod) = self.slipped_by(pods).filter(|_| summary.problem.is_none()) {
+            let name = marks::shorten(&pod.name);
+            let text = format!("Pod {name} has no scheduling gate {}: kube-scheduler places it", marks::GATE);
+            summary.problem = Some((ReasonClass::Held, text));
+        }
         if summary.problem.is_none() {
-            set_aside(summary);
+            self.set_aside(summary);
         }
     }
 
@@ -382,6 +391,22 @@ impl State {
         listed
     }
 
+    /// Members that can't be bound are set aside if there are enough others.
+    fn set_aside(&self, summary: &mut MemberSummary) {
+        let problem = |pod: &Arc<PodSpec>| pod_problem(pod, self.at_gate(pod));
+        let problems: Vec<_> = summary.waiting.iter().map(problem).collect();
+        let fit = problems.iter().filter(|problem| problem.is_none()).count();
+        let there =
+            u32::try_from(fit).unwrap_or(u32::MAX).saturating_add(summary.assigned + summary.in_flight);
+        let enough = summary.members.wanted.is_some_and(|wanted| there >= wanted);
+        if enough {
+            let mut kept = problems.iter().map(Option::is_none);
+            summary.waiting.retain(|_| kept.next().unwrap_or(true));
+        }
+        let first = problems.into_iter().flatten().next();
+        *(if enough { &mut summary.set_aside } else { &mut summary.problem }) = first;
+    }
+
     /// The request of the first start: all waiting members, with the required number as the minimum.
     pub(super) fn first_request(&self, job: &Job, summary: &MemberSummary) -> Option<Request> {
         if summary.problem.is_some() {
@@ -399,28 +424,22 @@ impl State {
     }
 }
 
-/// Members that can't be bound are set aside if there are enough others.
-fn set_aside(summary: &mut MemberSummary) {
-    let problems: Vec<_> = summary.waiting.iter().map(|pod| pod_problem(pod)).collect();
-    let fit = problems.iter().filter(|problem| problem.is_none()).count();
-    let there = u32::try_from(fit).unwrap_or(u32::MAX).saturating_add(summary.assigned + summary.in_flight);
-    let enough = summary.members.wanted.is_some_and(|wanted| there >= wanted);
-    if enough {
-        let mut kept = problems.iter().map(Option::is_none);
-        summary.waiting.retain(|_| kept.next().unwrap_or(true));
-    }
-    let first = problems.into_iter().flatten().next();
-    *(if enough { &mut summary.set_aside } else { &mut summary.problem }) = first;
-}
-
-/// Why this Pod can't be bound, regardless of free resources.
-fn pod_problem(pod: &PodSpec) -> Option<(ReasonClass, String)> {
+/// Why this Pod can't be placed, regardless of free resources. Of a Pod that kube-scheduler binds, it checks most of what
+/// we don't support.
+fn pod_problem(pod: &PodSpec, checked_later: bool) -> Option<(ReasonClass, String)> {
     use crate::model::Unsupported;
     let name = marks::shorten(&pod.name);
     if let Err(error) = &pod.needs {
         return Some((ReasonClass::InvalidRequest, format!("Pod {name}: {error}")));
     }
-    let what = match pod.unsupported.first()? {
+    let ours = |one: &&Unsupported| {
+        let storage = matches!(
+            one,
+            Unsupported::MissingClaim(_) | Unsupported::MissingVolume(..) | Unsupported::WideVolume(_)
+        );
+        !checked_later || storage
+    };
+    let what = match pod.unsupported.iter().find(ours)? {
         Unsupported::UnboundVolume(claim) => {
             format!(
                 "PersistentVolumeClaim {} is not bound: bind it first (volumeBindingMode: Immediate)",

@@ -47,22 +47,30 @@ impl State {
             return;
         }
         self.evict_again(&job);
-        let Some(half) = self.half_bound(&job) else { return };
+        let Some(half) = self.half_bound(&job) else { return self.check_joining_pins(&job) };
         let deadline = half.since.saturating_add(self.bind_deadline(&job));
-        let deadline = deadline.max(self.synced_at.saturating_add(GRACE));
-        let hopeless = half.bound.is_empty() && half.refusals >= REFUSALS_MAX;
+        let deadline = self.after_grace(deadline);
+        let hopeless =
+            (half.bound.is_empty() && half.refusals >= REFUSALS_MAX) || self.pinned_to_deleted_node(&job);
         if deadline > self.now && !hopeless {
             self.waiting.look_at(deadline, id);
             return;
         }
-        if !half.bound.is_empty() && self.on_partial_bind(&job) == OnPartialBind::Hold {
+        let Some(job) = self.jobs.get(id).cloned() else { return };
+        let irrevocable = !half.bound.is_empty() || !self.pinned(&job).is_empty();
+        if irrevocable && self.on_partial_bind(&job) == OnPartialBind::Hold {
             self.hold_partial(&job, &half);
         } else {
             self.give_up(&job, &half);
         }
     }
 
-    fn on_partial_bind(&self, job: &Job) -> OnPartialBind {
+    /// This deadline, but not right after a restart.
+    pub(super) fn after_grace(&self, deadline: i64) -> i64 {
+        deadline.max(self.synced_at.saturating_add(GRACE))
+    }
+
+    pub(super) fn on_partial_bind(&self, job: &Job) -> OnPartialBind {
         let queue = self.settings.queues.iter().find(|queue| queue.name == job.queue);
         let set = queue.and_then(|queue| queue.on_partial_bind).or(self.settings.on_partial_bind);
         set.unwrap_or_else(|| {
@@ -116,7 +124,7 @@ impl State {
                 && pod.created <= start
                 && !pod.deleting
                 && !pod.phase.ended()
-                && pod.gates.is_empty()
+                && !self.is_gated(pod)
         };
         let mut refusals = None;
         for pod in pods.iter().filter(waits) {
@@ -150,7 +158,8 @@ impl State {
         let pause = pause.unwrap_or(PAUSE_MAX);
         let until = self.now.saturating_add(pause);
         let text = self.what_is_bound(job, half);
-        if !half.bound.is_empty() {
+        let pinned = self.pinned(job);
+        if !half.bound.is_empty() || !pinned.is_empty() {
             let text = format!("{text}; releasing all members: the gang is retried once it is complete");
             for pod in self.live_members(job) {
                 self.warn(&pod, "GangReleased", text.clone());
@@ -161,7 +170,8 @@ impl State {
                 self.inventory.release(uid);
             }
         }
-        let start = half.bound.iter().filter_map(|pod| pod.record.as_ref()).map(|record| record.start).max();
+        let irrevocable = || half.bound.iter().chain(&pinned);
+        let start = irrevocable().filter_map(|pod| pod.record.as_ref()).map(|record| record.start).max();
         if let Some(job) = self.jobs.get_mut(job.id) {
             job.started_at = None;
             job.planned_end = None;
@@ -174,7 +184,7 @@ impl State {
         self.waiting.incomplete.remove(&job.id);
         self.waiting.look_at(until, job.id);
         self.work.dirty.insert(job.id);
-        for pod in half.bound.iter().filter(|pod| !pod.phase.ended()) {
+        for pod in irrevocable().filter(|pod| !pod.phase.ended()) {
             self.evict(pod);
         }
     }
@@ -183,7 +193,8 @@ impl State {
     fn evict_again(&mut self, job: &Job) {
         for uid in &job.pods {
             let Some(pod) = self.delivered.pod(uid).cloned() else { continue };
-            if pod.node.is_none() || pod.deleting || pod.phase.ended() {
+            let waits = pod.node.is_none() && pod.awaits_binding().is_none();
+            if waits || pod.deleting || pod.phase.ended() {
                 continue;
             }
             let ours = pod.disruption.as_deref() == Some(LET_GO);
@@ -196,7 +207,7 @@ impl State {
         }
     }
 
-    fn evict(&mut self, pod: &PodSpec) {
+    pub(super) fn evict(&mut self, pod: &PodSpec) {
         let again = self.now.saturating_add(AGAIN);
         let since = self.bindings.let_go(&pod.uid).map_or(self.now, |let_go| let_go.since);
         self.bindings.set_let_go(pod.uid.clone(), LetGo { since, again });
@@ -260,7 +271,7 @@ impl State {
         pods.filter(|pod| !pod.phase.ended() && self.is_ours(pod)).cloned().collect()
     }
 
-    fn warn(&mut self, pod: &PodSpec, reason: &'static str, note: String) {
+    pub(super) fn warn(&mut self, pod: &PodSpec, reason: &'static str, note: String) {
         self.work.effects.push(Effect::Note {
             regarding: pod.object(),
             warning: true,

@@ -51,7 +51,8 @@ impl State {
         let mut news = false;
         for uid in &job.pods {
             let Some(pod) = self.delivered.pod(uid).cloned() else { continue };
-            if !waits(&pod) || !self.is_ours(&pod) {
+            let waits = waits(&pod) && pod.pin().is_none() && self.is_ours(&pod);
+            if !waits && !self.at_gate(&pod) {
                 continue;
             }
             let (said, message) = match self.bindings.assumed(uid) {
@@ -73,6 +74,8 @@ impl State {
         if let Some(at) = wake {
             self.waiting.look_at(at, job.id);
         }
+        // Without Pods, its owner is told.
+        news |= self.queued(job).is_some();
         if news && !saying.announced && worth_announcing(reason.class) {
             self.announce(job, &reason.text());
             self.announced.say(job.id, Some(Saying { announced: true, ..saying }));
@@ -104,7 +107,11 @@ impl State {
     fn tell_pod(&mut self, pod: &PodSpec, said: Said, message: String) {
         let (reason, class) = (said.condition, said.class);
         self.announced.tell(pod.uid.clone(), Told { said, at: self.now });
-        self.work.effects.push(Effect::Unscheduled { pod: pod.object(), reason, message: message.clone() });
+        // The condition of a gated Pod says that it is gated.
+        if pod.gates.is_empty() {
+            let effect = Effect::Unscheduled { pod: pod.object(), reason, message: message.clone() };
+            self.work.effects.push(effect);
+        }
         let action = if class == ReasonClass::BindFailed { "Binding" } else { "Scheduling" };
         self.failed_scheduling(pod.object(), action, message);
     }

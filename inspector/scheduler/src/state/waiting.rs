@@ -46,6 +46,8 @@ pub(super) struct Waiting {
     pub incomplete: OrdSet<JobId>,
     /// Started jobs with resources reserved for lost members.
     pub owed: OrdSet<JobId>,
+    /// Resumed jobs with resources reserved for their Pods.
+    pub resumed: OrdSet<JobId>,
     timers: OrdSet<(i64, JobId)>,
 }
 

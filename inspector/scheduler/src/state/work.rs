@@ -11,6 +11,8 @@ use crate::model::SharedStr;
 pub(super) struct StepWork {
     /// Pods whose labels, annotations, group or owner changed.
     pub regroup: BTreeSet<SharedStr>,
+    /// Owners that may be queued without Pods.
+    pub queued: BTreeSet<SharedStr>,
     /// Jobs to be evaluated again.
     pub dirty: BTreeSet<JobId>,
     /// Jobs evaluated for the first time, and whether history is known for them.

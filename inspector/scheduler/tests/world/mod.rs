@@ -9,11 +9,12 @@ pub mod owed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fluxion_scheduler::constraint::NodeConstraint;
+use fluxion_scheduler::constraint::{Expression, NodeConstraint, Operator, Term};
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
 use fluxion_scheduler::inventory::NodeSpec;
 use fluxion_scheduler::model::{
-    ControllerRef, GroupApi, GroupSpec, Marks, ObjectRef, OwnerDetail, OwnerSpec, Phase, PodSpec, SharedStr,
+    AllocationRecord, ControllerRef, GroupApi, GroupSpec, Marks, ObjectRef, OwnerDetail, OwnerSpec, Phase,
+    PodSpec, SharedStr,
 };
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_scheduler::state::{Job, JobState, Settings, State};
@@ -33,6 +34,8 @@ pub struct World {
     pub bind: fn(&ObjectRef, &SharedStr) -> Option<BindOutcome>,
     /// Whether bindings are carried out at all.
     pub binding: bool,
+    /// Whether kube-scheduler binds what was pinned.
+    pub kube_scheduler: bool,
     /// Each step as the cluster was after it; `None` notes nothing.
     pub moments: Option<Vec<Moment>>,
     pub restarted: bool,
@@ -56,6 +59,7 @@ impl World {
             effects: Vec::new(),
             bind: |_, _| None,
             binding: true,
+            kube_scheduler: true,
             moments: None,
             restarted: false,
         };
@@ -79,6 +83,21 @@ impl World {
                             let known =
                                 self.pods.get_mut(&pod.uid).expect("only Pods that are there are bound");
                             assert_eq!(known.node, None, "bound twice: {}", known.name);
+                            if record.pin.is_some() && known.gates.is_empty() {
+                                let outcome = BindOutcome::Gone("somebody else removed the gate".into());
+                                events.push(Event::Bound { pod: pod.uid.clone(), outcome });
+                                continue;
+                            }
+                            if record.pin.is_some() {
+                                pin(known, node, record);
+                                events
+                                    .push(Event::Bound { pod: pod.uid.clone(), outcome: BindOutcome::Done });
+                                events.push(Event::Pod(Box::new(known.clone())));
+                                if !self.kube_scheduler {
+                                    self.effects.push(effect);
+                                    continue;
+                                }
+                            }
                             known.node = Some(node.clone());
                             known.scheduled_at = Some(self.now);
                             known.record = Some(record.clone());
@@ -229,6 +248,22 @@ impl World {
         self.step(vec![Event::Pod(Box::new(pod))]);
     }
 
+    /// kube-scheduler binds the Pods that were pinned while it did not run.
+    pub fn bind_pinned(&mut self) {
+        let mut events = Vec::new();
+        for pod in self.pods.values_mut() {
+            let Some(pin) = pod.record.as_ref().and_then(|record| record.pin.clone()) else { continue };
+            let open = pod.node.is_none() && !pod.deleting && !pod.phase.ended();
+            if open && self.nodes.contains_key(&pin.node) {
+                pod.node = Some(pin.node);
+                pod.scheduled_at = Some(self.now);
+                pod.phase = Phase::Running;
+                events.push(Event::Pod(Box::new(pod.clone())));
+            }
+        }
+        self.step(events);
+    }
+
     pub fn end_pod(&mut self, name: &str, phase: Phase) {
         self.change_pod(name, |pod| pod.phase = phase);
     }
@@ -302,6 +337,7 @@ impl World {
                 ended_at: None,
                 suspended: false,
                 gang: None,
+                template: None,
             },
         };
         self.owners.insert(owner.uid.clone(), owner.clone());
@@ -378,6 +414,19 @@ impl World {
             .filter(|pod| pod.name.starts_with(prefix) && pod.node.is_some() && !pod.phase.ended())
             .count()
     }
+}
+
+/// What an API server makes of the write that removes our gate.
+fn pin(pod: &mut PodSpec, node: &SharedStr, record: &AllocationRecord) {
+    assert_eq!(pod.gates, ["fluxion.flux-framework.org/gate".into()], "{}", pod.name);
+    pod.gates.clear();
+    pod.record = Some(record.clone());
+    let name = Expression { key: "metadata.name".into(), operator: Operator::In, values: vec![node.clone()] };
+    let mut constraint = (*pod.constraint).clone();
+    for term in constraint.affinity.get_or_insert_with(|| vec![Term::default()]) {
+        term.fields.push(name.clone());
+    }
+    pod.constraint = Arc::new(constraint);
 }
 
 /// `cpu=4000 memory=1024 nvidia.com/gpu=8`: cpu in milli.

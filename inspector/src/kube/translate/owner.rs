@@ -1,11 +1,15 @@
 //! Controllers of Pods, and their own controllers.
 
-use fluxion_scheduler::model::{OwnerDetail, OwnerSpec};
+use std::sync::Arc;
+
+use fluxion_scheduler::marks::GATE;
+use fluxion_scheduler::model::{OwnerDetail, OwnerSpec, PodSpec};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::{Meta, Unreadable, annotations, labels, seconds};
+use super::{Meta, Unreadable, annotations, labels, pod, seconds};
 
 /// Any owner, from its metadata.
 pub fn owner(
@@ -53,8 +57,33 @@ pub fn job(job: &Job) -> Result<OwnerSpec, Unreadable> {
             .and_then(|condition| seconds(condition.last_transition_time.as_ref())),
         suspended: spec.and_then(|spec| spec.suspend) == Some(true),
         gang: policy.and_then(|policy| policy.gang.as_ref()).map(|gang| gang.min_count.map(i64::from)),
+        template: template(job),
     };
     owner(&job.metadata, "batch/v1", "Job", detail)
+}
+
+/// The Pods of a suspended Job, without names of their own, at our gate.
+fn template(job: &Job) -> Option<Arc<PodSpec>> {
+    let spec = job.spec.as_ref().filter(|spec| spec.suspend == Some(true))?;
+    let made = spec.template.metadata.clone().unwrap_or_default();
+    let metadata = ObjectMeta {
+        labels: made.labels,
+        annotations: made.annotations,
+        owner_references: Some(vec![OwnerReference {
+            api_version: "batch/v1".to_owned(),
+            kind: "Job".to_owned(),
+            name: job.metadata.name.clone().unwrap_or_default(),
+            uid: job.metadata.uid.clone().unwrap_or_default(),
+            controller: Some(true),
+            block_owner_deletion: None,
+        }]),
+        ..job.metadata.clone()
+    };
+    let pod = Pod { metadata, spec: spec.template.spec.clone(), status: None };
+    let mut pod = pod::translate(&pod).ok()?;
+    (pod.deleting, pod.deletes_at, pod.record) = (false, None, None);
+    pod.gates = vec![GATE.into()];
+    Some(Arc::new(pod))
 }
 
 /// Number of indexes in a list such as `1,3-5,7`, as in `status.failedIndexes` of a Job; invalid parts count as none.
@@ -120,8 +149,32 @@ mod tests {
             ended_at: Some(1_767_225_660),
             suspended: false,
             gang: Some(Some(2)),
+            template: None,
         };
         assert_eq!(spec.detail, want);
+    }
+
+    #[test]
+    fn a_suspended_job_is_read_with_the_pods_that_it_will_have() {
+        let template = json!({"metadata": {"labels": {"app": "x"}, "annotations": {
+                "fluxion.flux-framework.org/duration": "5m", "other": "y"}},
+            "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}],
+                "nodeSelector": {"pool": "a"}}});
+        let read = |suspend: bool| {
+            let read: Job = serde_json::from_value(json!({
+                "metadata": {"name": "j", "namespace": "a", "uid": "u", "labels": {"of": "the job"}},
+                "spec": {"suspend": suspend, "template": template}}))
+            .unwrap();
+            let OwnerDetail::Job { template, .. } = job(&read).unwrap().detail else { unreachable!() };
+            template
+        };
+        assert_eq!(read(false), None);
+        let pod = read(true).unwrap();
+        assert_eq!((&*pod.uid, &*pod.namespace, pod.gates.len()), ("u", "a", 1));
+        assert_eq!((pod.labels.len(), pod.annotations.len()), (1, 1));
+        assert_eq!(pod.needs.as_ref().unwrap().get("cpu"), 2000);
+        assert_eq!(pod.constraint.selector["pool"], "a".into());
+        assert_eq!(&*pod.controller.as_ref().unwrap().uid, "u");
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn about(effect: &Effect) -> Option<SharedStr> {
         Effect::Bind { pod, .. } | Effect::Unscheduled { pod, .. } | Effect::Evict { pod, .. } => {
             Some(pod.uid.clone())
         }
-        Effect::Delete { object, .. } => Some(object.uid.clone()),
+        Effect::Delete { object, .. } | Effect::Resume { object } => Some(object.uid.clone()),
         Effect::GroupScheduled { group, .. } | Effect::GroupStatus { group, .. } => Some(group.uid.clone()),
         Effect::Note { regarding, .. } => Some(regarding.uid.clone()),
         Effect::Journal(_) => None,
@@ -144,7 +144,8 @@ mod tests {
     }
 
     fn bind(uid: &str) -> Effect {
-        let record = AllocationRecord { job: "pod.x".into(), start: 0, planned_end: None, size: 1 };
+        let record =
+            AllocationRecord { job: "pod.x".into(), start: 0, planned_end: None, size: 1, pin: None };
         Effect::Bind { pod: object(uid), node: "n1".into(), record }
     }
 

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
+use fluxion_scheduler::model::{AllocationRecord, ObjectRef, Pin};
 use serde_json::{Value, json};
 
 use super::*;
@@ -63,12 +63,13 @@ fn pod() -> ObjectRef {
 async fn bind_with(bindings: &[(u16, &'static str)], found: Option<Value>) -> (BindOutcome, Shared) {
     let server = Server { bindings: bindings.iter().copied().collect(), pod: found, ..Server::default() };
     let server: Shared = Arc::new(Mutex::new(server));
-    let record = AllocationRecord { job: "job.x".into(), start: 1, planned_end: Some(61), size: 2 };
+    let record =
+        AllocationRecord { job: "job.x".into(), start: 1, planned_end: Some(61), size: 2, pin: None };
     (bind::bind(&client(&server), &pod(), "n1", &record).await, server)
 }
 
 fn on(node: &str, uid: &str) -> Value {
-    json!({"metadata": {"name": "p", "uid": uid}, "spec": {"nodeName": node}})
+    json!({"metadata": {"name": "p", "uid": uid}, "spec": {"containers": [], "nodeName": node}})
 }
 
 #[tokio::test]
@@ -95,6 +96,48 @@ async fn on_a_conflict_the_pod_itself_says_what_is_the_case() {
     let gated = json!({"metadata": {"uid": "u1"}, "spec": {"schedulingGates": [{"name": "g"}]}});
     assert!(matches!(outcome(Some(gated)).await, BindOutcome::Refused(_)));
     assert!(matches!(outcome(Some(json!({"metadata": {"uid": "u1"}}))).await, BindOutcome::Transient(_)));
+}
+
+async fn pin_with(found: Option<Value>) -> (BindOutcome, Option<Value>) {
+    let server: Shared = Arc::new(Mutex::new(Server { pod: found, ..Server::default() }));
+    let at = Pin { node: "n1".into(), at: 1 };
+    let record =
+        AllocationRecord { job: "job.x".into(), start: 1, planned_end: None, size: 2, pin: Some(at) };
+    let outcome = pin::pin(&client(&server), &pod(), "n1", &record).await;
+    let sent = &server.lock().unwrap().sent;
+    let patch = sent.iter().find(|(method, ..)| *method == Method::PATCH);
+    (outcome, patch.map(|(_, _, body)| body.clone()))
+}
+
+#[tokio::test]
+async fn a_pin_its_record_and_the_end_of_the_gate_are_one_write() {
+    const OURS: &str = "fluxion.flux-framework.org/gate";
+    let gated = json!({"metadata": {"name": "p", "uid": "u1", "resourceVersion": "7"},
+        "spec": {"containers": [], "schedulingGates": [{"name": OURS}]}});
+    let (outcome, patch) = pin_with(Some(gated.clone())).await;
+    let patch = patch.unwrap();
+    assert_eq!(outcome, BindOutcome::Done);
+    assert_eq!(
+        (&patch["metadata"]["uid"], &patch["metadata"]["resourceVersion"]),
+        (&json!("u1"), &json!("7"))
+    );
+    assert_eq!(patch["spec"]["schedulingGates"], json!([]));
+    let record = patch["metadata"]["annotations"]["fluxion.flux-framework.org/allocation"].as_str().unwrap();
+    assert!(record.contains(r#""pin":{"node":"n1","at":1}"#), "{record}");
+
+    // Pinned before, by an attempt whose answer was lost.
+    let mut pinned = gated.clone();
+    pinned["spec"] = json!({"containers": [], "affinity": patch["spec"]["affinity"]});
+    pinned["metadata"]["annotations"] = patch["metadata"]["annotations"].clone();
+    assert_eq!(pin_with(Some(pinned.clone())).await, (BindOutcome::Done, None));
+    // The record alone proves nothing.
+    pinned["spec"]["affinity"] = Value::Null;
+    assert!(matches!(pin_with(Some(pinned)).await, (BindOutcome::Gone(_), None)));
+    assert!(matches!(pin_with(None).await, (BindOutcome::Gone(_), None)));
+    assert!(matches!(pin_with(Some(on("n2", "u1"))).await, (BindOutcome::Elsewhere(_), None)));
+    let mut another = gated;
+    another["metadata"]["uid"] = json!("u2");
+    assert!(matches!(pin_with(Some(another)).await, (BindOutcome::Gone(_), None)));
 }
 
 #[tokio::test]

@@ -38,7 +38,8 @@ fn reference(cluster: &Cluster, uid: &str) -> ObjectRef {
 fn bind_all(cluster: &mut Cluster, now: i64) {
     for (uid, phase) in pods(cluster) {
         if phase == "Pending" {
-            let record = AllocationRecord { job: "job.j".into(), start: now, planned_end: None, size: 1 };
+            let record =
+                AllocationRecord { job: "job.j".into(), start: now, planned_end: None, size: 1, pin: None };
             let pod = reference(cluster, &uid);
             assert_eq!(cluster.bind(&pod, "n1", &record, now), BindOutcome::Done);
         }
@@ -120,7 +121,8 @@ fn bindings_are_answered_as_an_api_server_does() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}});
     let uid = cluster.create(Object::from_value(pod).unwrap(), NOW).unwrap();
     let pod = reference(&cluster, &uid);
-    let record = AllocationRecord { job: "pod.p".into(), start: NOW, planned_end: Some(NOW + 10), size: 1 };
+    let record =
+        AllocationRecord { job: "pod.p".into(), start: NOW, planned_end: Some(NOW + 10), size: 1, pin: None };
     assert_eq!(cluster.bind(&pod, "n1", &record, NOW), BindOutcome::Done);
     assert_eq!(cluster.bind(&pod, "n1", &record, NOW), BindOutcome::Done);
     assert_eq!(cluster.bind(&pod, "n2", &record, NOW), BindOutcome::Elsewhere("n1".into()));

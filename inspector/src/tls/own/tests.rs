@@ -67,6 +67,7 @@ impl Server {
             namespace: "ns".to_owned(),
             secret: "s".to_owned(),
             service: "svc".to_owned(),
+            webhook: false,
         };
         Keeper::new(Client::new(router, "ns"), place, Arc::default())
     }

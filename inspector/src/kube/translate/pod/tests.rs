@@ -56,7 +56,8 @@ fn the_record_comes_back_and_a_spoilt_one_is_none() {
         json!({"phase": "Running", "conditions": [
         {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:01:00Z"}]}),
     );
-    let record = AllocationRecord { job: "job.lammps".into(), start: 5, planned_end: None, size: 3 };
+    let record =
+        AllocationRecord { job: "job.lammps".into(), start: 5, planned_end: None, size: 3, pin: None };
     let annotation = |text: String| Some([(ALLOCATION.to_owned(), text)].into());
     bound.metadata.annotations = annotation(serde_json::to_string(&record).unwrap());
     let spec = translate(&bound).unwrap();

@@ -1,0 +1,214 @@
+//! Jobs that were suspended when they were created, to be queued before they have Pods: a job of the shape of their
+//! template. Starting one resumes it; until its Pods exist and are placed like any gang, its resources are reserved.
+//!
+//! The reservation is not stored anywhere. After a restart, the Pods are scheduled without it: they wait at our gate, so
+//! nothing starts in part.
+
+use std::sync::Arc;
+
+use fluxion_api::reason::Fact;
+
+use crate::event::{BindOutcome, Effect};
+use crate::inventory::{Allocation, AllocationKind};
+use crate::job::{Job, JobId, JobState, Places, Reason, ReasonClass};
+use crate::marks::{ADMISSION, RESUMED, SUSPENDED};
+use crate::model::{OwnerDetail, OwnerSpec, PodSpec, SharedStr};
+use crate::placement;
+use crate::request::Placement;
+use crate::state::State;
+use crate::state::membership::{Membership, Size, owner_key};
+use crate::state::pod::needs;
+use crate::state::summary::MemberSummary;
+
+/// Seconds until a job that could not be resumed is tried again.
+const PAUSE: i64 = 30;
+/// Maximum length of the API server's response in a reason, in characters.
+const ANSWER_MAX: usize = 300;
+
+impl OwnerSpec {
+    /// The Pods that it will have once it is resumed, if we are to resume it.
+    pub(super) fn queued(&self) -> Option<&Arc<PodSpec>> {
+        match &self.detail {
+            OwnerDetail::Job { suspended: true, complete: false, failed: None, template, .. } => {
+                let ours = self.annotations.get(ADMISSION).is_some_and(|mode| &**mode == SUSPENDED);
+                template.as_ref().filter(|_| ours && !self.deleting)
+            }
+            _ => None,
+        }
+    }
+
+    /// It was queued as a whole, so its Pods are one gang.
+    pub(super) fn admitted_whole(&self) -> bool {
+        let mode = self.annotations.get(ADMISSION).map(|mode| &**mode);
+        matches!(self.detail, OwnerDetail::Job { .. }) && matches!(mode, Some(SUSPENDED | RESUMED))
+    }
+}
+
+impl State {
+    /// Makes jobs of the queued ones among these owners.
+    pub(super) fn enter_queued(&mut self) {
+        for uid in std::mem::take(&mut self.work.queued) {
+            let Some(owner) = self.delivered.owner(&uid).cloned() else { continue };
+            let Some(template) = owner.queued() else { continue };
+            let key = owner_key(&owner);
+            if self.belonging.active(&key).is_some() {
+                continue;
+            }
+            let size = Size::OwnerNeeds { owner: uid };
+            let membership = Membership { key, size, object: Some(owner.object()), group: None };
+            let id = self.create_job(template, &membership);
+            self.go_on(id);
+            self.work.dirty.insert(id);
+        }
+    }
+
+    /// The template of a job that is queued without Pods.
+    pub(super) fn queued(&self, job: &Job) -> Option<&Arc<PodSpec>> {
+        if job.awaited.is_some() || !job.pods.is_empty() {
+            return None;
+        }
+        self.delivered.owner(&job.object.as_ref()?.uid)?.queued()
+    }
+
+    /// Counts its future Pods as members.
+    pub(super) fn count_queued(&self, job: &Job, template: &Arc<PodSpec>, summary: &mut MemberSummary) {
+        let Some(object) = &job.object else { return };
+        match self.owner_needs(&object.uid) {
+            Ok(count) => {
+                summary.members.seen = count;
+                summary.members.wanted = Some(count);
+                summary.live = count;
+                summary.waiting = vec![template.clone(); count as usize];
+            }
+            Err(text) => {
+                summary.live = 1;
+                summary.problem = Some((ReasonClass::InvalidRequest, text));
+            }
+        }
+        summary.priority = template.priority;
+    }
+
+    /// Resumes a queued job, and reserves its nodes for the Pods that its controller will create.
+    pub(super) fn resume(&mut self, id: JobId, placement: &Placement) {
+        let Some(job) = self.jobs.get(id).cloned() else { return };
+        let (Some(template), Some(object)) = (self.queued(&job).cloned(), job.object.clone()) else { return };
+        self.dequeue(&job);
+        let planned_end = job.end_when_started_at(self.now);
+        let (until, end_assumed) = self.release_of_member(&job, self.now, planned_end);
+        let mut holders = Vec::new();
+        let nodes =
+            placement.slots.iter().flat_map(|slot| std::iter::repeat_n(&slot.node, slot.count as usize));
+        for (index, node) in nodes.enumerate() {
+            let holder: SharedStr = format!("place/{}/{index}", object.uid).into();
+            let hold = Allocation {
+                needs: needs(&template),
+                ports: template.ports.clone(),
+                from: self.now,
+                until,
+                end_assumed,
+                kind: AllocationKind::Kept,
+                permanent: false,
+                job: Some(id.0),
+            };
+            self.inventory.hold(holder.clone(), node, hold);
+            holders.push(holder);
+        }
+        let until = self.now.saturating_add(self.bind_deadline(&job));
+        if let Some(job) = self.jobs.get_mut(id) {
+            job.awaited = Some(Places { holders: holders.into(), until });
+            job.waits_for.clear();
+        }
+        self.work.effects.push(Effect::Resume { object });
+        let wanted = job.members.wanted.unwrap_or(0);
+        let fact =
+            Fact::WaitingForMembers { created: 0, wanted, gated: 0, gates: Vec::new(), joining: false };
+        self.settle(id, JobState::Binding, Some(Reason::new(ReasonClass::Gathering, fact)), false);
+        self.waiting.resumed.insert(id);
+        self.waiting.look_at(until, id);
+        self.work.dirty.insert(id);
+    }
+
+    /// State and reason of a resumed job whose Pods are still being created.
+    pub(super) fn resuming(&self, job: &Job, summary: &MemberSummary) -> Option<(JobState, Option<Reason>)> {
+        let incomplete = summary.members.seen < summary.start_size().unwrap_or(u32::MAX);
+        let owner = self.delivered.owner(&job.object.as_ref()?.uid).filter(|owner| !owner.deleting)?;
+        let ended = matches!(
+            owner.detail,
+            OwnerDetail::Job { complete: true, .. } | OwnerDetail::Job { failed: Some(_), .. }
+        );
+        if job.awaited.is_none() || !incomplete || ended {
+            return None;
+        }
+        let wanted = job.members.wanted.unwrap_or(0);
+        let created = summary.members.seen;
+        let fact = Fact::WaitingForMembers {
+            created,
+            wanted,
+            gated: summary.members.gated,
+            gates: Vec::new(),
+            joining: false,
+        };
+        Some((JobState::Binding, Some(Reason::new(ReasonClass::Gathering, fact))))
+    }
+
+    /// Ends reservations that are no longer needed, or too old.
+    pub(super) fn check_places(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(id) else { return };
+        let Some(places) = &job.awaited else { return };
+        if places.until <= self.now || job.state.ended() || job.members.bound > 0 {
+            self.leave_places(id);
+            self.work.dirty.insert(id);
+        }
+    }
+
+    /// Frees what is reserved for the Pods of a resumed job.
+    pub(super) fn leave_places(&mut self, id: JobId) {
+        self.waiting.resumed.remove(&id);
+        let Some(places) = self.jobs.get_mut(id).and_then(|job| job.awaited.take()) else { return };
+        for holder in places.holders.iter() {
+            self.inventory.release(holder);
+        }
+    }
+
+    /// Places resumed jobs whose Pods are complete, before any other job can take the resources reserved for them.
+    pub(super) fn place_resumed(&mut self) {
+        let complete =
+            |id: &JobId| self.jobs.get(*id).is_some_and(|job| job.request.is_some() && !job.pods.is_empty());
+        let ids: Vec<JobId> = self.waiting.resumed.iter().copied().filter(complete).collect();
+        for id in ids {
+            self.leave_places(id);
+            let Some(job) = self.jobs.get(id).cloned() else { continue };
+            let Some(request) = job.request.clone().filter(|_| self.is_queued(id)) else { continue };
+            self.inventory.clear_reservations();
+            self.pass.wanted = true;
+            if let Ok(placement) =
+                placement::place_now(&self.inventory, &request, self.now, self.node_policy(&job))
+            {
+                self.start(id, &placement);
+            }
+        }
+    }
+
+    /// The API server's response to resuming the job with this UID.
+    pub(super) fn resume_answered(&mut self, uid: &SharedStr, outcome: BindOutcome) {
+        let why = match outcome {
+            BindOutcome::Transient(why) | BindOutcome::Refused(why) => why,
+            BindOutcome::Done | BindOutcome::Gone(_) | BindOutcome::Elsewhere(_) => return,
+        };
+        let Some(owner) = self.delivered.owner(uid) else { return };
+        let Some(id) = self.belonging.active(&owner_key(owner)) else { return };
+        if owner.queued().is_none() || self.jobs.get(id).is_none_or(|job| job.awaited.is_none()) {
+            return;
+        }
+        self.leave_places(id);
+        let until = self.now.saturating_add(PAUSE);
+        let answer = fluxion_text::shorten(&why, ANSWER_MAX).into_owned();
+        let text = format!("the Job could not be resumed: {answer}");
+        if let Some(job) = self.jobs.get_mut(id) {
+            job.binds.why = Some(Fact::Message { text });
+            job.binds.paused_until = Some(until);
+        }
+        self.waiting.look_at(until, id);
+        self.work.dirty.insert(id);
+    }
+}
