@@ -78,6 +78,7 @@ fn cluster(load: u64, endless: u64) -> Inventory {
                 kind: AllocationKind::Bound,
                 permanent: false,
                 job: None,
+                peer: None,
             };
             inventory.hold(format!("pod-{index}-{pod}").into(), &format!("node-{index}"), hold);
         }

@@ -32,6 +32,7 @@ mod moved;
 mod owed;
 mod partial;
 mod pass_state;
+mod peering;
 mod pod;
 mod reasons;
 mod refusals;
@@ -64,6 +65,7 @@ use bindings::Bindings;
 use delivered::Delivered;
 use jobs::Jobs;
 use pass_state::PassState;
+use peering::Peering;
 use remembered::Memory;
 use transitions::RefusedTransitions;
 use waiting::Waiting;
@@ -130,6 +132,7 @@ pub struct State {
     bindings: Bindings,
     announced: Announced,
     pass: PassState,
+    peering: Peering,
     /// Whether it makes decisions.
     ready: bool,
     /// When it started to.
@@ -158,6 +161,7 @@ impl State {
             bindings: Bindings::default(),
             announced: Announced::default(),
             pass: PassState::default(),
+            peering: Peering::default(),
             ready: false,
             synced_at: 0,
             whole: false,
@@ -184,6 +188,7 @@ impl State {
             self.regroup_pods();
             self.forget_refusals();
             self.run_timers();
+            self.revise_peers();
             self.evaluate_dirty();
         }
         if self.ready {

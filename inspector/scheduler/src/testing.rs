@@ -70,11 +70,12 @@ pub(crate) fn hold(text: &str, until: impl Into<Option<i64>>) -> Allocation {
         kind: AllocationKind::Bound,
         permanent: false,
         job: None,
+        peer: None,
     }
 }
 
 pub(crate) fn shape(count: u32, text: &str) -> Shape {
-    Shape { count, needs: pod(text), constraint: Arc::default(), ports: Arc::default() }
+    Shape { count, needs: pod(text), constraint: Arc::default(), ports: Arc::default(), peer: None }
 }
 
 pub(crate) fn gang(count: u32, text: &str) -> Request {

@@ -159,7 +159,7 @@ fn replacement(because: MissingMembers, nodes: &[String]) -> String {
 }
 
 fn whole(together: &Together) -> Option<String> {
-    let Together { wanted, of, room, when_empty, topology, domain, resource, port } = together;
+    let Together { wanted, of, room, when_empty, topology, domain, resource, port, .. } = together;
     if *wanted == 1 && topology.is_none() {
         return None;
     }
@@ -167,6 +167,12 @@ fn whole(together: &Together) -> Option<String> {
     let short = match (resource, port) {
         (_, Some(port)) => format!(" (host port {port} limits each node to one member)"),
         (Some(resource), None) => format!(" (insufficient {resource})"),
+        (None, None) if together.search_ended => {
+            " found under inter-Pod affinity and topology spread constraints before the search limit was reached".to_owned()
+        }
+        (None, None) if together.pod_constraints => {
+            " under inter-Pod affinity and topology spread constraints".to_owned()
+        }
         (None, None) => String::new(),
     };
     let wanted = if of > wanted { format!("{wanted} of {of}") } else { wanted.to_string() };

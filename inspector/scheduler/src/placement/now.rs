@@ -87,7 +87,7 @@ impl FailedStart {
         work: &mut Work,
     ) -> bool {
         let plan = Plan::new(inventory, request, policy);
-        if plan.shapes.len() != 1 {
+        if plan.shapes.len() != 1 || plan.constrained {
             return false;
         }
         let lens = Availability::unreserved(inventory, now);

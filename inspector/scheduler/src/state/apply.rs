@@ -31,6 +31,8 @@ impl State {
             Event::GroupGone(uid) => self.group_gone(&uid),
             Event::Owner(owner) => self.owner_changed(*owner),
             Event::OwnerGone(uid) => self.owner_gone(&uid),
+            Event::Namespace { name, labels } => self.namespace_changed(&name, Some(labels)),
+            Event::NamespaceGone(name) => self.namespace_changed(&name, None),
             Event::Synced => {
                 if !self.ready {
                     self.synced_at = self.now;
@@ -68,6 +70,7 @@ impl State {
         let uid = pod.uid.clone();
         let node = self.node_of(&pod);
         let pod = Arc::new(pod);
+        self.note_terms(old.as_deref(), Some(&pod));
         self.bindings.seen(&uid);
         self.delivered.put_pod(pod.clone());
         self.book(&pod);
@@ -83,6 +86,7 @@ impl State {
     fn pod_gone(&mut self, uid: &SharedStr) {
         let Some(pod) = self.delivered.take_pod(uid) else { return };
         let node = self.node_of(&pod);
+        self.note_terms(Some(&pod), None);
         self.inventory.release(uid);
         self.bindings.take_assumed(uid);
         self.bindings.seen(uid);
@@ -132,6 +136,7 @@ impl State {
             kind,
             permanent,
             job: self.belonging.job_of(&pod.uid).map(|job| job.0),
+            peer: Some(Arc::new(pod.peer())),
         };
         self.inventory.hold(pod.uid.clone(), node, hold);
     }
