@@ -168,10 +168,11 @@ fn whole(together: &Together) -> Option<String> {
         (_, Some(port)) => format!(" (host port {port} limits each node to one member)"),
         (Some(resource), None) => format!(" (insufficient {resource})"),
         (None, None) if together.search_ended => {
-            " found under inter-Pod affinity and topology spread constraints before the search limit was reached".to_owned()
+            " (the search under inter-Pod affinity and topology spread constraints reached its limit)"
+                .to_owned()
         }
         (None, None) if together.pod_constraints => {
-            " under inter-Pod affinity and topology spread constraints".to_owned()
+            " (limited by inter-Pod affinity or topology spread constraints)".to_owned()
         }
         (None, None) => String::new(),
     };

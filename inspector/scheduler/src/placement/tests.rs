@@ -326,4 +326,7 @@ fn not_more_jobs_are_named_as_in_the_way_than_anybody_reads() {
     assert_eq!(failure.no_end_jobs, (0..16).collect::<Vec<u32>>());
 }
 
+mod naive;
+mod peers;
+mod peers_random;
 mod random;
