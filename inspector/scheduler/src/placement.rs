@@ -32,7 +32,7 @@ pub use rules::Denied;
 pub(crate) use availability::Availability;
 pub(crate) use earliest::{first_start, in_the_way};
 pub(crate) use filling::Work;
-pub(crate) use now::{FailedStart, start_now};
+pub(crate) use now::{FailedStart, allows, start_now};
 pub(crate) use plan::{Plan, PlannedShape};
 pub(crate) use rules::Rules;
 pub(crate) use search::{Room, place, room};

@@ -221,6 +221,8 @@ pub enum NoEstimate {
     NoTimeLimit,
     /// The planned ends of running jobs do not free enough resources.
     NothingFreed,
+    /// It depends on where other Pods run: inter-Pod affinity or topology spread constraints.
+    PodConstraints,
 }
 
 /// How missing members are handled.

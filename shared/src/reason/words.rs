@@ -207,6 +207,9 @@ fn endless(because: NoEstimate, jobs: &JobNames) -> String {
         NoEstimate::NothingFreed => {
             "running jobs with a planned end will not free enough resources".to_owned()
         }
+        NoEstimate::PodConstraints => {
+            "it depends on other Pods (inter-Pod affinity or topology spread constraints)".to_owned()
+        }
         NoEstimate::NoTimeLimit => jobs.without_limit(),
     }
 }

@@ -180,9 +180,13 @@ fn together(gang: &GangWhy, never: bool) -> Together {
 fn no_estimate(why: &WhyNot, names: &dyn Names) -> Fact {
     let holders = why.no_end.iter().map(|key| names.holder(key));
     let all: Vec<Option<String>> = holders.chain(why.no_end_jobs.iter().map(|id| names.job(*id))).collect();
+    let denied = |count: &Count| matches!(count.reason, NodeReason::Denied(_));
+    let constrained = why.gang.as_ref().is_some_and(|gang| gang.constrained)
+        && why.shapes.iter().flat_map(|shape| &shape.counts).any(denied);
     let because = match (all.is_empty(), why.down) {
         (false, _) => NoEstimate::NoTimeLimit,
         (true, true) => NoEstimate::NodesDown,
+        (true, false) if constrained => NoEstimate::PodConstraints,
         (true, false) => NoEstimate::NothingFreed,
     };
     Fact::NoEstimate { because, jobs: told(all) }

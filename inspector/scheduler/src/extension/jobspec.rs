@@ -1,8 +1,8 @@
 //! The Kubernetes extensions: a jobspec with one gang, whose slots are each within one node.
 //!
 //! A `gang` at the top level (or a single slot with `within`) is parsed here, everything else by Fluxion. Its parts
-//! are those of [`Request`]: several shapes that start together, an amount of each pool, a constraint and host ports
-//! for each shape, one topology level for all, and a minimum number of slots.
+//! are those of [`Request`]: several shapes that start together, an amount of each pool, a constraint, host ports and a
+//! Pod for each shape, one topology level for all, and a minimum number of slots.
 
 use std::sync::Arc;
 

@@ -24,9 +24,6 @@ pub(crate) struct Found {
     pub(crate) node: NodeId,
     /// Planned end, epoch seconds.
     pub(crate) until: Option<i64>,
-    /// That end is assumed.
-    pub(crate) end_assumed: bool,
-    pub(crate) permanent: bool,
     /// It is on the node, or on its way there: neither nominated nor only expected.
     pub(crate) there: bool,
     /// It is terminating.
@@ -39,8 +36,6 @@ impl Found {
         Self {
             node,
             until: hold.until,
-            end_assumed: hold.end_assumed,
-            permanent: hold.permanent,
             there: !matches!(hold.kind, AllocationKind::Nominated | AllocationKind::Kept),
             deleting: peer.deleting,
         }

@@ -94,7 +94,8 @@ impl<'a> Availability<'a> {
             Moment::Now { .. } | Moment::Unreserved => true,
             Moment::Later { start, .. } => planned_end(found.until, self.now) > start,
             Moment::Late | Moment::LateUnreserved => found.until.is_none(),
-            Moment::Most => found.permanent,
+            // Even those that never leave a node may be replaced by others.
+            Moment::Most => false,
         };
         (stays && found.there, stays)
     }

@@ -50,7 +50,9 @@ pub(crate) fn first_start(
     };
     work.visited = sweep_work.visited;
     let mut planned = planned.ok_or_else(|| in_the_way(&plan, now))?;
-    planned.assumed = rests_on_assumption(inventory, request, &planned, now);
+    // Under constraints between Pods, anybody who is assumed to have left by then may be in the way.
+    let assumed = || inventory.next_assumed_end().is_some_and(|end| end <= planned.start);
+    planned.assumed = plan.constrained && assumed() || rests_on_assumption(inventory, request, &planned, now);
     Ok(planned)
 }
 

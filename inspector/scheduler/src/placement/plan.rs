@@ -59,7 +59,7 @@ pub(crate) struct Plan<'a> {
     /// Minimum number of slots; none: all of them.
     pub(crate) minimum: Option<u32>,
     /// Constraints between Pods may apply.
-    pub(super) constrained: bool,
+    pub(crate) constrained: bool,
     /// Node lists to be tried in order, with the domain's name; a single one without a level.
     groups: Groups,
 }

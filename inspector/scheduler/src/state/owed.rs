@@ -226,7 +226,9 @@ impl State {
         let lost = job.lost.remove(at);
         self.inventory.release(&lost.holder(id));
         self.note_owed(id);
-        lost.kept_on.filter(|node| self.inventory.fits(node, shape))
+        let (inventory, now) = (&self.inventory, self.now);
+        lost.kept_on
+            .filter(|node| inventory.fits(node, shape) && placement::allows(inventory, node, shape, now))
     }
 }
 

@@ -74,7 +74,7 @@ fn affinity_needs_somebody_unless_the_pods_look_for_each_other() {
     assert!(satisfiable(&inventory, &follower), "such a Pod may come");
     assert_eq!(
         line(&why_not(&inventory, &follower, 0)),
-        "0/4 nodes are available: 4 didn't match pod affinity rules; no start time estimate: running jobs with a planned end will not free enough resources"
+        "0/4 nodes are available: 4 didn't match pod affinity rules; no start time estimate: it depends on other Pods (inter-Pod affinity or topology spread constraints)"
     );
     run(&mut inventory, "db", "n3", &shape(1, "").labelled("app=db"), None);
     assert_eq!(now(&inventory, &follower).unwrap(), "n3:0x1");
