@@ -155,6 +155,7 @@ impl Inventory {
     pub(crate) fn prepare_peers<'a>(&mut self, requests: impl Iterator<Item = &'a Request>) {
         self.peers.pass += 1;
         let pass = self.peers.pass;
+        let mut new: SelectorMap<Selection, Tracked> = SelectorMap::default();
         for peer in requests.flat_map(|request| &request.shapes).filter_map(|shape| shape.peer.as_ref()) {
             for (selection, awaited) in selections(peer) {
                 if let Some(tracked) = self.peers.tracked.get_mut(&selection) {
@@ -162,13 +163,19 @@ impl Inventory {
                     tracked.awaited |= awaited;
                     continue;
                 }
-                let found = self.search_holders(&selection).collect();
-                self.peers.tracked.insert(Arc::new(selection), Tracked { used: pass, awaited, found });
+                match new.get_mut(&selection) {
+                    Some(tracked) => tracked.awaited |= awaited,
+                    None => {
+                        let tracked = Tracked { used: pass, awaited, ..Tracked::default() };
+                        new.insert(Arc::new(selection), tracked);
+                    }
+                }
             }
             for key in topologies(peer) {
                 self.prepare_topology(key);
             }
         }
+        self.track(new);
         if self.peers.tracked.is_empty() {
             return;
         }
@@ -178,6 +185,33 @@ impl Inventory {
         for key in unused {
             self.peers.tracked.remove(&key);
         }
+    }
+
+    /// Tracks these selections from now on.
+    fn track(&mut self, mut new: SelectorMap<Selection, Tracked>) {
+        if new.is_empty() {
+            return;
+        }
+        // All holders are looked at once, however many selections there are.
+        let mut matches: Vec<(Arc<Selection>, Arc<str>, Found)> = Vec::new();
+        for (id, holder, held) in self.held() {
+            let Some(peer) = &held.hold.peer else { continue };
+            let selecting = new.selecting(&peer.namespace, &peer.labels, &self.peers.namespaces);
+            matches.extend(selecting.map(|key| (key.clone(), holder.clone(), Found::new(id, held, peer))));
+        }
+        for (key, holder, found) in matches {
+            if let Some(tracked) = new.get_mut(&key) {
+                tracked.found.insert(holder, found);
+            }
+        }
+        for (key, tracked) in new.iter() {
+            self.peers.tracked.insert(key.clone(), tracked.clone());
+        }
+    }
+
+    fn held(&self) -> impl Iterator<Item = (NodeId, &Arc<str>, &Held)> {
+        let books = self.ids.values().filter_map(|id| Some((*id, self.book(*id)?)));
+        books.flat_map(|(id, book)| book.holds.iter().map(move |(holder, held)| (id, holder, held)))
     }
 
     /// The Pods on nodes, or expected there, that all of these select.
@@ -202,14 +236,11 @@ impl Inventory {
         &'a self,
         selection: &'a Selection,
     ) -> impl Iterator<Item = (Arc<str>, Found)> + 'a {
-        let books = self.ids.values().filter_map(|id| Some((*id, self.book(*id)?)));
-        books.flat_map(|(id, book)| book.holds.iter().map(move |hold| (id, hold))).filter_map(
-            |(id, (holder, held))| {
-                let peer = held.hold.peer.as_ref()?;
-                let selects = |one: &PodSelector| peer.is_selected(one, &self.peers.namespaces);
-                selection.iter().all(selects).then(|| (holder.clone(), Found::new(id, held, peer)))
-            },
-        )
+        self.held().filter_map(|(id, holder, held)| {
+            let peer = held.hold.peer.as_ref()?;
+            let selects = |one: &PodSelector| peer.is_selected(one, &self.peers.namespaces);
+            selection.iter().all(selects).then(|| (holder.clone(), Found::new(id, held, peer)))
+        })
     }
 
     /// Compares what is known of selections and anti-affinity with the holders.

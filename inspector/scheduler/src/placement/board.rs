@@ -20,6 +20,9 @@ pub(super) enum Fit {
     No,
 }
 
+/// Room that was not read yet; what is read is less.
+const UNREAD: u32 = u32::MAX;
+
 /// See the module documentation.
 pub(super) struct Board<'a> {
     pub(super) plan: &'a Plan<'a>,
@@ -28,8 +31,8 @@ pub(super) struct Board<'a> {
     pub(super) nodes: &'a [NodeId],
     /// Free amounts of the plan's kinds by position, once read.
     free: Vec<u64>,
-    /// Room for each shape by position, ignoring rules and other slots, once read.
-    room: Vec<Option<Filling>>,
+    /// Room for each shape by position, ignoring rules and other slots; [`UNREAD`] before it is read.
+    room: Vec<u32>,
     /// Slots placed at each position.
     pub(super) placed: BTreeMap<usize, Filling>,
     /// Slots left to place.
@@ -52,7 +55,7 @@ impl<'a> Board<'a> {
             rules,
             nodes,
             free: vec![0; nodes.len() * plan.kinds.len()],
-            room: vec![None; nodes.len()],
+            room: vec![UNREAD; nodes.len() * plan.shapes.len()],
             placed: BTreeMap::new(),
             wanted: plan.shapes.iter().map(|shape| shape.count).collect(),
             scratch: Vec::new(),
@@ -68,22 +71,22 @@ impl<'a> Board<'a> {
     /// Room of the node at this position for the shape, ignoring rules and other slots.
     pub(super) fn room(&mut self, position: usize, shape: usize) -> u32 {
         let plan = self.plan;
-        if let Some(room) = &self.room[position] {
-            return room[shape];
+        let shapes = plan.shapes.len();
+        if self.room[position * shapes + shape] != UNREAD {
+            return self.room[position * shapes + shape];
         }
         let id = self.nodes[position];
-        let mut room = vec![0; plan.shapes.len()];
+        let room = &mut self.room[position * shapes..(position + 1) * shapes];
+        room.fill(0);
         if plan.shapes.iter().any(|shape| self.lens.admits(shape, id)) {
             self.lens.available(id, &plan.kinds, &mut self.scratch);
             for (room, shape) in room.iter_mut().zip(&plan.shapes) {
-                *room = self.lens.capacity(shape, id, &self.scratch);
+                *room = self.lens.capacity(shape, id, &self.scratch).min(UNREAD - 1);
             }
             let kinds = plan.kinds.len();
             self.free[position * kinds..(position + 1) * kinds].copy_from_slice(&self.scratch);
         }
-        let here = room[shape];
-        self.room[position] = Some(room);
-        here
+        self.room[position * shapes + shape]
     }
 
     fn free_at(&mut self, position: usize) -> &mut [u64] {
@@ -165,8 +168,9 @@ impl<'a> Board<'a> {
         self.placed.iter().map(|(position, filling)| (self.nodes[*position], filling.clone())).collect()
     }
 
-    /// Places slots on the first nodes that take them, earlier shapes first, until none fits or all are placed.
-    pub(super) fn fill(&mut self) {
+    /// Places slots on the first nodes that take them, earlier shapes first, until none fits, all are placed, or so many
+    /// nodes were looked at.
+    pub(super) fn fill(&mut self, limit: u64) {
         let shapes = self.plan.shapes.len();
         // Before these positions nothing fits any more, whatever is added.
         let mut first = vec![0; shapes];
@@ -174,7 +178,7 @@ impl<'a> Board<'a> {
         while progress {
             progress = false;
             for shape in 0..shapes {
-                while self.wanted[shape] > 0 {
+                while self.wanted[shape] > 0 && self.looked < limit {
                     let Some(position) = self.first_fit(shape, &mut first[shape]) else { break };
                     self.place(position, shape);
                     progress = true;

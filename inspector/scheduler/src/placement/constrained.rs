@@ -17,6 +17,10 @@ use crate::inventory::NodeId;
 const BUDGET: u64 = 50_000;
 /// … so many times all of them.
 const ROUNDS: u64 = 20;
+/// Nodes looked at in the first attempt, which suffices for gangs of thousands.
+const FIRST: u64 = 20_000_000;
+/// Maximum number of slots of a gang with such constraints: they are placed one by one.
+const MOST_SLOTS: u64 = 100_000;
 
 /// The result of a search.
 pub(super) struct Outcome {
@@ -36,14 +40,17 @@ pub(super) fn search(
     nodes: &[NodeId],
     work: &mut Work,
 ) -> Outcome {
+    if plan.slots() > MOST_SLOTS {
+        return Outcome { taken: Taken::new(), placed: false, cut: true };
+    }
     let exact = rules.greedy_is_exact();
     let mut board = Board::new(plan, lens, rules, nodes);
     let goal = plan.minimum.map_or_else(|| plan.slots(), u64::from);
-    board.fill();
+    board.fill(FIRST);
     let mut best = board.taken();
     let mut count = board.count();
-    let mut cut = false;
-    if count < goal && !exact && enough_room(&mut board, goal) {
+    let mut cut = board.looked >= FIRST;
+    if count < goal && !cut && !exact && enough_room(&mut board, goal) {
         let budget = board.looked + BUDGET + ROUNDS * nodes.len() as u64 * plan.shapes.len() as u64;
         let classes = classes(&board);
         let mut keep = |board: &Board<'_>| {
@@ -58,7 +65,7 @@ pub(super) fn search(
             if board.looked >= budget {
                 break;
             }
-            begin_in(&mut board, &classes.0, class);
+            begin_in(&mut board, &classes.0, class, budget);
             found = keep(&board);
             if found {
                 break;
@@ -73,7 +80,7 @@ pub(super) fn search(
                 let end = backtrack(&mut board, &classes, goal, part);
                 cut = end == End::Cut;
                 if end == End::Found {
-                    board.fill();
+                    board.fill(budget);
                     keep(&board);
                 }
                 if end == End::Found || end == End::Nothing && number == nodes.len() {
@@ -116,13 +123,13 @@ fn classes(board: &Board<'_>) -> (Vec<usize>, usize) {
 }
 
 /// Fills the nodes anew, with the first slot in this class.
-fn begin_in(board: &mut Board<'_>, classes: &[usize], class: usize) {
+fn begin_in(board: &mut Board<'_>, classes: &[usize], class: usize, budget: u64) {
     board.clear();
     for shape in 0..board.plan.shapes.len() {
         for position in 0..board.nodes.len() {
             if classes[position] == class && board.fits(position, shape) == Fit::Yes {
                 board.place(position, shape);
-                board.fill();
+                board.fill(budget);
                 return;
             }
         }

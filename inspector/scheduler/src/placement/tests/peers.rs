@@ -184,3 +184,15 @@ fn a_search_that_can_not_end_says_so() {
         "40/40 nodes are available; 8 members must start together, but there is room for only 7, even when all nodes are empty (the search under inter-Pod affinity and topology spread constraints reached its limit)"
     );
 }
+
+#[test]
+fn huge_gangs_are_searched_within_a_limit() {
+    let inventory = cluster(&[("n1", "memory=5000000000 zone:a pods=5000000000")]);
+    let huge = |count| {
+        let mut shape = web(count).spread("zone", u32::MAX, "app=web").near("zone", "app=web");
+        shape.needs = Arc::new([("memory".into(), 1)].into_iter().collect());
+        of(shape)
+    };
+    assert_eq!(now(&inventory, &huge(100_000)).unwrap(), "n1:0x100000");
+    assert!(!satisfiable(&inventory, &huge(u32::MAX)));
+}
