@@ -204,6 +204,16 @@ words! {
         HostPort = "HostPort",
         /// Resources are reserved for other jobs.
         Reserved = "Reserved",
+        /// No Pod matches the required podAffinity.
+        PodAffinity = "PodAffinity",
+        /// A Pod matches the required podAntiAffinity.
+        PodAntiAffinity = "PodAntiAffinity",
+        /// The required podAntiAffinity of an existing Pod matches.
+        ExistingPodAntiAffinity = "ExistingPodAntiAffinity",
+        /// The node has no label with the required topology key.
+        TopologyLabel = "TopologyLabel",
+        /// A topology spread constraint is not met.
+        TopologySpread = "TopologySpread",
     }
 }
 

@@ -54,6 +54,7 @@ fn cluster() -> impl Strategy<Value = Inventory> {
                 kind: AllocationKind::Foreign,
                 permanent: false,
                 job: None,
+                peer: None,
             };
             inventory.hold(format!("held{at}").into(), &name, hold);
         }
@@ -108,6 +109,7 @@ fn place(inventory: &mut Inventory, request: &Request, job: u32) -> Answer {
             kind: AllocationKind::Bound,
             permanent: false,
             job: Some(job),
+            peer: None,
         };
         inventory.hold(format!("{job}/{}/{}", slot.node, slot.shape).into(), &slot.node, hold);
     }

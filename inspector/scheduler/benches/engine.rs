@@ -10,6 +10,7 @@ use std::sync::Arc;
 #[expect(clippy::disallowed_types, reason = "the engine has no clock, its benchmark needs one")]
 use std::time::Instant;
 
+use fluxion_scheduler::constraint::{Expression, Operator, Peer, PodSelector, PodTerm, PodTerms, Spread};
 use fluxion_scheduler::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use fluxion_scheduler::placement::{NodePolicy, earliest};
 use fluxion_scheduler::queue::{Carry, PassJob, QueueConfig, QueuePolicy, pass};
@@ -78,11 +79,57 @@ fn cluster(load: u64, endless: u64) -> Inventory {
                 kind: AllocationKind::Bound,
                 permanent: false,
                 job: None,
+                peer: Some(Arc::new(peer(index * load + pod, None))),
             };
             inventory.hold(format!("pod-{index}-{pod}").into(), &format!("node-{index}"), hold);
         }
     }
     inventory
+}
+
+/// A Pod of one of a thousand applications.
+fn peer(number: u64, terms: Option<Arc<PodTerms>>) -> Peer {
+    let labels = [("app".into(), format!("app-{}", number % 1_000).into())];
+    Peer { namespace: "default".into(), labels: Arc::new(labels.into()), terms, deleting: false }
+}
+
+/// A gang of each application: its members keep apart, or are spread, from each other and from those that are there.
+fn constrained(spread: bool) -> Vec<PassJob> {
+    let one = |number: u32| {
+        let app = format!("app-{}", number % 1_000);
+        let expression = Expression { key: "app".into(), operator: Operator::In, values: vec![app.into()] };
+        let selector = PodSelector {
+            namespaces: ["default".into()].into(),
+            namespace_selector: None,
+            labels: Some(vec![expression]),
+        };
+        let mut terms = PodTerms::default();
+        if spread {
+            terms.spread.push(Spread {
+                selector,
+                topology: "rack".into(),
+                max_skew: 1,
+                min_domains: 1,
+                honor_affinity: true,
+                honor_taints: false,
+            });
+        } else {
+            let topology = "kubernetes.io/hostname".into();
+            terms.anti_affinity.push(Arc::new(PodTerm { selector, topology }));
+        }
+        let mut needs = list(4_000, 16, 0);
+        needs.set("pods", 1);
+        let shape = Shape {
+            count: 4,
+            needs: Arc::new(needs),
+            constraint: Arc::default(),
+            ports: Arc::default(),
+            peer: Some(Arc::new(peer(u64::from(number), Some(Arc::new(terms))))),
+        };
+        let request = Request { shapes: vec![shape], duration: Some(3_600), ..Request::default() };
+        PassJob { id: number, request: Arc::new(request) }
+    };
+    (0..1_000).map(one).collect()
 }
 
 fn requests() -> Vec<Arc<Request>> {
@@ -101,6 +148,7 @@ fn requests() -> Vec<Arc<Request>> {
             needs: Arc::new(needs),
             constraint: Arc::new(constraint.clone()),
             ports: Arc::default(),
+            peer: None,
         }];
         if dice.roll(10) == 0 {
             let mut launcher = list(500, 1, 0);
@@ -110,6 +158,7 @@ fn requests() -> Vec<Arc<Request>> {
                 needs: Arc::new(launcher),
                 constraint: Arc::new(constraint),
                 ports: Arc::default(),
+                peer: None,
             });
         }
         let level = (dice.roll(20) == 0).then(|| Arc::from("rack"));
@@ -178,6 +227,15 @@ fn main() {
             pass(books, config, &jobs, 100, u64::MAX, Some(Carry::remembering(memory.clone())))
         };
         measure("  the same again, nothing freed", 3, || books.clone(), again);
+    }
+    println!("a pass over 1,000 gangs of 4 with constraints on other Pods on 5,000 nodes");
+    for (name, load) in [("full cluster", 16), ("half full", 8)] {
+        let inventory = cluster(load, u64::MAX);
+        for (what, spread) in [("anti-affinity", false), ("spread over racks", true)] {
+            let jobs = constrained(spread);
+            let run = |books: &mut Inventory| pass(books, &easy, &jobs, 100, u64::MAX, None).started.len();
+            measure(&format!("{what}, {name}"), 1, || inventory.clone(), run);
+        }
     }
     println!("a conservative pass over the first of these jobs: each that waits gets a reservation");
     let conservative = QueueConfig { policy: QueuePolicy::Conservative, ..easy.clone() };

@@ -53,6 +53,7 @@ fn pod(name: &str, needs: ResourceList, limit: Option<i64>) -> PodSpec {
         needs: Ok(Arc::new(needs)),
         constraint: Arc::new(NodeConstraint::default()),
         ports: Arc::new([]),
+        terms: None,
         unsupported: Vec::new(),
         priority: 0,
         labels: Marks::new(),

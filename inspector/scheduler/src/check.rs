@@ -28,6 +28,7 @@ pub fn check(inventory: &Inventory) -> Vec<String> {
         wrong.extend(check_node(&view, &holds));
         wrong.extend(inventory.check_columns(&view.spec.name));
     }
+    wrong.extend(inventory.check_peers());
     for (job, reservation) in inventory.reservations() {
         if reservation.end.is_some_and(|end| end <= reservation.start) {
             wrong.push(format!("the reservation of job {job} ends before it starts"));

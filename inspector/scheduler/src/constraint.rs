@@ -3,6 +3,8 @@
 //! Eligibility is only decided here ([`eligible`]); nothing in here depends on free resources.
 
 mod eligible;
+mod peer;
+mod selector_map;
 pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +14,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use eligible::{Exclusion, NodeFacts, eligible, exclusions};
+pub use peer::{Labels, Namespaces, Peer, PodSelector, PodTerm, PodTerms, Spread};
+
+pub(crate) use eligible::{affinity_matches, taints_tolerated};
+pub(crate) use selector_map::SelectorMap;
 
 /// What a taint does to Pods that do not tolerate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! Input and output of an engine step.
 
+use crate::constraint::Labels;
 use crate::inventory::NodeSpec;
 use crate::model::{AllocationRecord, GroupSpec, ObjectRef, OwnerSpec, PodSpec, SharedStr};
 use crate::record::{JournalEntry, Remembered};
@@ -18,6 +19,12 @@ pub enum Event {
     GroupGone(SharedStr),
     Owner(Box<OwnerSpec>),
     OwnerGone(SharedStr),
+    Namespace {
+        name: SharedStr,
+        labels: Labels,
+    },
+    /// By name.
+    NamespaceGone(SharedStr),
     /// Every watch has synced: decisions may be made from now on. Sent again after leadership was lost and regained.
     Synced,
     /// Every watch has synced, but another inspector is the leader: nothing is decided until `Synced`.

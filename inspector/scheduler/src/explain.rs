@@ -8,7 +8,9 @@ mod look;
 mod why;
 
 use crate::inventory::Inventory;
-use crate::placement::{Availability, NodePolicy, Plan, Work, in_the_way, place, place_now, satisfiable};
+use crate::placement::{
+    Availability, NodePolicy, Plan, Work, first_start, in_the_way, place, place_now, satisfiable,
+};
 use crate::request::Request;
 
 pub(crate) use facts::told;
@@ -35,7 +37,13 @@ pub fn why_not_now(inventory: &Inventory, request: &Request, now: i64) -> WhyNot
         why.behind = failure.behind;
         why.down = fits(here.recovered());
     }
-    if !fits(late) {
+    // Whoever others wait for under constraints between Pods may have left at the end.
+    let planned = if plan.constrained {
+        first_start(inventory, request, (now, now), NodePolicy::Low, &mut Work::default()).is_ok()
+    } else {
+        fits(late)
+    };
+    if !planned {
         let failure = in_the_way(&plan, now);
         why.no_estimate = true;
         why.down |= fits(late.recovered());

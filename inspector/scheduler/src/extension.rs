@@ -7,6 +7,7 @@ mod constraint;
 mod index;
 mod jobspec;
 mod matcher;
+mod peer;
 mod print;
 mod report;
 mod shares;

@@ -16,6 +16,7 @@ mod hold;
 mod holding;
 mod id;
 mod node;
+mod peers;
 mod reservation;
 mod reserved;
 mod reserving;
@@ -23,6 +24,7 @@ mod sets;
 pub(crate) mod share;
 mod spec;
 mod timeline;
+mod topology;
 mod view;
 mod window;
 
@@ -39,7 +41,9 @@ pub(crate) use domain::Domains;
 pub(crate) use eligibility::Eligibility;
 pub(crate) use hold::planned_end;
 pub(crate) use id::{KindId, NodeId};
+pub(crate) use peers::{Found, Selection};
 pub(crate) use timeline::Timeline;
+pub(crate) use topology::Topology;
 
 use columns::Columns;
 use cow::CowVec;
@@ -68,6 +72,8 @@ pub struct Inventory {
     eligibility: sets::Sets,
     domains: domain::Cache,
     memberships: domain::Memberships,
+    topologies: topology::Cache,
+    peers: peers::Peers,
     levels: Arc<Vec<Arc<str>>>,
     startup_taints: Arc<[Arc<str>]>,
     freed: u64,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::constraint::{HostPort, NodeConstraint};
+use crate::constraint::{HostPort, Labels, NodeConstraint, Peer, PodTerms};
 use crate::resources::{InvalidRequest, ResourceList};
 
 /// A short shared string: names, UIDs, label keys and values.
@@ -29,6 +29,11 @@ impl Marks {
     /// Number of references, including this one.
     pub fn users(&self) -> usize {
         Arc::strong_count(&self.0)
+    }
+
+    /// The map, shared.
+    pub fn shared(&self) -> &Arc<Labels> {
+        &self.0
     }
 }
 
@@ -104,10 +109,8 @@ pub enum Unsupported {
     /// A claim whose volume has too many node affinity terms to be combined with those of the Pod.
     WideVolume(SharedStr),
     ResourceClaim(SharedStr),
-    PodAffinity,
-    PodAntiAffinity,
-    /// `topologySpreadConstraints` with `whenUnsatisfiable: DoNotSchedule`.
-    HardSpread,
+    /// Inter-Pod affinity or topology spread constraints, and why.
+    PodTerms(SharedStr),
 }
 
 /// Stored in the Pod by the same write as the binding, so that it survives a restart.
@@ -179,6 +182,8 @@ pub struct PodSpec {
     pub needs: Result<Arc<ResourceList>, InvalidRequest>,
     pub constraint: Arc<NodeConstraint>,
     pub ports: Arc<[HostPort]>,
+    /// Required inter-Pod affinity and anti-affinity, and topology spread constraints; none if there are none.
+    pub terms: Option<Arc<PodTerms>>,
     pub unsupported: Vec<Unsupported>,
     pub priority: i32,
     pub labels: Marks,
@@ -202,6 +207,18 @@ pub struct PodSpec {
     pub problems: Vec<SharedStr>,
     /// How it ended, if it has finished.
     pub end: Option<Arc<PodEnd>>,
+}
+
+impl PodSpec {
+    /// The Pod as others see it, with all its labels.
+    pub fn peer(&self) -> Peer {
+        Peer {
+            namespace: self.namespace.clone(),
+            labels: self.labels.shared().clone(),
+            terms: self.terms.clone(),
+            deleting: self.deleting,
+        }
+    }
 }
 
 /// The API of a PodGroup.

@@ -7,28 +7,35 @@
 
 mod alternatives;
 mod availability;
+mod board;
 mod changes;
+mod constrained;
 mod earliest;
 mod filling;
+mod later;
 mod most;
 mod now;
 mod order;
 mod plan;
 mod policy;
 mod promised;
+mod rules;
 mod search;
 mod sweep;
+mod tally;
 
 pub use earliest::earliest;
 pub use now::{place_now, satisfiable};
 pub use policy::{Blocked, NodePolicy};
+pub use rules::Denied;
 
 pub(crate) use availability::Availability;
 pub(crate) use earliest::{first_start, in_the_way};
 pub(crate) use filling::Work;
-pub(crate) use now::{FailedStart, start_now};
+pub(crate) use now::{FailedStart, allows, start_now};
 pub(crate) use plan::{Plan, PlannedShape};
-pub(crate) use search::{place, room};
+pub(crate) use rules::Rules;
+pub(crate) use search::{Room, place, room};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::constraint::{HostPort, NodeConstraint};
+use crate::constraint::{HostPort, NodeConstraint, Peer};
 use crate::resources::{OutOfRange, ResourceList};
 
 /// Equal slots: each is within one node, several may share a node.
@@ -19,6 +19,8 @@ pub struct Shape {
     pub constraint: Arc<NodeConstraint>,
     /// Host ports of each slot, so two slots with the same ones never share a node.
     pub ports: Arc<[HostPort]>,
+    /// Each slot's Pod, if it has constraints on other Pods or others may have some on it.
+    pub peer: Option<Arc<Peer>>,
 }
 
 /// Slots that start together or not at all.
@@ -85,6 +87,12 @@ impl Request {
         self.shapes.iter().try_fold(ResourceList::new(), |sum, shape| {
             sum.checked_add(&shape.needs.checked_mul(u64::from(shape.count))?)
         })
+    }
+
+    /// Whether it may be allowed to start because others have started, regardless of free resources.
+    pub(crate) fn awaits_others(&self) -> bool {
+        let terms = self.shapes.iter().filter_map(|shape| shape.peer.as_ref()?.terms.as_ref());
+        terms.into_iter().any(|terms| terms.awaits_others())
     }
 
     /// Planned end of slots that start at `start` (epoch seconds); `None` for no end.

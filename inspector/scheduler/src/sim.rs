@@ -208,8 +208,13 @@ impl<'a> Simulation<'a> {
         };
         let mut needs = ResourceList::new();
         needs.set("cpu", u64::from(each));
-        let shape =
-            Shape { count, needs: Arc::new(needs), constraint: Arc::default(), ports: Arc::default() };
+        let shape = Shape {
+            count,
+            needs: Arc::new(needs),
+            constraint: Arc::default(),
+            ports: Arc::default(),
+            peer: None,
+        };
         let duration = Some(job.limit.max(1));
         (fits && count > 0).then(|| Request { shapes: vec![shape], duration, ..Request::default() })
     }
@@ -295,6 +300,7 @@ impl<'a> Simulation<'a> {
                 kind: AllocationKind::Bound,
                 permanent: false,
                 job: Some(index),
+                peer: None,
             };
             self.inventory.hold(holder(index, part), &slot.node, hold);
         }

@@ -33,6 +33,7 @@ mod moved;
 mod owed;
 mod partial;
 mod pass_state;
+mod peering;
 mod pod;
 mod queued;
 mod reasons;
@@ -66,6 +67,7 @@ use bindings::Bindings;
 use delivered::Delivered;
 use jobs::Jobs;
 use pass_state::PassState;
+use peering::Peering;
 use remembered::Memory;
 use transitions::RefusedTransitions;
 use waiting::Waiting;
@@ -132,6 +134,7 @@ pub struct State {
     bindings: Bindings,
     announced: Announced,
     pass: PassState,
+    peering: Peering,
     /// Whether it makes decisions.
     ready: bool,
     /// When it started to.
@@ -160,6 +163,7 @@ impl State {
             bindings: Bindings::default(),
             announced: Announced::default(),
             pass: PassState::default(),
+            peering: Peering::default(),
             ready: false,
             synced_at: 0,
             whole: false,
@@ -187,6 +191,7 @@ impl State {
             self.enter_queued();
             self.forget_refusals();
             self.run_timers();
+            self.revise_peers();
             self.evaluate_dirty();
         }
         if self.ready {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::check::check;
-use crate::constraint::{HostPort, NodeConstraint, Protocol};
+use crate::constraint::{
+    Expression, HostPort, NodeConstraint, Operator, Peer, PodSelector, PodTerm, PodTerms, Protocol, Spread,
+};
 use crate::explain::{Nameless, Names, WhyNot, facts};
 use crate::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use crate::request::{Placement, Request, Shape};
@@ -70,11 +72,12 @@ pub(crate) fn hold(text: &str, until: impl Into<Option<i64>>) -> Allocation {
         kind: AllocationKind::Bound,
         permanent: false,
         job: None,
+        peer: None,
     }
 }
 
 pub(crate) fn shape(count: u32, text: &str) -> Shape {
-    Shape { count, needs: pod(text), constraint: Arc::default(), ports: Arc::default() }
+    Shape { count, needs: pod(text), constraint: Arc::default(), ports: Arc::default(), peer: None }
 }
 
 pub(crate) fn gang(count: u32, text: &str) -> Request {
@@ -109,6 +112,71 @@ impl Shape {
 
     pub(crate) fn port(self, port: u16) -> Self {
         Self { ports: Arc::new([tcp("", port)]), ..self }
+    }
+
+    /// Pods with these labels in namespace `a`.
+    pub(crate) fn labelled(self, labels: &str) -> Self {
+        let terms = self.peer.as_ref().and_then(|peer| peer.terms.clone());
+        Self { peer: Some(Arc::new(Peer { terms, ..peer(labels) })), ..self }
+    }
+
+    fn requiring(self, change: impl FnOnce(&mut PodTerms)) -> Self {
+        let mut peer = self.peer.as_deref().cloned().unwrap_or_else(|| peer(""));
+        let mut terms = peer.terms.as_deref().cloned().unwrap_or_default();
+        change(&mut terms);
+        peer.terms = Some(Arc::new(terms));
+        Self { peer: Some(Arc::new(peer)), ..self }
+    }
+
+    /// Required affinity to Pods with these labels in namespace `a`.
+    pub(crate) fn near(self, topology: &str, labels: &str) -> Self {
+        self.requiring(|terms| terms.affinity.push(pod_term(topology, labels)))
+    }
+
+    /// Required anti-affinity to Pods with these labels in namespace `a`.
+    pub(crate) fn apart(self, topology: &str, labels: &str) -> Self {
+        self.requiring(|terms| terms.anti_affinity.push(Arc::new(pod_term(topology, labels))))
+    }
+
+    /// A spread constraint over Pods with these labels in namespace `a`.
+    pub(crate) fn spread(self, topology: &str, max_skew: u32, labels: &str) -> Self {
+        self.requiring(|terms| terms.spread.push(spread(topology, max_skew, labels)))
+    }
+}
+
+/// A Pod with these labels (`app=web tier=front`) in namespace `a`.
+pub(crate) fn peer(labels: &str) -> Peer {
+    let pairs = labels.split_whitespace().filter_map(|pair| pair.split_once('='));
+    let labels = pairs.map(|(key, value)| (key.into(), value.into())).collect();
+    Peer { namespace: "a".into(), labels: Arc::new(labels), ..Peer::default() }
+}
+
+/// Pods with these labels in namespace `a`.
+pub(crate) fn pods(labels: &str) -> PodSelector {
+    let one = |(key, value): (&Arc<str>, &Arc<str>)| Expression {
+        key: key.clone(),
+        operator: Operator::In,
+        values: vec![value.clone()],
+    };
+    PodSelector {
+        namespaces: ["a".into()].into(),
+        namespace_selector: None,
+        labels: Some(peer(labels).labels.iter().map(one).collect()),
+    }
+}
+
+pub(crate) fn pod_term(topology: &str, labels: &str) -> PodTerm {
+    PodTerm { selector: pods(labels), topology: topology.into() }
+}
+
+pub(crate) fn spread(topology: &str, max_skew: u32, labels: &str) -> Spread {
+    Spread {
+        selector: pods(labels),
+        topology: topology.into(),
+        max_skew,
+        min_domains: 1,
+        honor_affinity: true,
+        honor_taints: false,
     }
 }
 

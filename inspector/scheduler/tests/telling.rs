@@ -131,7 +131,9 @@ fn a_class_that_lasts_is_told_after_half_a_minute() {
     world.pod("v", "cpu=2000");
     assert_eq!(conditions(&world, "v"), ["Unschedulable"]);
     world.pass(60);
-    world.change_pod("v", |pod| pod.unsupported = vec![fluxion_scheduler::model::Unsupported::PodAffinity]);
+    world.change_pod("v", |pod| {
+        pod.unsupported = vec![fluxion_scheduler::model::Unsupported::PodTerms("too many terms".into())]
+    });
     world.pass(29);
     assert_eq!(conditions(&world, "v").len(), 1);
     world.pass(2);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use fluxion_scheduler::constraint::{HostPort, NodeConstraint};
+use fluxion_scheduler::constraint::{HostPort, NodeConstraint, PodTerms};
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::{ControllerRef, Marks, OwnerDetail, PodSpec, SharedStr};
 use fluxion_scheduler::resources::ResourceList;
@@ -76,6 +76,7 @@ pub(super) struct Sharing {
     needs: Known<Arc<ResourceList>>,
     constraints: Known<Arc<NodeConstraint>>,
     ports: Known<Arc<[HostPort]>>,
+    terms: Known<Arc<PodTerms>>,
 }
 
 impl Sharing {
@@ -102,6 +103,9 @@ impl Sharing {
         }
         self.constraints.share_or_learn(&mut pod.constraint);
         self.ports.share_or_learn(&mut pod.ports);
+        if let Some(terms) = &mut pod.terms {
+            self.terms.share_or_learn(terms);
+        }
         if let Some(ControllerRef { api_version, kind, name, uid }) = &mut pod.controller {
             for word in [api_version, kind, name, uid] {
                 self.words.share_or_learn(word);

@@ -159,6 +159,7 @@ fn pod(namespace: &str, name: &str) -> PodSpec {
         needs: Ok(Arc::new(resources(&[("cpu", 1000), ("pods", 1)]))),
         constraint: Arc::default(),
         ports: Arc::from([]),
+        terms: None,
         unsupported: Vec::new(),
         priority: 0,
         labels: Marks::new(),

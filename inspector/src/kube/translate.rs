@@ -14,8 +14,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference,
 pub mod affinity;
 mod end;
 pub mod group;
+pub mod namespace;
 pub mod node;
 pub mod owner;
+mod peers;
 pub mod pod;
 pub mod requests;
 

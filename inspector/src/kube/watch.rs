@@ -9,7 +9,7 @@ use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::OwnerDetail;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher;
@@ -21,7 +21,7 @@ use crate::health::{Health, WATCH_SECONDS};
 use crate::metrics::Metrics;
 use crate::supervise::Tasks;
 
-use super::translate::{group, node, owner};
+use super::translate::{group, namespace, node, owner};
 
 mod follow;
 mod known;
@@ -90,6 +90,16 @@ impl Starting<'_> {
             |gone| vec![Event::NodeGone(gone.name.clone())],
         );
         self.spawn("nodes", follow);
+        let (follow, client) = self.follow("Namespace", "namespaces");
+        let namespaces = watcher(Api::<PartialObjectMeta<Namespace>>::all(client), config());
+        let follow = follow.run(
+            namespaces,
+            |object: &PartialObjectMeta<Namespace>| {
+                namespace::translate(&object.metadata).map(|event| vec![event])
+            },
+            |gone| vec![Event::NamespaceGone(gone.name.clone())],
+        );
+        self.spawn("namespaces", follow);
         let volumes = Arc::new(Volumes::default());
         let (follow, client) = self.follow("Pod", "pods");
         let pods = watcher(Api::<Pod>::all(client), config());

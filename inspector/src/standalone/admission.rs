@@ -15,6 +15,7 @@ use super::names::{random_looking, uid};
 use super::object::Object;
 
 mod containers;
+mod label_keys;
 mod meta;
 mod others;
 mod placement;
@@ -102,6 +103,9 @@ fn complete(object: &mut Object, ours: &[Arc<str>]) {
                 .get_or_insert_with(PodStatus::default)
                 .phase
                 .get_or_insert_with(|| "Pending".to_owned());
+            if let Some(spec) = &mut pod.spec {
+                label_keys::merge(spec, pod.metadata.labels.as_ref());
+            }
             pod.spec.as_mut()
         }
         Object::Job(job) => {

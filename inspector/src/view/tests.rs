@@ -37,6 +37,7 @@ fn pod(namespace: &str, name: &str, node: Option<&str>) -> Event {
         needs: Ok(Arc::new(list(4))),
         constraint: Arc::default(),
         ports: Arc::from([]),
+        terms: None,
         unsupported: Vec::new(),
         priority: 0,
         labels: Marks::new(),

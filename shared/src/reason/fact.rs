@@ -203,6 +203,12 @@ pub struct Together {
     /// The host port that limits each node to one member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
+    /// Inter-Pod affinity or topology spread constraints limit the room.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pod_constraints: bool,
+    /// The search for a placement under these constraints ended before every placement was tried.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub search_ended: bool,
 }
 
 /// Why no start can be planned.
@@ -215,6 +221,8 @@ pub enum NoEstimate {
     NoTimeLimit,
     /// The planned ends of running jobs do not free enough resources.
     NothingFreed,
+    /// It depends on where other Pods run: inter-Pod affinity or topology spread constraints.
+    PodConstraints,
 }
 
 /// How missing members are handled.

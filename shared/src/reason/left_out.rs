@@ -27,8 +27,8 @@ pub struct NodesLeftOut {
     /// Largest amount on any of these nodes: available or when empty, depending on the class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest: Option<String>,
-    /// The taint (`KEY=VALUE:EFFECT`), the node selector pair (`KEY=VALUE`), the node affinity terms or the host port
-    /// (`8080/TCP`), depending on the class.
+    /// The taint (`KEY=VALUE:EFFECT`), the node selector pair (`KEY=VALUE`), the node affinity terms, the host port
+    /// (`8080/TCP`) or the topology key, depending on the class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// Jobs the nodes are reserved for.
@@ -81,6 +81,15 @@ impl NodesLeftOut {
             NodeReasonClass::Insufficient => format!("had insufficient {resource}"),
             NodeReasonClass::HostPort => format!("had host port {value} in use"),
             NodeReasonClass::Reserved => format!("{were} reserved for {}", self.jobs.text()),
+            NodeReasonClass::PodAffinity => "didn't match pod affinity rules".to_owned(),
+            NodeReasonClass::PodAntiAffinity => "didn't match pod anti-affinity rules".to_owned(),
+            NodeReasonClass::ExistingPodAntiAffinity => {
+                "didn't satisfy existing pods' anti-affinity rules".to_owned()
+            }
+            NodeReasonClass::TopologyLabel => format!("didn't have topology label {value}"),
+            NodeReasonClass::TopologySpread => {
+                format!("didn't match pod topology spread constraints ({value})")
+            }
             NodeReasonClass::Unknown(_) => self.reason.clone(),
         }
     }

@@ -159,7 +159,7 @@ fn replacement(because: MissingMembers, nodes: &[String]) -> String {
 }
 
 fn whole(together: &Together) -> Option<String> {
-    let Together { wanted, of, room, when_empty, topology, domain, resource, port } = together;
+    let Together { wanted, of, room, when_empty, topology, domain, resource, port, .. } = together;
     if *wanted == 1 && topology.is_none() {
         return None;
     }
@@ -167,6 +167,13 @@ fn whole(together: &Together) -> Option<String> {
     let short = match (resource, port) {
         (_, Some(port)) => format!(" (host port {port} limits each node to one member)"),
         (Some(resource), None) => format!(" (insufficient {resource})"),
+        (None, None) if together.search_ended => {
+            " (the search under inter-Pod affinity and topology spread constraints reached its limit)"
+                .to_owned()
+        }
+        (None, None) if together.pod_constraints => {
+            " (limited by inter-Pod affinity or topology spread constraints)".to_owned()
+        }
         (None, None) => String::new(),
     };
     let wanted = if of > wanted { format!("{wanted} of {of}") } else { wanted.to_string() };
@@ -199,6 +206,9 @@ fn endless(because: NoEstimate, jobs: &JobNames) -> String {
         }
         NoEstimate::NothingFreed => {
             "running jobs with a planned end will not free enough resources".to_owned()
+        }
+        NoEstimate::PodConstraints => {
+            "it depends on other Pods (inter-Pod affinity or topology spread constraints)".to_owned()
         }
         NoEstimate::NoTimeLimit => jobs.without_limit(),
     }

@@ -128,6 +128,20 @@ pub fn exclusions(tolerations: &[Toleration], node: &NodeFacts) -> Vec<Exclusion
     reasons
 }
 
+/// Whether the node matches the node selector and the required node affinity.
+pub(crate) fn affinity_matches(constraint: &NodeConstraint, node: &NodeFacts) -> bool {
+    constraint.selector.iter().all(|(key, value)| node.labels.get(key) == Some(value))
+        && constraint.affinity.as_ref().is_none_or(|terms| terms.iter().any(|term| term_matches(term, node)))
+}
+
+/// Whether all taints of the node that keep Pods away are tolerated.
+pub(crate) fn taints_tolerated(constraint: &NodeConstraint, node: &NodeFacts) -> bool {
+    let tolerated = |taint: &Taint| {
+        constraint.tolerations.iter().any(|one| tolerates(one, &taint.key, &taint.value, taint.effect))
+    };
+    node.taints.iter().all(|taint| taint.effect == TaintEffect::PreferNoSchedule || tolerated(taint))
+}
+
 /// The reasons from the node's readiness, cordon and taints, readiness first.
 fn states<'a>(tolerations: &'a [Toleration], node: &'a NodeFacts) -> impl Iterator<Item = Exclusion> + 'a {
     let tolerated = move |key: &str, value: &str, effect: TaintEffect| {
@@ -179,7 +193,7 @@ fn term_matches(term: &Term, node: &NodeFacts) -> bool {
         && term.fields.iter().all(|e| e.key.as_ref() == "metadata.name" && matches(e, Some(&node.name)))
 }
 
-fn matches(expression: &Expression, value: Option<&str>) -> bool {
+pub(super) fn matches(expression: &Expression, value: Option<&str>) -> bool {
     let listed = |value: &str| expression.values.iter().any(|v| v.as_ref() == value);
     let compare = |holds: fn(i64, i64) -> bool| match (value, expression.values.as_slice()) {
         (Some(value), [bound]) => {

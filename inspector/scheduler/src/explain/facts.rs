@@ -10,6 +10,7 @@ use fluxion_text::quantity;
 use super::why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNot};
 use crate::constraint::Exclusion;
 use crate::constraint::words::pair;
+use crate::placement::Denied;
 
 /// The names visible to the user.
 pub trait Names {
@@ -108,6 +109,17 @@ fn left_out(count: &Count, names: &dyn Names) -> NodesLeftOut {
             left_out.value = Some(port.to_string());
             NodeReasonClass::HostPort
         }
+        NodeReason::Denied(denied) => {
+            let (class, key) = match denied {
+                Denied::Affinity => (NodeReasonClass::PodAffinity, None),
+                Denied::AntiAffinity => (NodeReasonClass::PodAntiAffinity, None),
+                Denied::OthersAntiAffinity => (NodeReasonClass::ExistingPodAntiAffinity, None),
+                Denied::NoDomain(key) => (NodeReasonClass::TopologyLabel, Some(key.to_string())),
+                Denied::Spread(key) => (NodeReasonClass::TopologySpread, Some(key.to_string())),
+            };
+            left_out.value = key;
+            class
+        }
         NodeReason::Reserved => {
             left_out.jobs = jobs(&count.jobs, names);
             NodeReasonClass::Reserved
@@ -160,15 +172,21 @@ fn together(gang: &GangWhy, never: bool) -> Together {
         domain: gang.best.as_ref().map(ToString::to_string),
         resource,
         port,
+        pod_constraints: gang.constrained,
+        search_ended: gang.cut,
     }
 }
 
 fn no_estimate(why: &WhyNot, names: &dyn Names) -> Fact {
     let holders = why.no_end.iter().map(|key| names.holder(key));
     let all: Vec<Option<String>> = holders.chain(why.no_end_jobs.iter().map(|id| names.job(*id))).collect();
+    let denied = |count: &Count| matches!(count.reason, NodeReason::Denied(_));
+    let constrained = why.gang.as_ref().is_some_and(|gang| gang.constrained)
+        && why.shapes.iter().flat_map(|shape| &shape.counts).any(denied);
     let because = match (all.is_empty(), why.down) {
         (false, _) => NoEstimate::NoTimeLimit,
         (true, true) => NoEstimate::NodesDown,
+        (true, false) if constrained => NoEstimate::PodConstraints,
         (true, false) => NoEstimate::NothingFreed,
     };
     Fact::NoEstimate { because, jobs: told(all) }

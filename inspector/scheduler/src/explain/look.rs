@@ -7,7 +7,7 @@ use super::why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNo
 use crate::constraint::words::affinity;
 use crate::constraint::{Exclusion, HostPort, eligible};
 use crate::inventory::{Inventory, NodeId, Release, planned_end};
-use crate::placement::{Availability, Plan, PlannedShape, room};
+use crate::placement::{Availability, Plan, PlannedShape, Room, Rules, room};
 use crate::request::{Request, Shape};
 
 /// Maximum number of jobs listed per reason.
@@ -23,14 +23,17 @@ pub(super) fn look(
     never: bool,
 ) -> WhyNot {
     let inventory = plan.inventory;
+    let rules = Rules::new(plan, lens);
     let mut shapes: Vec<ShapeWhy> = plan
         .shapes
         .iter()
+        .enumerate()
         .take(LOOKED_AT)
-        .map(|planned| {
+        .map(|(at, planned)| {
+            let rules = rules.as_ref().map(|rules| (rules, at));
             let shape = &request.shapes[planned.index as usize];
             let affinity = affinity(shape.constraint.affinity.as_deref().unwrap_or_default()).into();
-            Looker { plan, planned, shape, affinity, lens, now, never }.shape()
+            Looker { plan, planned, shape, affinity, lens, rules, now, never }.shape()
         })
         .collect();
     shapes.sort_by_key(|why| why.shape);
@@ -39,7 +42,7 @@ pub(super) fn look(
         nodes: inventory.node_count(),
         shapes,
         left_out: plan.shapes.len().saturating_sub(LOOKED_AT),
-        gang: gang(plan, request, lens),
+        gang: gang(plan, request, lens, rules.as_ref()),
         behind: Vec::new(),
         down: false,
         no_estimate: false,
@@ -55,6 +58,8 @@ struct Looker<'a> {
     /// Its required node affinity, as text.
     affinity: Arc<str>,
     lens: &'a Availability<'a>,
+    /// Constraints between Pods, and the shape's place in the plan.
+    rules: Option<(&'a Rules, usize)>,
     now: i64,
     never: bool,
 }
@@ -87,13 +92,20 @@ impl Looker<'_> {
         for id in self.inventory().order() {
             self.lens.available(*id, &self.plan.kinds, &mut available);
             let capacity = self.lens.capacity(self.planned, *id, &available);
-            if capacity > 0 {
+            let denied = self.rules.and_then(|(rules, at)| rules.check(at, *id).err());
+            if capacity > 0 && denied.is_none() {
                 fitting += 1;
                 slots = slots.saturating_add(capacity).min(self.shape.count);
                 continue;
             }
-            let found = self.node(*id, &available);
-            if !matches!(found.reason, NodeReason::Excluded(_) | NodeReason::Affinity { .. }) {
+            let found = match denied {
+                Some(denied) if capacity > 0 => NodeReason::Denied(denied).into(),
+                _ => self.node(*id, &available),
+            };
+            if !matches!(
+                found.reason,
+                NodeReason::Excluded(_) | NodeReason::Affinity { .. } | NodeReason::Denied(_)
+            ) {
                 let (distance, miss) = self.miss(*id);
                 if distance > 0 && nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
                     nearest = Some((distance, miss));
@@ -252,13 +264,18 @@ fn shortest(wanted: &[(&Arc<str>, u64)], has: &dyn Fn(&str) -> u64) -> Option<(A
 }
 
 /// What the gang lacks as a whole; none if first fit places all of it.
-fn gang(plan: &Plan<'_>, request: &Request, lens: &Availability<'_>) -> Option<GangWhy> {
+fn gang(
+    plan: &Plan<'_>,
+    request: &Request,
+    lens: &Availability<'_>,
+    rules: Option<&Rules>,
+) -> Option<GangWhy> {
     let wanted = request.needed();
-    let mut best: Option<(u64, usize, Vec<u32>)> = None;
+    let mut best: Option<(u64, usize, Room)> = None;
     let impossible = plan.minimum.is_none() && plan.shapes.iter().any(|shape| shape.impossible);
     for group in (0..plan.group_count()).filter(|group| plan.group(*group).is_some()) {
-        let found = if impossible { Vec::new() } else { room(plan, lens, group) };
-        let slots: u64 = found.iter().copied().map(u64::from).sum();
+        let found = if impossible { Room::default() } else { room(plan, lens, rules, group) };
+        let slots: u64 = found.slots.iter().copied().map(u64::from).sum();
         if best.as_ref().is_none_or(|(most, ..)| slots > *most) {
             best = Some((slots, group, found));
         }
@@ -274,7 +291,11 @@ fn gang(plan: &Plan<'_>, request: &Request, lens: &Availability<'_>) -> Option<G
         room: slots,
         level: request.level.clone(),
         best: domain,
-        short: best.filter(|_| !impossible).and_then(|(_, group, found)| short(plan, lens, group, &found)),
+        constrained: rules.is_some() && !impossible,
+        cut: best.as_ref().is_some_and(|(.., found)| found.cut),
+        short: best
+            .filter(|_| !impossible && rules.is_none())
+            .and_then(|(_, group, found)| short(plan, lens, group, &found.slots)),
     })
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::constraint::{Exclusion, HostPort};
 use crate::inventory::Release;
+use crate::placement::Denied;
 use crate::resources::ResourceList;
 
 /// Why a node has no room for a slot of a shape.
@@ -43,6 +44,8 @@ pub enum NodeReason {
     },
     /// Reserved for waiting jobs.
     Reserved,
+    /// A constraint between Pods.
+    Denied(Denied),
 }
 
 /// Nodes with the same reason.
@@ -109,6 +112,10 @@ pub struct GangWhy {
     pub best: Option<Arc<str>>,
     /// What the nodes with room for some slots are lacking.
     pub short: Option<Short>,
+    /// Constraints between Pods limit the room.
+    pub constrained: bool,
+    /// There may be more room: the search under such constraints ended by its budget.
+    pub cut: bool,
 }
 
 /// What is exhausted first.

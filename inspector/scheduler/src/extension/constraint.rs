@@ -43,7 +43,7 @@ fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> &'static str
     names.iter().find(|(_, known)| known == value).map_or("", |(name, _)| name)
 }
 
-fn list<'v, 't>(value: &'v Value<'t>, key: &str) -> Result<&'v [Value<'t>], JobspecError> {
+pub(super) fn list<'v, 't>(value: &'v Value<'t>, key: &str) -> Result<&'v [Value<'t>], JobspecError> {
     match value.sequence() {
         Some(items) => Ok(items),
         None => refuse(format!("\"{key}\" is not a sequence")),
@@ -85,7 +85,7 @@ fn read_term(term: &Value) -> Result<Term, JobspecError> {
     Ok(Term { labels: read("matchExpressions")?, fields: read("matchFields")? })
 }
 
-fn expression(value: &Value) -> Result<Expression, JobspecError> {
+pub(super) fn expression(value: &Value) -> Result<Expression, JobspecError> {
     only(value, "expression", &["key", "operator", "values"])?;
     let Some(key) = text(value, "key")? else { return refuse("Key \"key\" missing from expression") };
     let operator = text(value, "operator")?.unwrap_or_default();
@@ -162,7 +162,7 @@ fn term_json(term: &Term) -> Json {
     Json::Object(parts)
 }
 
-fn expression_json(expression: &Expression) -> Json {
+pub(super) fn expression_json(expression: &Expression) -> Json {
     let values: Vec<&str> = expression.values.iter().map(AsRef::as_ref).collect();
     let mut all = json!({"key": *expression.key, "operator": name_of(&OPERATORS, &expression.operator)});
     if !values.is_empty() {

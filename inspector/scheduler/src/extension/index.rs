@@ -291,6 +291,7 @@ impl Nodes {
                     kind: AllocationKind::Bound,
                     permanent: beside.permanent.contains(&job),
                     job: None,
+                    peer: None,
                 };
                 self.inventory.hold(format!("{job}@{}", node.key).into(), &node.key, hold);
                 continue;
@@ -300,6 +301,7 @@ impl Nodes {
                 needs,
                 constraint: Arc::new(NodeConstraint::default()),
                 ports: ports.into(),
+                peer: None,
             };
             let request = Request { shapes: vec![shape], ..Request::default() };
             let slots = vec![Slot { shape: 0, node: node.key.clone(), count: 1 }];

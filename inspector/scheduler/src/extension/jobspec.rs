@@ -1,8 +1,8 @@
 //! The Kubernetes extensions: a jobspec with one gang, whose slots are each within one node.
 //!
 //! A `gang` at the top level (or a single slot with `within`) is parsed here, everything else by Fluxion. Its parts
-//! are those of [`Request`]: several shapes that start together, an amount of each pool, a constraint and host ports
-//! for each shape, one topology level for all, and a minimum number of slots.
+//! are those of [`Request`]: several shapes that start together, an amount of each pool, a constraint, host ports and a
+//! Pod for each shape, one topology level for all, and a minimum number of slots.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use fluxion::jobspec::yaml::Value;
 use fluxion::jobspec::{Extra, JobspecError, Reader, number};
 
 use super::constraint;
+use super::peer;
 use super::yaml::{only, refuse, text};
 use crate::constraint::NodeConstraint;
 use crate::request::{Request, Shape};
@@ -18,7 +19,7 @@ use crate::resources::ResourceList;
 /// The type of the entry with several shapes.
 const GANG: &str = "gang";
 /// Keys that only exist in the extensions.
-const KEYS: [&str; 6] = ["within", "constraint", "hostPorts", "level", "domain", "minimum"];
+const KEYS: [&str; 7] = ["within", "constraint", "hostPorts", "pod", "level", "domain", "minimum"];
 /// The only supported value of `within`.
 const NODE: &str = "node";
 /// Maximum number of shapes in a gang.
@@ -87,7 +88,7 @@ fn gang(entries: &[Value], attributes: &Value) -> Result<Request, JobspecError> 
 }
 
 fn shape(entry: &Value) -> Result<Shape, JobspecError> {
-    only(entry, "slot", &["type", "count", "label", "within", "constraint", "hostPorts", "with"])?;
+    only(entry, "slot", &["type", "count", "label", "within", "constraint", "hostPorts", "pod", "with"])?;
     if entry.get("type").and_then(Value::scalar) != Some("slot") {
         return refuse("a gang consists of entries of type \"slot\"");
     }
@@ -115,11 +116,15 @@ fn shape(entry: &Value) -> Result<Shape, JobspecError> {
         Some(value) => constraint::constraint(value)?,
         None => NodeConstraint::default(),
     };
+    let peer = match entry.get("pod") {
+        Some(value) => Some(Arc::new(peer::peer(value)?)),
+        None => None,
+    };
     let ports = match entry.get("hostPorts") {
         Some(value) => constraint::ports(value)?,
         None => Vec::new(),
     };
-    Ok(Shape { count, needs: Arc::new(needs), constraint: Arc::new(constraint), ports: ports.into() })
+    Ok(Shape { count, needs: Arc::new(needs), constraint: Arc::new(constraint), ports: ports.into(), peer })
 }
 
 /// A pool and the amount to allocate, in the pool's unit.

@@ -333,6 +333,7 @@ fn block(inventory: &mut Inventory, attempt: u32, node: &Arc<str>, needs: Resour
         needs: Arc::new(needs),
         constraint: Arc::new(NodeConstraint::default()),
         ports: Arc::new([]),
+        peer: None,
     };
     let request = Request { shapes: vec![shape], ..Request::default() };
     let slots = vec![Slot { shape: 0, node: node.clone(), count: 1 }];

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::constraint::{constraint_json, ports_json};
+use super::peer::peer_json;
 use crate::request::Request;
 
 /// A string, quoted for YAML.
@@ -68,6 +69,9 @@ impl Request {
             }
             if !shape.ports.is_empty() {
                 put(&mut out, format_args!("        hostPorts: {}\n", flow(&ports_json(&shape.ports))));
+            }
+            if let Some(peer) = &shape.peer {
+                put(&mut out, format_args!("        pod: {}\n", flow(&peer_json(peer))));
             }
             out.push_str(if shape.needs.is_empty() { "        with: []\n" } else { "        with:\n" });
             for (name, quantity) in shape.needs.iter() {

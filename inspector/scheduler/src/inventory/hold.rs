@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::constraint::HostPort;
+use crate::constraint::{HostPort, Peer};
 use crate::resources::ResourceList;
 
 /// Why something is held.
@@ -40,6 +40,8 @@ pub struct Allocation {
     pub permanent: bool,
     /// Its job, if it is one of ours.
     pub job: Option<u32>,
+    /// The Pod as seen by others' constraints; none for holders that are not Pods.
+    pub peer: Option<Arc<Peer>>,
 }
 
 /// When something is released.

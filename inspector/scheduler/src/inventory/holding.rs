@@ -42,15 +42,21 @@ impl Inventory {
     pub fn hold(&mut self, holder: Arc<str>, node: &str, hold: Allocation) {
         let id = self.open(&Arc::from(node));
         let before = self.holders.get(&holder).copied();
+        let mut arrived = false;
         if let Some(old) = before.and_then(|at| self.book(at)).and_then(|book| book.find(&holder)) {
             if before == Some(id) && old.hold == hold {
                 return;
             }
             // If one of our members is observed where it was placed, nothing is freed.
-            let arrived = before == Some(id) && same_share(&old.hold, &hold);
+            arrived = before == Some(id)
+                && same_share(&old.hold, &hold)
+                && (old.hold.peer == hold.peer || !self.peers.matter());
             if !arrived {
                 self.freed += 1;
             }
+        }
+        if !arrived && hold.peer.as_ref().is_some_and(|peer| self.peers.awaited(peer)) {
+            self.freed += 1;
         }
         if let Some(at) = before {
             self.take_out(&holder, at);
@@ -144,6 +150,7 @@ impl Inventory {
             self.assumed.insert((until, id, holder.clone()));
         }
         self.holders.insert(holder.clone(), id);
+        self.peers.add(&holder, id, &held);
         let touched = held.needs.clone();
         if let Some(book) = self.book_mut(id) {
             book.insert(holder, held);
@@ -154,6 +161,7 @@ impl Inventory {
     fn take_out(&mut self, holder: &str, id: NodeId) -> Option<Held> {
         self.holders.remove(holder);
         let held = self.book_mut(id).and_then(|book| book.remove(holder))?;
+        self.peers.remove(holder, &held);
         if let Some(until) = held.hold.until.filter(|_| held.hold.end_assumed) {
             self.assumed.remove(&(until, id, Arc::from(holder)));
         }

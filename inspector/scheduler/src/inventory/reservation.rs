@@ -1,7 +1,9 @@
 //! Reservations of waiting jobs.
 
+use std::sync::Arc;
+
 use super::id::{NodeId, Quantities};
-use crate::constraint::HostPort;
+use crate::constraint::{HostPort, Peer};
 use crate::request::Placement;
 
 /// A planned start.
@@ -32,4 +34,7 @@ pub(crate) struct NodeReservation {
     pub(crate) ports: Vec<HostPort>,
     /// The end is assumed.
     pub(crate) assumed: bool,
+    /// Its Pods as seen by others' constraints, and their number.
+    pub(crate) peer: Option<Arc<Peer>>,
+    pub(crate) count: u32,
 }

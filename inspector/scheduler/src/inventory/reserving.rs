@@ -49,6 +49,8 @@ impl Inventory {
                 needs: needs.into(),
                 ports: shape.ports.to_vec(),
                 assumed: end_assumed,
+                peer: shape.peer.clone(),
+                count: slot.count,
             };
             self.touch(id);
             let reserved = Arc::make_mut(self.reserved.slot(id).get_or_insert_default());

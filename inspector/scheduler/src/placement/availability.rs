@@ -1,7 +1,8 @@
 //! What a search considers available on a node: now, during a period, after all planned ends, or at most.
 
 use super::plan::PlannedShape;
-use crate::inventory::{Inventory, KindId, NodeId};
+use crate::constraint::Peer;
+use crate::inventory::{Found, Inventory, KindId, NodeId, planned_end};
 
 /// A time after all planned ends.
 const FAR: i64 = i64::MAX - 1;
@@ -80,6 +81,46 @@ impl<'a> Availability<'a> {
             Moment::Later { start, .. } => Some(start),
             _ => None,
         }
+    }
+
+    /// Whether it is an upper bound of all that can ever be.
+    pub(super) fn is_upper_bound(&self) -> bool {
+        matches!(self.moment, Moment::Most)
+    }
+
+    /// Whether a Pod is there at the start, and whether its place is not free of it.
+    pub(super) fn counts(&self, found: &Found) -> (bool, bool) {
+        let stays = match self.moment {
+            Moment::Now { .. } | Moment::Unreserved => true,
+            Moment::Later { start, .. } => planned_end(found.until, self.now) > start,
+            Moment::Late | Moment::LateUnreserved => found.until.is_none(),
+            // Even those that never leave a node may be replaced by others.
+            Moment::Most => false,
+        };
+        (stays && found.there, stays)
+    }
+
+    /// Promised Pods that are in the way of a start, with their nodes and numbers, and whether they are there when it
+    /// begins.
+    pub(super) fn promised_peers(&self) -> impl Iterator<Item = (NodeId, &'a Peer, u32, bool)> {
+        let window = match self.moment {
+            Moment::Now { end } => Some((self.now, end, false)),
+            Moment::Later { start, end } => Some((start, end, true)),
+            Moment::Late => Some((FAR, i64::MAX, true)),
+            Moment::Unreserved | Moment::LateUnreserved | Moment::Most => None,
+        };
+        let inventory = self.inventory;
+        window.into_iter().flat_map(move |(start, end, planned)| {
+            let entries = inventory
+                .promised()
+                .flat_map(move |(_, id)| inventory.reserved_on(id).iter().map(move |entry| (id, entry)));
+            entries.filter(move |(_, entry)| entry.start < end && start < entry.end).filter_map(
+                move |(id, entry)| {
+                    let peer = entry.peer.as_deref()?;
+                    Some((id, peer, entry.count, planned && entry.start <= start))
+                },
+            )
+        })
     }
 
     pub(super) fn admits(&self, shape: &PlannedShape<'_>, id: NodeId) -> bool {

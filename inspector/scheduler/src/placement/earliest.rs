@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::availability::Availability;
 use super::filling::Work;
+use super::later;
 use super::now::try_now;
 use super::plan::Plan;
 use super::policy::{Blocked, NodePolicy};
@@ -39,14 +40,19 @@ pub(crate) fn first_start(
 ) -> Result<Planned, Blocked> {
     let plan = Plan::new(inventory, request, policy);
     let mut sweep_work = Work { visited: work.visited, ..Work::default() };
-    let planned = if place(&plan, &Availability::late_unreserved(inventory, now), &mut sweep_work).is_some() {
+    let planned = if plan.constrained {
+        let from = not_before.max(now.saturating_add(1));
+        later::first_start(&plan, request, now, from, &mut sweep_work)
+    } else if place(&plan, &Availability::late_unreserved(inventory, now), &mut sweep_work).is_some() {
         Sweep::new(&plan, request, now, not_before.max(now.saturating_add(1))).run(&mut sweep_work)
     } else {
         None
     };
     work.visited = sweep_work.visited;
     let mut planned = planned.ok_or_else(|| in_the_way(&plan, now))?;
-    planned.assumed = rests_on_assumption(inventory, request, &planned, now);
+    // Under constraints between Pods, anybody who is assumed to have left by then may be in the way.
+    let assumed = || inventory.next_assumed_end().is_some_and(|end| end <= planned.start);
+    planned.assumed = plan.constrained && assumed() || rests_on_assumption(inventory, request, &planned, now);
     Ok(planned)
 }
 

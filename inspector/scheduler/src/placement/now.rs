@@ -5,9 +5,10 @@ use super::filling::{Taken, Work};
 use super::plan::Plan;
 use super::policy::{Blocked, NodePolicy};
 use super::promised::promised_to;
+use super::rules::Rules;
 use super::search::{fillings, place, still_takes};
 use crate::inventory::Inventory;
-use crate::request::{Placement, Request};
+use crate::request::{Placement, Request, Shape};
 
 /// A placement that can start now and conflicts with no reservation during its duration.
 pub fn place_now(
@@ -87,7 +88,7 @@ impl FailedStart {
         work: &mut Work,
     ) -> bool {
         let plan = Plan::new(inventory, request, policy);
-        if plan.shapes.len() != 1 {
+        if plan.shapes.len() != 1 || plan.constrained {
             return false;
         }
         let lens = Availability::unreserved(inventory, now);
@@ -99,6 +100,14 @@ impl FailedStart {
         }
         true
     }
+}
+
+/// Whether constraints between Pods allow a slot of this shape on the node now, regardless of its resources.
+pub(crate) fn allows(inventory: &Inventory, node: &str, shape: &Shape, now: i64) -> bool {
+    let request = Request { shapes: vec![Shape { count: 1, ..shape.clone() }], ..Request::default() };
+    let plan = Plan::new(inventory, &request, NodePolicy::Low);
+    let rules = Rules::new(&plan, &Availability::unreserved(inventory, now));
+    rules.is_none_or(|rules| inventory.id(node).is_some_and(|id| rules.check(0, id).is_ok()))
 }
 
 /// Whether the request could run if everything except permanent holders were gone, and temporary conditions (cordons,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::policy::NodePolicy;
-use crate::constraint::HostPort;
+use crate::constraint::{HostPort, NodeConstraint, Peer};
 use crate::inventory::{Domains, Eligibility, Inventory, KindId, NodeId};
 use crate::request::{Request, Shape};
 
@@ -20,6 +20,8 @@ pub(crate) struct PlannedShape<'a> {
     pub(crate) impossible: bool,
     pub(crate) eligibility: Eligibility<'a>,
     pub(crate) ports: &'a [HostPort],
+    pub(crate) constraint: &'a NodeConstraint,
+    pub(crate) peer: Option<&'a Peer>,
 }
 
 impl PlannedShape<'_> {
@@ -56,6 +58,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) policy: NodePolicy,
     /// Minimum number of slots; none: all of them.
     pub(crate) minimum: Option<u32>,
+    /// Constraints between Pods may apply.
+    pub(crate) constrained: bool,
     /// Node lists to be tried in order, with the domain's name; a single one without a level.
     groups: Groups,
 }
@@ -87,7 +91,13 @@ impl<'a> Plan<'a> {
             None => Groups::All,
         };
         let minimum = request.minimum.filter(|minimum| u64::from(*minimum) < request.slots());
-        Self { inventory, kinds, shapes, policy, minimum, groups }
+        let constrained = shapes.iter().any(|shape| shape.peer.is_some());
+        Self { inventory, kinds, shapes, policy, minimum, constrained, groups }
+    }
+
+    /// The same, ignoring constraints between Pods.
+    pub(super) fn unconstrained(self) -> Self {
+        Self { constrained: false, ..self }
     }
 
     /// Total number of requested slots.
@@ -151,12 +161,17 @@ fn plan_shape<'a>(
         impossible,
         eligibility: inventory.eligibility(&shape.constraint),
         ports: &shape.ports,
+        constraint: &shape.constraint,
+        peer: shape.peer.as_deref(),
     }
 }
 
 /// Whether the shape has constraints.
 fn is_choosy(shape: &Shape) -> bool {
-    !shape.constraint.selector.is_empty() || shape.constraint.affinity.is_some() || !shape.ports.is_empty()
+    !shape.constraint.selector.is_empty()
+        || shape.constraint.affinity.is_some()
+        || !shape.ports.is_empty()
+        || shape.peer.as_ref().is_some_and(|peer| peer.terms.is_some())
 }
 
 /// The largest fraction that one slot needs of the total of all nodes of a resource, in 2⁻³².

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::alternatives::{self, Candidate};
 use super::availability::Availability;
+use super::constrained::{self, Outcome};
 use super::filling::{Filling, Taken, Work, first_fit};
 use super::most::{better, most, sums};
 use super::order;
 use super::plan::Plan;
 use super::policy::NodePolicy;
+use super::rules::Rules;
 use crate::inventory::NodeId;
 use crate::request::{Placement, Slot};
 
@@ -69,8 +71,15 @@ fn find_in(
     work: &mut Work,
 ) -> Option<(usize, Taken)> {
     let mut found: Option<(usize, Taken)> = None;
+    let rules = Rules::new(plan, lens);
     for group in groups {
-        let Some(taken) = fill_group(plan, lens, group, work) else { continue };
+        let taken = match &rules {
+            None => fill_group(plan, lens, group, work),
+            Some(rules) => constrained(plan, lens, rules, group, work)
+                .filter(|outcome| outcome.placed)
+                .map(|outcome| outcome.taken),
+        };
+        let Some(taken) = taken else { continue };
         let count = plan.minimum.map(|minimum| (u64::from(minimum), slots(&taken)));
         if count.is_some_and(|(minimum, count)| count < minimum) {
             continue;
@@ -128,6 +137,36 @@ fn fill_group(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, work: &mut
     Some(taken)
 }
 
+/// As [`fill_group`], under constraints between Pods. For a planned start, the order of time is tried first.
+fn constrained(
+    plan: &Plan<'_>,
+    lens: &Availability<'_>,
+    rules: &Rules,
+    group: usize,
+    work: &mut Work,
+) -> Option<Outcome> {
+    let (domain, nodes) = plan.group(group)?;
+    let order = order::free_last(plan, lens, nodes).unwrap_or_else(|| {
+        let skip = if domain.is_none() { work.skip } else { 0 };
+        let mut order = order::promised_soonest(plan, lens, domain.is_some().then_some(nodes));
+        let soon = !order.is_empty();
+        let rest = nodes.get(skip.min(nodes.len())..).unwrap_or_default();
+        let others =
+            (0..rest.len())
+                .map(|at| {
+                    if plan.policy == NodePolicy::High {
+                        nodes[nodes.len() - 1 - skip - at]
+                    } else {
+                        rest[at]
+                    }
+                })
+                .filter(|id| !soon || plan.inventory.reserved_on(*id).is_empty());
+        order.extend(others);
+        order
+    });
+    Some(constrained::search(plan, lens, rules.clone(), &order, work))
+}
+
 fn fill_or_most(
     plan: &Plan<'_>,
     lens: &Availability<'_>,
@@ -141,9 +180,27 @@ fn fill_or_most(
     }
 }
 
+/// Room in one of the plan's node lists.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Room {
+    /// Slots of each shape of the plan.
+    pub(crate) slots: Vec<u32>,
+    /// There may be more: a search under constraints between Pods ended by its budget.
+    pub(crate) cut: bool,
+}
+
 /// The room in one of the plan's node lists for each shape of the plan: according to first fit, or the maximum if
-/// there is a minimum.
-pub(crate) fn room(plan: &Plan<'_>, lens: &Availability<'_>, group: usize) -> Vec<u32> {
+/// there is a minimum; under constraints between Pods, what their search placed.
+pub(crate) fn room(plan: &Plan<'_>, lens: &Availability<'_>, rules: Option<&Rules>, group: usize) -> Room {
+    if let Some(rules) = rules {
+        let outcome = constrained(plan, lens, rules, group, &mut Work::default());
+        let cut = outcome.as_ref().is_some_and(|outcome| outcome.cut);
+        return Room { slots: sums(plan, &outcome.map(|outcome| outcome.taken).unwrap_or_default()), cut };
+    }
+    Room { slots: unconstrained_room(plan, lens, group), cut: false }
+}
+
+fn unconstrained_room(plan: &Plan<'_>, lens: &Availability<'_>, group: usize) -> Vec<u32> {
     if plan.minimum.is_some() {
         let taken = fill_group(plan, lens, group, &mut Work::default());
         return sums(plan, &taken.unwrap_or_default());

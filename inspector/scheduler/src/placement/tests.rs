@@ -317,6 +317,7 @@ fn not_more_jobs_are_named_as_in_the_way_than_anybody_reads() {
         let starting = Allocation {
             kind: crate::inventory::AllocationKind::Assumed,
             job: Some(job),
+            peer: None,
             ..hold("cpu=1", None)
         };
         inventory.hold(format!("start/{job:02}").into(), "n1", starting);
@@ -325,4 +326,7 @@ fn not_more_jobs_are_named_as_in_the_way_than_anybody_reads() {
     assert_eq!(failure.no_end_jobs, (0..16).collect::<Vec<u32>>());
 }
 
+mod naive;
+mod peers;
+mod peers_random;
 mod random;

@@ -7,7 +7,7 @@ use super::known::{Failed, KnownFailures};
 use super::{QueueConfig, QueuePolicy};
 use crate::inventory::{Allocation, AllocationKind, Inventory, planned_or_assumed};
 use crate::placement::{Blocked, Plan, Work, first_start, in_the_way, start_now};
-use crate::request::{Placement, Planned, Request};
+use crate::request::{Placement, Planned, Request, Slot};
 
 /// A waiting job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,7 +190,9 @@ fn start(
 ) -> Result<Placement, Vec<u32>> {
     let decided = (carry.started, carry.reservations);
     let known = Arc::make_mut(&mut carry.memory).of(request);
-    if known.busy {
+    // Others that have started since may be what it waits for.
+    let awaits = request.awaits_others();
+    if known.busy && !awaits {
         return Err(Vec::new());
     }
     if let Some(failed) = &mut known.failed {
@@ -198,7 +200,7 @@ fn start(
             || failed.now == now && failed.start.look_again(books, request, now, config.node_policy, work);
         if same {
             failed.decided = decided;
-            known.busy = failed.start.behind.is_empty();
+            known.busy = failed.start.behind.is_empty() && !awaits;
             return Err(failed.start.behind.clone());
         }
     }
@@ -208,7 +210,7 @@ fn start(
     work.skip = 0;
     outcome.map_err(|start| {
         let behind = start.behind.clone();
-        known.busy = behind.is_empty();
+        known.busy = behind.is_empty() && !awaits;
         known.failed = Some(Failed { start, now, decided });
         behind
     })
@@ -224,6 +226,9 @@ fn plan(
     work: &mut Work,
 ) -> Result<Planned, Blocked> {
     let known = Arc::make_mut(&mut carry.memory).of(request);
+    if request.awaits_others() {
+        return first_start(books, request, (now, now), config.node_policy, work);
+    }
     if let Some(failure) = &known.no_estimate {
         return Err(failure.clone());
     }
@@ -253,7 +258,12 @@ fn take(
     now: i64,
 ) {
     let (until, end_assumed) = planned_or_assumed(request.end(now), now, config.assumed_duration, now);
-    for (index, slot) in placement.slots.iter().enumerate() {
+    // Where others have constraints on them, Pods are counted.
+    let each = |slot: &Slot| {
+        let single = request.shapes.get(slot.shape as usize).is_some_and(|shape| shape.peer.is_some());
+        if single { vec![Slot { count: 1, ..slot.clone() }; slot.count as usize] } else { vec![slot.clone()] }
+    };
+    for (index, slot) in placement.slots.iter().flat_map(each).enumerate() {
         let Some(shape) = request.shapes.get(slot.shape as usize) else { continue };
         let needs = shape
             .needs
@@ -268,6 +278,7 @@ fn take(
             kind: AllocationKind::Assumed,
             permanent: false,
             job: Some(job),
+            peer: shape.peer.clone(),
         };
         books.hold(format!("start/{job}/{index}").into(), &slot.node, hold);
     }
@@ -277,6 +288,7 @@ fn prepare(inventory: &mut Inventory, jobs: &[PassJob]) {
     let constraints: BTreeSet<_> =
         jobs.iter().flat_map(|job| &job.request.shapes).map(|shape| &shape.constraint).collect();
     inventory.prepare(constraints);
+    inventory.prepare_peers(jobs.iter().map(|job| job.request.as_ref()));
     let levels: BTreeSet<_> = jobs.iter().filter_map(|job| job.request.level.as_ref()).collect();
     for level in levels {
         inventory.prepare_level(level);

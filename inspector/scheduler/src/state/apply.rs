@@ -31,6 +31,8 @@ impl State {
             Event::GroupGone(uid) => self.group_gone(&uid),
             Event::Owner(owner) => self.owner_changed(*owner),
             Event::OwnerGone(uid) => self.owner_gone(&uid),
+            Event::Namespace { name, labels } => self.namespace_changed(&name, Some(labels)),
+            Event::NamespaceGone(name) => self.namespace_changed(&name, None),
             Event::Synced => {
                 if !self.ready {
                     self.synced_at = self.now;
@@ -72,6 +74,7 @@ impl State {
         if let Some(old) = &old {
             self.note_removed_gate(old, &pod);
         }
+        self.note_terms(old.as_deref(), Some(&pod));
         self.bindings.seen(&uid);
         self.delivered.put_pod(pod.clone());
         self.book(&pod);
@@ -87,6 +90,7 @@ impl State {
     fn pod_gone(&mut self, uid: &SharedStr) {
         let Some(pod) = self.delivered.take_pod(uid) else { return };
         let node = self.node_of(&pod);
+        self.note_terms(Some(&pod), None);
         self.inventory.release(uid);
         self.bindings.take_assumed(uid);
         self.bindings.seen(uid);
@@ -136,6 +140,7 @@ impl State {
             kind,
             permanent,
             job: self.belonging.job_of(&pod.uid).map(|job| job.0),
+            peer: Some(Arc::new(pod.peer())),
         };
         self.inventory.hold(pod.uid.clone(), node, hold);
     }

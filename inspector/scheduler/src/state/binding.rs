@@ -12,7 +12,7 @@ use crate::placement;
 use crate::request::{Placement, Request};
 use crate::state::State;
 use crate::state::assumed::{Assumed, BindFailure};
-use crate::state::pod::{avoiding, needs, shapes};
+use crate::state::pod::{avoiding, needs};
 
 /// A failed binding is retried after 1, 2, 4 … seconds, at most this many …
 const RETRY_MAX: i64 = 32;
@@ -75,7 +75,7 @@ impl State {
     /// Holds a node for each of these members and emits their bindings. If the placement has fewer slots of a shape
     /// than there are members, the first ones in order get them.
     pub(super) fn send(&mut self, job: &Job, pods: &[Arc<PodSpec>], placement: &Placement) {
-        let shapes = shapes(pods);
+        let shapes = self.shapes(pods);
         let mut nodes: Vec<Vec<SharedStr>> = vec![Vec::new(); shapes.len()];
         for slot in &placement.slots {
             if let Some(nodes) = nodes.get_mut(slot.shape as usize) {
@@ -87,9 +87,12 @@ impl State {
         let planned_end = job.end_when_started_at(self.now);
         let start = self.start_of_gang(job).unwrap_or(self.now);
         for pod in pods {
-            let needs = needs(pod);
+            let (needs, peer) = (needs(pod), self.peer_of(pod));
             let shape = shapes.iter().position(|shape| {
-                shape.needs == needs && shape.constraint == pod.constraint && shape.ports == pod.ports
+                shape.needs == needs
+                    && shape.constraint == pod.constraint
+                    && shape.ports == pod.ports
+                    && shape.peer == peer
             });
             let Some(node) = shape.and_then(|shape| next.get_mut(shape)?.next()) else { continue };
             let record = AllocationRecord {
@@ -109,6 +112,7 @@ impl State {
                 kind: AllocationKind::Assumed,
                 permanent: false,
                 job: Some(job.id.0),
+                peer: Some(Arc::new(pod.peer())),
             };
             self.inventory.hold(pod.uid.clone(), &node, hold);
             let assumed = Assumed {
@@ -159,6 +163,7 @@ impl State {
                     kind: AllocationKind::Assumed,
                     permanent: false,
                     job: Some(assumed.job.0),
+                    peer: Some(Arc::new(pod.peer())),
                 };
                 self.inventory.hold(uid.clone(), &node, hold);
                 self.bindings.assume(uid.clone(), Assumed { node, retry_at: None, ..assumed });
@@ -266,7 +271,7 @@ impl State {
         let mut avoided = self.avoided(job);
         avoided.insert(refused.clone());
         let request = Request {
-            shapes: avoiding(shapes(std::slice::from_ref(pod)), &avoided),
+            shapes: avoiding(self.shapes(std::slice::from_ref(pod)), &avoided),
             minimum: None,
             level: summary.level,
             domain,

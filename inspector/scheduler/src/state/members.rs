@@ -13,7 +13,7 @@ use crate::request::Request;
 use crate::resources::ResourceList;
 use crate::state::State;
 use crate::state::membership::{Membership, OWNERS_DEEP, Size, watched};
-use crate::state::pod::{avoiding, shapes};
+use crate::state::pod::avoiding;
 use crate::state::summary::{MemberSummary, Source};
 use crate::{duration, marks};
 
@@ -415,7 +415,7 @@ impl State {
         let members = summary.starters()?;
         let size = summary.start_size()?;
         Some(Request {
-            shapes: avoiding(shapes(members), &self.avoided(job)),
+            shapes: avoiding(self.shapes(members), &self.avoided(job)),
             minimum: (members.len() > size as usize).then_some(size),
             level: summary.level.clone(),
             domain: None,
@@ -465,11 +465,7 @@ fn pod_problem(pod: &PodSpec, checked_later: bool) -> Option<(ReasonClass, Strin
                 marks::shorten(claim)
             )
         }
-        Unsupported::PodAffinity => "required podAffinity is not supported".to_owned(),
-        Unsupported::PodAntiAffinity => "required podAntiAffinity is not supported".to_owned(),
-        Unsupported::HardSpread => {
-            "topologySpreadConstraints with DoNotSchedule are not supported: use ScheduleAnyway".to_owned()
-        }
+        Unsupported::PodTerms(why) => why.to_string(),
     };
     Some((ReasonClass::UnsupportedConstraint, format!("Pod {name}: {what}")))
 }

@@ -13,7 +13,7 @@ use crate::model::{PodSpec, SharedStr};
 use crate::placement::{self, NodePolicy};
 use crate::request::{Request, Shape};
 use crate::state::State;
-use crate::state::pod::{avoiding, shapes};
+use crate::state::pod::avoiding;
 use crate::state::summary::MemberSummary;
 
 impl State {
@@ -27,7 +27,8 @@ impl State {
         if job.started_at.is_none() || node.is_none() {
             return;
         }
-        let Some(shape) = shapes(&[Arc::new(pod.clone())]).pop() else { return };
+        let shape = self.shapes(&[Arc::new(pod.clone())]).pop();
+        let (Some(shape), Some(job)) = (shape, self.jobs.get_mut(id)) else { return };
         let lost = job.lost_member(shape, node, now.saturating_add(deadline));
         job.lost.push(LostMember { succeeded: pod.phase == crate::model::Phase::Succeeded, ..lost });
     }
@@ -55,8 +56,10 @@ impl State {
         // Their Pods still exist, on nodes that are not eligible; or a restarted engine never observed them.
         let known = summary.displaced.iter().chain(summary.sibling.iter().cycle());
         let short = owed.saturating_sub(job.lost.len());
-        for pod in known.take(short) {
-            let Some(shape) = shapes(std::slice::from_ref(pod)).pop() else { continue };
+        let shapes: Vec<Shape> =
+            known.take(short).filter_map(|pod| self.shapes(std::slice::from_ref(pod)).pop()).collect();
+        let Some(job) = self.jobs.get_mut(id) else { return };
+        for shape in shapes {
             let lost = job.lost_member(shape, None, now.saturating_add(deadline));
             job.lost.push(lost);
         }
@@ -152,6 +155,7 @@ impl State {
             kind: AllocationKind::Kept,
             permanent: false,
             job: Some(id.0),
+            peer: lost.shape.peer.clone(),
         };
         self.inventory.hold(lost.holder(id), &node, hold);
     }
@@ -222,7 +226,9 @@ impl State {
         let lost = job.lost.remove(at);
         self.inventory.release(&lost.holder(id));
         self.note_owed(id);
-        lost.kept_on.filter(|node| self.inventory.fits(node, shape))
+        let (inventory, now) = (&self.inventory, self.now);
+        lost.kept_on
+            .filter(|node| inventory.fits(node, shape) && placement::allows(inventory, node, shape, now))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::constraint::NodeConstraint;
 use crate::model::{PodSpec, SharedStr};
 use crate::request::Shape;
 use crate::resources::ResourceList;
+use crate::state::State;
 
 /// A Pod's allocation, if it can be determined; otherwise, it still counts as one Pod.
 pub(super) fn needs(pod: &PodSpec) -> Arc<ResourceList> {
@@ -27,25 +28,28 @@ pub(super) fn avoiding(mut shapes: Vec<Shape>, nodes: &BTreeSet<SharedStr>) -> V
     shapes
 }
 
-/// Groups members with equal requests into shapes; shapes and their members are ordered by name.
-pub(super) fn shapes(members: &[Arc<PodSpec>]) -> Vec<Shape> {
-    let mut shapes: Vec<Shape> = Vec::new();
-    let mut known = BTreeMap::new();
-    for pod in members {
-        let needs = needs(pod);
-        let key = (needs.clone(), pod.constraint.clone(), pod.ports.clone());
-        let index = *known.entry(key).or_insert(shapes.len());
-        match shapes.get_mut(index) {
-            Some(shape) => shape.count += 1,
-            None => shapes.push(Shape {
-                count: 1,
-                needs,
-                constraint: pod.constraint.clone(),
-                ports: pod.ports.clone(),
-            }),
+impl State {
+    /// Groups members with equal requests into shapes; shapes and their members are ordered by name.
+    pub(super) fn shapes(&self, members: &[Arc<PodSpec>]) -> Vec<Shape> {
+        let mut shapes: Vec<Shape> = Vec::new();
+        let mut known = BTreeMap::new();
+        for pod in members {
+            let (needs, peer) = (needs(pod), self.peer_of(pod));
+            let key = (needs.clone(), pod.constraint.clone(), pod.ports.clone(), peer.clone());
+            let index = *known.entry(key).or_insert(shapes.len());
+            match shapes.get_mut(index) {
+                Some(shape) => shape.count += 1,
+                None => shapes.push(Shape {
+                    count: 1,
+                    needs,
+                    constraint: pod.constraint.clone(),
+                    ports: pod.ports.clone(),
+                    peer,
+                }),
+            }
         }
+        shapes
     }
-    shapes
 }
 
 /// When a bound Pod is planned to release its resources: according to its allocation record, else its own time limit;

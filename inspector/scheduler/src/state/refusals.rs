@@ -14,7 +14,6 @@ use crate::placement;
 use crate::request::Request;
 use crate::state::State;
 use crate::state::answers::Finding;
-use crate::state::pod::shapes;
 
 /// Seconds that a node is avoided after a rejection.
 const AVOIDED: i64 = 300;
@@ -42,7 +41,7 @@ impl State {
         if avoided.is_empty() {
             return;
         }
-        let mut shapes = shapes(members);
+        let mut shapes = self.shapes(members);
         for shape in &mut shapes {
             shape.constraint = Arc::new(elsewhere(&shape.constraint, &avoided));
         }

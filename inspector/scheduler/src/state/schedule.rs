@@ -11,13 +11,13 @@ use fluxion_api::reason::Fact;
 use crate::explain::why_never;
 use crate::inventory::Allocation;
 use crate::job::{Job, JobId, JobState, Reason, ReasonClass, Reservation};
-use crate::model::{PodSpec, SharedStr};
+use crate::model::SharedStr;
 use crate::placement;
 use crate::queue::{self, Carry, PassJob, PassResult, Refusal};
-use crate::request::{Placement, Request, Slot};
+use crate::request::{Placement, Request, Shape, Slot};
 use crate::state::State;
 use crate::state::pass_state::PassReport;
-use crate::state::pod::{avoiding, shapes};
+use crate::state::pod::avoiding;
 use crate::state::reasons::Explained;
 
 /// The nodes of a placement without duplicates, in order.
@@ -81,10 +81,10 @@ impl State {
             let domain = summary.level.as_ref().and_then(|level| self.domain_of(&job, level));
             let policy = self.node_policy(&job);
             let avoided = self.avoided(&job);
-            let request_for = |pods: &[Arc<PodSpec>], now: i64| Request {
-                shapes: avoiding(shapes(pods), &avoided),
+            let request_for = |shapes: Vec<Shape>, now: i64| Request {
                 // Any of these may be created.
-                minimum: (pods.len() > 1).then_some(1),
+                minimum: (shapes.iter().map(|shape| shape.count).sum::<u32>() > 1).then_some(1),
+                shapes: avoiding(shapes, &avoided),
                 level: summary.level.clone(),
                 domain: domain.clone(),
                 duration: job.planned_end.map(|end| end.saturating_sub(now).max(1)),
@@ -92,16 +92,16 @@ impl State {
             let mut refused = Vec::new();
             let mut failed = BTreeSet::new();
             for pod in &summary.waiting {
-                let request = request_for(std::slice::from_ref(pod), self.now);
-                let shapes = shapes(std::slice::from_ref(pod));
+                let shapes = self.shapes(std::slice::from_ref(pod));
+                let request = request_for(shapes.clone(), self.now);
                 if let Some(node) = shapes.first().and_then(|shape| self.take_place(id, shape)) {
                     let slots = vec![Slot { shape: 0, node, count: 1 }];
                     self.send(&job, std::slice::from_ref(pod), &Placement { slots, domain: None });
                     continue;
                 }
-                // Members only allocate: what did not fit still does not fit.
+                // Members only allocate: what did not fit still does not fit, unless it depends on other Pods.
                 let mut placement = None;
-                if !failed.contains(&request) {
+                if !failed.contains(&request) || request.awaits_others() {
                     placement = placement::place_now(&self.inventory, &request, self.now, policy).ok();
                     // Its requests differ from those of the lost member: the reserved resources are still its own.
                     if placement.is_none() && self.open_places(id) {
@@ -116,7 +116,7 @@ impl State {
                 }
             }
             let reason = (!refused.is_empty()).then(|| {
-                let reason = self.reason_of(&job, &request_for(&refused, self.now));
+                let reason = self.reason_of(&job, &request_for(self.shapes(&refused), self.now));
                 let count = u32::try_from(refused.len()).unwrap_or(u32::MAX);
                 let waiting = [Fact::MembersWaiting { count }];
                 let facts = waiting.into_iter().chain(reason.facts.iter().cloned()).collect();

@@ -58,6 +58,7 @@ mod tests {
             needs: Ok(pod("cpu=1")),
             constraint: Arc::default(),
             ports: Arc::default(),
+            terms: None,
             unsupported: Vec::new(),
             priority: 0,
             labels: Marks::new(),

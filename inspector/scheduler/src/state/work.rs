@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event::Effect;
 use crate::job::JobId;
 use crate::model::SharedStr;
+use crate::state::peering::ChangedSelectors;
 
 /// See the module documentation.
 #[derive(Clone, Debug, Default)]
@@ -19,5 +20,7 @@ pub(super) struct StepWork {
     pub new_jobs: BTreeMap<JobId, bool>,
     /// Jobs whose changes may have to be reported.
     pub changed: BTreeSet<JobId>,
+    /// Constraints between Pods that are new or no longer used.
+    pub selectors: ChangedSelectors,
     pub effects: Vec<Effect>,
 }

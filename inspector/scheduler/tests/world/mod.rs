@@ -221,6 +221,7 @@ impl World {
             needs: Ok(Arc::new(needs)),
             constraint: Arc::new(NodeConstraint::default()),
             ports: Arc::new([]),
+            terms: None,
             unsupported: Vec::new(),
             priority: 0,
             labels: Marks::new(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fluxion_scheduler::model::{AllocationRecord, Phase, PodSpec, SharedStr, Unsupported};
 use k8s_openapi::api::core::v1::{self as core, Pod, PodCondition};
 
-use super::{ALLOCATION, Meta, Unreadable, affinity, annotations, end, labels, requests, seconds};
+use super::{ALLOCATION, Meta, Unreadable, affinity, annotations, end, labels, peers, requests, seconds};
 
 /// Converts a Pod. Its volumes are evaluated separately ([`claims`]), because they are other objects: the result
 /// contains no unbound volumes.
@@ -17,6 +17,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
     let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let scheduled = condition(conditions, "PodScheduled");
     let mut problems = Vec::new();
+    let (terms, unsupported_terms) = peers::terms(spec, &meta.namespace, pod.metadata.labels.as_ref());
     let phase = phase(status.and_then(|status| status.phase.as_deref()));
     Ok(PodSpec {
         uid: meta.uid,
@@ -33,7 +34,8 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
         needs: requests::needs(spec, status).map(Arc::new),
         constraint: Arc::new(affinity::node_constraint(spec, &mut problems)),
         ports: affinity::host_ports(spec, &mut problems).into(),
-        unsupported: unsupported(spec),
+        terms,
+        unsupported: unsupported(spec).chain(unsupported_terms).collect(),
         priority: spec.priority.unwrap_or(0),
         labels: labels(pod.metadata.labels.as_ref()),
         annotations: annotations(pod.metadata.annotations.as_ref()),
@@ -105,30 +107,9 @@ fn record(pod: &Pod, problems: &mut Vec<SharedStr>) -> Option<AllocationRecord> 
     }
 }
 
-fn unsupported(spec: &core::PodSpec) -> Vec<Unsupported> {
-    let mut found: Vec<Unsupported> = spec
-        .resource_claims
-        .iter()
-        .flatten()
-        .map(|claim| Unsupported::ResourceClaim(claim.name.as_str().into()))
-        .collect();
-    if let Some(affinity) = &spec.affinity {
-        let required =
-            |terms: Option<&Vec<core::PodAffinityTerm>>| terms.is_some_and(|terms| !terms.is_empty());
-        let with = affinity.pod_affinity.as_ref();
-        if required(with.and_then(|a| a.required_during_scheduling_ignored_during_execution.as_ref())) {
-            found.push(Unsupported::PodAffinity);
-        }
-        let against = affinity.pod_anti_affinity.as_ref();
-        if required(against.and_then(|a| a.required_during_scheduling_ignored_during_execution.as_ref())) {
-            found.push(Unsupported::PodAntiAffinity);
-        }
-    }
-    let spread = spec.topology_spread_constraints.iter().flatten();
-    if spread.into_iter().any(|spread| spread.when_unsatisfiable != "ScheduleAnyway") {
-        found.push(Unsupported::HardSpread);
-    }
-    found
+fn unsupported(spec: &core::PodSpec) -> impl Iterator<Item = Unsupported> {
+    let claims = spec.resource_claims.iter().flatten();
+    claims.map(|claim| Unsupported::ResourceClaim(claim.name.as_str().into()))
 }
 
 #[cfg(test)]

@@ -78,6 +78,7 @@ fn hold(inventory: &mut Inventory, request: &Request, placement: &Placement, job
             kind: AllocationKind::Bound,
             permanent: false,
             job: None,
+            peer: None,
         };
         inventory.hold(format!("{job}/{}/{}", slot.node, slot.shape).into(), &slot.node, share);
     }
@@ -358,7 +359,7 @@ proptest! {
             let permanent = permanent && until.is_none();
             let needs = crate::testing::pod(&format!("cpu={cpu} memory={memory}"));
             let share =
-                Allocation { needs, ports: ports.into(), from: now, until, end_assumed: false, kind: AllocationKind::Foreign, permanent, job: None };
+                Allocation { needs, ports: ports.into(), from: now, until, end_assumed: false, kind: AllocationKind::Foreign, permanent, job: None, peer: None };
             inventory.hold(format!("h{at}").into(), &nodes[on % nodes.len()], share);
         }
         for (job, request) in (0..).zip(&waiting) {

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use fluxion::jobspec::Jobspec;
 
 use crate::constraint::{
-    Expression, HostPort, NodeConstraint, Operator as Compare, Protocol, TaintEffect, Term, Toleration,
-    TolerationOperator,
+    Expression, HostPort, NodeConstraint, Operator as Compare, Peer, PodSelector, PodTerm, PodTerms,
+    Protocol, Spread, TaintEffect, Term, Toleration, TolerationOperator,
 };
 use crate::extension::GangReader;
 use crate::request::{Request, Shape};
@@ -75,13 +75,51 @@ fn shape() -> impl Strategy<Value = Shape> {
         prop::collection::btree_map(text(), any::<u64>(), 0..4),
         constraint(),
         prop::collection::vec(port, 0..3),
+        prop::option::of(peer()),
     )
-        .prop_map(|(count, needs, constraint, ports)| Shape {
+        .prop_map(|(count, needs, constraint, ports, peer)| Shape {
             count,
             needs: Arc::new(needs.into_iter().collect::<ResourceList>()),
             constraint: Arc::new(constraint),
             ports: ports.into(),
+            peer: peer.map(Arc::new),
         })
+}
+
+fn selector() -> impl Strategy<Value = PodSelector> {
+    let expressions = || prop::option::of(prop::collection::vec(expression(), 0..3));
+    (prop::collection::btree_set(text(), 0..3), expressions(), expressions()).prop_map(
+        |(namespaces, namespace_selector, labels)| PodSelector { namespaces, namespace_selector, labels },
+    )
+}
+
+fn peer() -> impl Strategy<Value = Peer> {
+    let key = || text().prop_filter("a topology key", |key| !key.is_empty());
+    let term = || (selector(), key()).prop_map(|(selector, topology)| PodTerm { selector, topology });
+    let spread = (selector(), key(), 1..=u32::MAX, 1..=u32::MAX, any::<(bool, bool)>()).prop_map(
+        |(selector, topology, max_skew, min_domains, (honor_affinity, honor_taints))| Spread {
+            selector,
+            topology,
+            max_skew,
+            min_domains,
+            honor_affinity,
+            honor_taints,
+        },
+    );
+    let terms = (
+        prop::collection::vec(term(), 0..3),
+        prop::collection::vec(term().prop_map(Arc::new), 0..3),
+        prop::collection::vec(spread, 0..3),
+    )
+        .prop_map(|(affinity, anti_affinity, spread)| PodTerms { affinity, anti_affinity, spread });
+    (text(), prop::collection::btree_map(text(), text(), 0..3), terms).prop_map(
+        |(namespace, labels, terms)| Peer {
+            namespace,
+            labels: Arc::new(labels),
+            terms: (!terms.is_empty()).then(|| Arc::new(terms)),
+            deleting: false,
+        },
+    )
 }
 
 fn request() -> impl Strategy<Value = Request> {

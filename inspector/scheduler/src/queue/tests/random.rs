@@ -124,6 +124,7 @@ pub(super) fn start(
             ports: shape.ports.clone(),
             kind: AllocationKind::Assumed,
             job: Some(job.id),
+            peer: None,
             from: now,
             end_assumed: length.is_some(),
             ..hold("cpu=0", end.or(length.map(|length| now + length)))

@@ -80,17 +80,68 @@ fn what_we_cannot_honour_is_named() {
             "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term},
             "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}},
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]});
-    let want = vec![
-        Unsupported::ResourceClaim("gpu".into()),
-        Unsupported::PodAffinity,
-        Unsupported::PodAntiAffinity,
-        Unsupported::HardSpread,
-    ];
-    assert_eq!(translate(&pod(spec, json!({}))).unwrap().unsupported, want);
+    let read = translate(&pod(spec, json!({}))).unwrap();
+    assert_eq!(read.unsupported, [Unsupported::ResourceClaim("gpu".into())]);
+    let terms = read.terms.unwrap();
+    assert_eq!((terms.affinity.len(), terms.anti_affinity.len(), terms.spread.len()), (1, 1, 1));
     let wishes = json!({"containers": [],
         "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}]}},
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]});
-    assert!(translate(&pod(wishes, json!({}))).unwrap().unsupported.is_empty());
+    let read = translate(&pod(wishes, json!({}))).unwrap();
+    assert!(read.unsupported.is_empty() && read.terms.is_none());
+}
+
+#[test]
+fn constraints_between_pods_are_read_with_their_namespaces() {
+    let term = |extra: Value| {
+        let mut term = json!({"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"},
+            "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["x"]}]}});
+        term.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        term
+    };
+    let spread = json!({"maxSkew": 2, "minDomains": 3, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}}, "matchLabelKeys": ["rev", "none"],
+        "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"});
+    let terms = [
+        json!({}),
+        json!({"namespaces": ["b"]}),
+        json!({"namespaceSelector": {}}),
+        json!({"namespaceSelector": {"matchLabels": {"team": "red"}}, "labelSelector": null}),
+    ];
+    let spec = json!({"containers": [], "topologySpreadConstraints": [spread],
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms.map(term)}}});
+    let mut object = pod(spec, json!({}));
+    object.metadata.labels = Some([("rev".to_owned(), "7".to_owned())].into());
+    let own = SharedStr::from(object.metadata.namespace.as_deref().unwrap());
+    let read = translate(&object).unwrap().terms.unwrap();
+    let selectors: Vec<_> = read.anti_affinity.iter().map(|term| &term.selector).collect();
+    let names: Vec<Vec<&str>> =
+        selectors.iter().map(|selector| selector.namespaces.iter().map(AsRef::as_ref).collect()).collect();
+    assert_eq!(names, [vec![&*own], vec!["b"], vec![], vec![]]);
+    let by_labels: Vec<_> =
+        selectors.iter().map(|selector| selector.namespace_selector.as_ref().map(Vec::len)).collect();
+    assert_eq!(by_labels, [None, None, Some(0), Some(1)]);
+    assert_eq!((selectors[0].labels.as_ref().unwrap().len(), &selectors[3].labels), (2, &None));
+    let spread = &read.spread[0];
+    assert_eq!((spread.max_skew, spread.min_domains, &*spread.topology), (2, 3, "rack"));
+    assert_eq!((spread.honor_affinity, spread.honor_taints), (false, true));
+    let labels: Vec<String> = spread.selector.labels.iter().flatten().map(ToString::to_string).collect();
+    assert_eq!(labels, ["app=web", "rev=7"]);
+}
+
+#[test]
+fn odd_constraints_between_pods_are_not_bound() {
+    let bad = json!([{"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}}]);
+    let many = vec![json!({"topologyKey": "zone"}); 65];
+    for (terms, says) in [(bad, "unknown operator 'Gt'"), (Value::from(many), "more than 64")] {
+        let spec = json!({"containers": [],
+            "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}});
+        let read = translate(&pod(spec, json!({}))).unwrap();
+        let [Unsupported::PodTerms(why)] = read.unsupported.as_slice() else {
+            panic!("{:?}", read.unsupported)
+        };
+        assert!(why.contains(says), "{why}");
+    }
 }
 
 #[test]
