@@ -130,6 +130,13 @@ impl Index {
         }
         let last = self.current.load_full();
         let forgotten = self.forgotten.load(Ordering::Relaxed);
+        let (last, forgotten) = match last {
+            // Since then, another leader has given out versions, of changes that this index does not know by them.
+            Some(earlier) if earlier.published.since != published.since => {
+                (None, forgotten.max(earlier.version))
+            }
+            last => (last, forgotten),
+        };
         let room = Arc::clone(&self.room);
         let served = tokio::task::spawn_blocking(move || match last {
             Some(last) => last.next(published),
