@@ -70,11 +70,13 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     } else {
         Cancels::User
     };
-    let mut writer = Writer::start(client, engine.clone(), Arc::clone(&metrics), effects, Right::new(granted), identity);
+    let mut writer =
+        Writer::start(client, engine.clone(), Arc::clone(&metrics), effects, Right::new(granted), identity);
     let mut election = Tasks::default();
     election.spawn("the Lease", lease.clone().run(Arc::clone(&health)));
     let mut decisions = Tasks::default();
-    let deciding = decide_while_right(grant.clone(), engine.clone(), Arc::clone(&health), Arc::clone(&metrics));
+    let deciding =
+        decide_while_right(grant.clone(), engine.clone(), Arc::clone(&health), Arc::clone(&metrics));
     decisions.spawn("the leadership", deciding);
 
     let said = state_dir.announce(listener.local_addr()?, &connection.url)?;

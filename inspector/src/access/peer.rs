@@ -44,7 +44,12 @@ impl Proof {
 impl Peer {
     /// A peer that showed these certificates.
     pub fn new(address: SocketAddr, certificates: Vec<CertificateDer<'static>>) -> Self {
-        Self { address, certificates: certificates.into(), is_front_proxy: Arc::default(), is_replica: Arc::default() }
+        Self {
+            address,
+            certificates: certificates.into(),
+            is_front_proxy: Arc::default(),
+            is_replica: Arc::default(),
+        }
     }
 }
 

@@ -86,6 +86,9 @@ impl SecurePort {
         let forwarding = Forwarding::new(Arc::clone(health), self.replica, Arc::clone(metrics));
         let address = self.listener.local_addr()?;
         tracing::info!(%address, "serving the API over TLS");
-        Ok((http::serve_secure(self.listener, config, app, self.access, Some(Arc::new(forwarding))), self.tasks))
+        Ok((
+            http::serve_secure(self.listener, config, app, self.access, Some(Arc::new(forwarding))),
+            self.tasks,
+        ))
     }
 }

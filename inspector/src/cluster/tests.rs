@@ -31,13 +31,17 @@ fn start() -> Deciding {
 impl Deciding {
     /// We hold the Lease for so many seconds, or do not.
     fn lead(&self, seconds: Option<u64>) {
-        let held = seconds.map(|seconds| Term { number: 7, until: Instant::now() + Duration::from_secs(seconds) });
+        let held =
+            seconds.map(|seconds| Term { number: 7, until: Instant::now() + Duration::from_secs(seconds) });
         self.health.set_leadership(Leadership { held, ..Leadership::default() });
     }
 
     async fn becomes(&mut self, right: bool) {
         let wait = Duration::from_secs(20);
-        tokio::time::timeout(wait, self.writes.wait_for(|until| until.is_some() == right)).await.unwrap().unwrap();
+        tokio::time::timeout(wait, self.writes.wait_for(|until| until.is_some() == right))
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(self.engine.fresh().await.unwrap().state.ready(), right);
     }
 

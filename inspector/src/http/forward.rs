@@ -167,9 +167,7 @@ pub(super) async fn to_leader(
             let metrics = Arc::clone(&forwarding.metrics);
             Ok(response.map(|body| whole_lines(body, ends, None, metrics)))
         }
-        Answerer::Leader(leader) => {
-            Ok(forwarding.forward(leader, &standing, request).await.into_response())
-        }
+        Answerer::Leader(leader) => Ok(forwarding.forward(leader, &standing, request).await.into_response()),
         Answerer::Nobody(why) => {
             forwarding.count("no_leader");
             Err(Refusal::Unavailable(why))
@@ -193,15 +191,15 @@ mod tests {
             let (now, seconds) = (Instant::now(), Duration::from_secs(ends_in.unsigned_abs()));
             Some(Term { number: 1, until: if ends_in > 0 { now + seconds } else { now } })
         };
-        let other = |address| Leadership {
-            held: None,
-            holder: Some("other".to_owned()),
-            address,
-            trouble: None,
-        };
+        let other =
+            |address| Leadership { held: None, holder: Some("other".to_owned()), address, trouble: None };
         let ours = |ends_in| Leadership { held: term(ends_in), ..Leadership::default() };
         for (leadership, direct, forwarded) in [
-            (other(Some(address)), Answerer::Leader(address), Answerer::Nobody("this inspector is not the leader")),
+            (
+                other(Some(address)),
+                Answerer::Leader(address),
+                Answerer::Nobody("this inspector is not the leader"),
+            ),
             (
                 other(None),
                 Answerer::Nobody("the leader's address is not known"),

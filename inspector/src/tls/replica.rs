@@ -148,8 +148,7 @@ impl ReplicaKeeper {
     /// A certificate is used until it is due or its signer is not trusted any more: others may not have heard of a new
     /// authority yet.
     fn update(&mut self, authority: Authority, now: SystemTime) -> Result<(), TlsError> {
-        let kept =
-            self.shown.take().filter(|(issued, by, _)| issued.renew_at > now && authority.trusts(by));
+        let kept = self.shown.take().filter(|(issued, by, _)| issued.renew_at > now && authority.trusts(by));
         let (issued, by) = match kept {
             Some((issued, by, bundle)) if bundle == authority.bundle => {
                 self.shown = Some((issued, by, bundle));

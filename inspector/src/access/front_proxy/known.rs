@@ -35,9 +35,8 @@ impl FrontProxy {
     /// The trust, if this peer has it.
     fn trust_in(&self, peer: &Peer) -> Option<Arc<Trust>> {
         let trust = self.trust.load_full()?;
-        let is_front_proxy = peer
-            .is_front_proxy
-            .known_or(trust.number, || trust.accepts(&peer.certificates, UnixTime::now()));
+        let is_front_proxy =
+            peer.is_front_proxy.known_or(trust.number, || trust.accepts(&peer.certificates, UnixTime::now()));
         is_front_proxy.then_some(trust)
     }
 }

@@ -65,7 +65,8 @@ impl Pool {
         mut parts: Parts,
         body: Bytes,
     ) -> Result<Response<Incoming>, &'static str> {
-        let client = self.client(leader).ok_or("the certificate for other inspectors has not been issued yet")?;
+        let client =
+            self.client(leader).ok_or("the certificate for other inspectors has not been issued yet")?;
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let uri = Uri::builder().scheme("https").authority(leader.to_string()).path_and_query(path).build();
         parts.uri = uri.map_err(|_| "the leader can't be reached")?;

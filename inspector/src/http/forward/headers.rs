@@ -41,8 +41,9 @@ pub(super) fn of_request(headers: &HeaderMap, user: &User) -> Result<HeaderMap, 
     for name in [header::HOST, header::CONTENT_LENGTH, header::EXPECT, header::AUTHORIZATION] {
         headers.remove(name);
     }
-    user_headers::write(user, &mut headers)
-        .map_err(|_| Refusal::BadRequest("the name of the user or of a group is not valid in HTTP".to_owned()))?;
+    user_headers::write(user, &mut headers).map_err(|_| {
+        Refusal::BadRequest("the name of the user or of a group is not valid in HTTP".to_owned())
+    })?;
     Ok(headers)
 }
 
@@ -65,7 +66,8 @@ mod tests {
         ] {
             headers.append(HeaderName::from_static(name), value.parse().unwrap());
         }
-        let user = User { name: "jane".into(), groups: vec!["g".to_owned(), "h".to_owned()], ..User::default() };
+        let user =
+            User { name: "jane".into(), groups: vec!["g".to_owned(), "h".to_owned()], ..User::default() };
         let headers = of_request(&headers, &user).unwrap();
         let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();

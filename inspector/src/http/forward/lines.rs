@@ -22,6 +22,9 @@ pub(super) fn leader_changed() -> Refusal {
     Refusal::Expired("the leader has changed: list again and restart the watch".to_owned())
 }
 
+/// How an event begins that is the last one of a watch.
+const ERROR: &[u8] = br#"{"type":"ERROR""#;
+
 struct Lines {
     stream: BodyDataStream,
     ends: Pin<Box<dyn Future<Output = Refusal> + Send>>,
@@ -71,6 +74,8 @@ impl Lines {
                 }
                 Some(Ok(chunk)) => {
                     if let Some(lines) = self.take(chunk) {
+                        // The server has said already why it ends.
+                        self.done = is_last(&lines);
                         return Some(lines);
                     }
                     if self.rest.len() > LINE_MOST {
@@ -98,6 +103,12 @@ impl Lines {
         self.metrics.watch_dropped(refusal.code().1);
         error_line(refusal)
     }
+}
+
+/// Whether the last of these lines ends a watch.
+fn is_last(lines: &[u8]) -> bool {
+    let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
+    lines.rsplit(|byte| *byte == b'\n').next().is_some_and(|line| line.starts_with(ERROR))
 }
 
 #[cfg(test)]
@@ -130,6 +141,18 @@ mod tests {
         let error = told.strip_prefix(whole).unwrap();
         assert!(error.starts_with("{\"type\":\"ERROR\"") && error.contains("\"code\":410"), "{error}");
         assert!(error.ends_with("}\n") && error.matches('\n').count() == 1);
+    }
+
+    #[tokio::test]
+    async fn nothing_follows_an_error_of_the_server() {
+        let error = "{\"type\":\"ERROR\",\"object\":{}}\n";
+        let told = whole_lines(
+            body(&[Ok("{}\n"), Ok(error), Err(())]),
+            std::future::pending(),
+            None,
+            Arc::default(),
+        );
+        assert_eq!(text(told).await, format!("{{}}\n{error}"));
     }
 
     #[tokio::test]

@@ -27,7 +27,6 @@ struct Replica {
     health: Arc<Health>,
     address: SocketAddr,
     router: Router,
-    serving: tokio::task::JoinHandle<()>,
 }
 
 impl Replica {
@@ -46,13 +45,13 @@ impl Replica {
         let address = listener.local_addr().unwrap();
         let shown = ShownCertificates { serving: Arc::default(), replica: tls };
         let config = server_config(Arc::new(shown)).unwrap();
-        let serving =
-            tokio::spawn(serve_secure(listener, config, server.app.clone(), access, Some(forwarding)));
-        Self { server, health, address, router, serving }
+        tokio::spawn(serve_secure(listener, config, server.app.clone(), access, Some(forwarding)));
+        Self { server, health, address, router }
     }
 
     fn leads(&self, seconds: u64) {
-        let held = Some(Term { number: 1, until: tokio::time::Instant::now() + Duration::from_secs(seconds) });
+        let held =
+            Some(Term { number: 1, until: tokio::time::Instant::now() + Duration::from_secs(seconds) });
         self.health.set_leadership(Leadership { held, ..Leadership::default() });
     }
 
@@ -134,7 +133,9 @@ async fn a_follower_gives_the_answers_of_the_leader() {
         let through = pair.follower.send("root", request(method.clone(), path)).await;
         let direct = pair.leader.send("root", request(method, path)).await;
         assert_eq!((through.status(), direct.status()), (status, status), "{path}");
-        for header in ["content-type", "fluxion-role", "fluxion-resource-version", "allow", "retry-after", "vary"] {
+        for header in
+            ["content-type", "fluxion-role", "fluxion-resource-version", "allow", "retry-after", "vary"]
+        {
             assert_eq!(through.headers().get(header), direct.headers().get(header), "{header} of {path}");
         }
         let (through, direct) = (read(through).await.1, read(direct).await.1);
@@ -144,7 +145,9 @@ async fn a_follower_gives_the_answers_of_the_leader() {
         }
     }
     // What an answer is wrapped in passes as it is.
-    for (path, accept_encoding) in [("fluxionjobs?pretty=true", ""), ("fluxiongraphs/live?pretty=true", "gzip")] {
+    for (path, accept_encoding) in
+        [("fluxionjobs?pretty=true", ""), ("fluxiongraphs/live?pretty=true", "gzip")]
+    {
         let mut asked = request(Method::GET, path);
         if !accept_encoding.is_empty() {
             asked.headers_mut().insert("accept-encoding", accept_encoding.parse().unwrap());
@@ -183,7 +186,10 @@ async fn without_a_leader_data_is_unavailable_and_the_rest_is_not() {
         let answer = pair.follower.send("root", request(Method::GET, "fluxionjobs")).await;
         assert_eq!(answer.headers()["retry-after"], "1");
         let (status, body) = read(answer).await;
-        assert_eq!((status, &body["reason"]), (StatusCode::SERVICE_UNAVAILABLE, &"ServiceUnavailable".into()));
+        assert_eq!(
+            (status, &body["reason"]),
+            (StatusCode::SERVICE_UNAVAILABLE, &"ServiceUnavailable".into())
+        );
         assert!(body["message"].as_str().unwrap().starts_with(message), "{body}");
         for path in ["/apis", BASE, "/apis/fluxion.flux-framework.org", "/openapi/v3", "/version"] {
             assert_eq!(pair.follower.ask("jane", Method::GET, path).await.0, StatusCode::OK, "{path}");
@@ -246,14 +252,27 @@ const WATCH: &str = "namespaces/team/fluxionjobs?watch=true";
 #[tokio::test]
 async fn a_watch_is_streamed_and_ends_cleanly_when_the_leader_goes() {
     let pair = Pair::start().await;
+    let (relay, relayed) = relay(pair.leader.address).await;
+    pair.follower.follows(Some(relay));
     let mut events = Events::start(&pair.follower, "jane", WATCH).await;
     assert_eq!(events.next().await.unwrap()["object"]["metadata"]["name"], "pod.a");
     pair.leader.server.tell([Event::Pod(Box::new(pod("team", "b")))]).await;
     assert_eq!(events.next().await.unwrap()["object"]["metadata"]["name"], "pod.b");
-    // It is killed.
-    pair.leader.serving.abort();
-    drop(pair.leader);
+    // As if it were killed.
+    relayed.abort();
     events.ends_with(410).await;
+}
+
+/// A way to an address that can be cut.
+async fn relay(to: SocketAddr) -> (SocketAddr, tokio::task::JoinHandle<()>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let task = tokio::spawn(async move {
+        let (mut near, _) = listener.accept().await.unwrap();
+        let mut far = TcpStream::connect(to).await.unwrap();
+        let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+    });
+    (address, task)
 }
 
 #[tokio::test]
@@ -285,7 +304,13 @@ async fn a_watch_through_a_follower_ends_with_the_right_to_it() {
 }
 
 /// A request over a TLS connection of its own; status line and body.
-async fn raw(to: SocketAddr, authority: &Authority, name: &str, issued: Option<&Issued>, head: &str) -> String {
+async fn raw(
+    to: SocketAddr,
+    authority: &Authority,
+    name: &str,
+    issued: Option<&Issued>,
+    head: &str,
+) -> String {
     let mut roots = RootCertStore::empty();
     for root in CertificateDer::pem_slice_iter(authority.bundle.as_bytes()) {
         roots.add(root.unwrap()).unwrap();
@@ -306,8 +331,7 @@ async fn raw(to: SocketAddr, authority: &Authority, name: &str, issued: Option<&
     let stream = TcpStream::connect(to).await.unwrap();
     let name = ServerName::try_from(name.to_owned()).unwrap();
     let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
-    let request =
-        format!("GET {BASE}/fluxionjobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{head}\r\n");
+    let request = format!("GET {BASE}/fluxionjobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{head}\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer).await;

@@ -82,7 +82,8 @@ async fn who_gives_back_is_followed_at_once() {
 async fn a_dead_process_of_this_machine_is_not_waited_for_and_any_other_is() {
     let store: Store = Arc::new(Mutex::new(Some(None)));
     assert!(takes(&lease(&store, "a")).await);
-    let signed = stored(&store)["metadata"]["annotations"][record::HOLDER_PROCESS].as_str().unwrap().to_owned();
+    let signed =
+        stored(&store)["metadata"]["annotations"][record::HOLDER_PROCESS].as_str().unwrap().to_owned();
     let sign = |text: String| {
         let mut lease = stored(&store);
         lease["metadata"]["annotations"][record::HOLDER_PROCESS] = text.into();

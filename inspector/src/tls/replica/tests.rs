@@ -22,7 +22,11 @@ fn server(replica: &Arc<ReplicaTls>, serving: &Issued) -> Arc<ServerConfig> {
 }
 
 /// Whether the server takes the client for a replica; `None` where the client does not trust the server.
-async fn meets(client: &Arc<ReplicaTls>, server: &Arc<ServerConfig>, trust: &Arc<ReplicaTls>) -> Option<bool> {
+async fn meets(
+    client: &Arc<ReplicaTls>,
+    server: &Arc<ServerConfig>,
+    trust: &Arc<ReplicaTls>,
+) -> Option<bool> {
     let (near, far) = tokio::io::duplex(1 << 16);
     let connector = TlsConnector::from(client.client().unwrap().1);
     let acceptor = TlsAcceptor::from(Arc::clone(server));
@@ -60,8 +64,8 @@ async fn replicas_of_one_authority_know_each_other_and_nobody_else() {
     assert!(!accepts(&ours.issue_peer(REPLICA, now - 40 * DAY).unwrap()), "it has expired");
 }
 
-#[test]
-fn a_certificate_is_kept_over_a_renewal_of_the_authority_and_replaced_when_it_is_due() {
+#[tokio::test]
+async fn a_certificate_is_kept_over_a_renewal_of_the_authority_and_replaced_when_it_is_due() {
     let now = SystemTime::now();
     let old = Authority::create(now).unwrap();
     let mut keeper = keeper();
