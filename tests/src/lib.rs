@@ -8,6 +8,7 @@
 //! Errors here are read by people only: they are `anyhow` chains, not types.
 
 pub mod apply;
+pub mod balancer;
 pub mod cases;
 pub mod cluster;
 pub mod door;
@@ -23,6 +24,7 @@ pub mod server;
 pub mod stage;
 pub mod standalone;
 pub mod tools;
+pub mod trial;
 pub mod wait;
 
 pub use cluster::{Cluster, Kubelets, Options, Scheduler};
