@@ -169,13 +169,17 @@ async fn two_inspectors_guard_each_other() {
     }
     println!("API server killed and away for 5 s: gangs are bound again {}", restarts.text());
 
-    let began = Instant::now();
+    let frozen = Instant::now();
     trial.cluster.freeze_etcd(true).unwrap();
     tokio::time::sleep(Duration::from_secs(20)).await;
     trial.cluster.freeze_etcd(false).unwrap();
     let thawed = Instant::now();
     trial.works().await.unwrap();
-    println!("etcd stopped for {:.0?}: gangs are bound again after {:.1?}", thawed - began, thawed.elapsed());
+    println!(
+        "etcd stopped for {:.0?}: gangs are bound again after {:.1?}",
+        thawed - frozen,
+        thawed.elapsed()
+    );
     trial.holds("etcd stopped").await;
 
     let (seen, probed) = (trial.witness.seen(), trial.prober.probed());
