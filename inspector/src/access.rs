@@ -1,7 +1,8 @@
 //! Who asks over the secure port, and what they may do: the API server of the cluster knows both.
 //!
-//! Users come through kube-apiserver's front proxy ([`front_proxy`]) or with a bearer token of their own ([`token`]). What
-//! they may do is asked by `SubjectAccessReview` ([`review`]). Knows nothing of routes and controllers.
+//! Users come through kube-apiserver's front proxy ([`front_proxy`]), with a bearer token of their own ([`token`]), or by way
+//! of another inspector that forwards their requests ([`replica`]). What they may do is asked by `SubjectAccessReview`
+//! ([`review`]). Knows nothing of routes and controllers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +13,10 @@ pub mod attributes;
 mod error;
 mod expiring;
 pub mod front_proxy;
+pub mod headers;
 pub mod peer;
 mod rate;
+pub mod replica;
 pub mod review;
 pub mod token;
 pub mod user;
@@ -23,9 +26,12 @@ pub use error::AccessError;
 pub(crate) use expiring::Expiring;
 use front_proxy::FrontProxy;
 use peer::Peer;
+use replica::Replicas;
 use review::{Decision, Reviews};
 use token::Tokens;
 use user::User;
+
+use crate::tls::replica::ReplicaTls;
 
 /// How long answers of the API server hold: a right that was taken away, or a revoked token, is good for as long.
 const HOLDS: Duration = Duration::from_secs(10);
@@ -37,6 +43,8 @@ const RECHECK: Duration = Duration::from_secs(30);
 pub enum Credential {
     /// kube-apiserver vouches for the user for as long as it keeps the connection.
     FrontProxy,
+    /// Another inspector vouches for the user, and looks at the user's credential again while it keeps the connection.
+    Replica,
     /// A bearer token; it may be revoked.
     Token(Arc<str>),
 }
@@ -46,6 +54,7 @@ impl std::fmt::Debug for Credential {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::FrontProxy => "FrontProxy",
+            Self::Replica => "Replica",
             Self::Token(_) => "Token",
         })
     }
@@ -63,6 +72,7 @@ pub struct Sight {
 /// Answers who asks and what they may, for one cluster.
 pub struct Access {
     front_proxy: Arc<FrontProxy>,
+    replicas: Replicas,
     tokens: Tokens,
     reviews: Reviews,
     recheck: Duration,
@@ -78,10 +88,23 @@ impl Access {
     pub(crate) fn paced(client: Client, audiences: Vec<String>, holds: Duration, recheck: Duration) -> Self {
         Self {
             front_proxy: Arc::default(),
+            replicas: Replicas::default(),
             tokens: Tokens::new(client.clone(), audiences, holds),
             reviews: Reviews::new(client, holds),
             recheck,
         }
+    }
+
+    /// Believes other inspectors that show a certificate which this trusts.
+    #[must_use]
+    pub fn with_replicas(mut self, tls: Arc<ReplicaTls>) -> Self {
+        self.replicas = Replicas::new(tls);
+        self
+    }
+
+    /// The other inspectors.
+    pub fn replicas(&self) -> &Replicas {
+        &self.replicas
     }
 
     /// How often [`still`](Self::still) and [`authorise`](Self::authorise) are to be asked of an answer that lasts.
@@ -103,6 +126,11 @@ impl Access {
         if let Some(user) = self.front_proxy.user(peer, headers) {
             return Ok((user, Credential::FrontProxy));
         }
+        if self.replicas.is(peer) {
+            // Never by a token: what it vouches for is in the headers.
+            let user = self.replicas.user(peer, headers).ok_or(AccessError::Unauthenticated)?;
+            return Ok((user, Credential::Replica));
+        }
         let token = token::bearer(headers).ok_or(AccessError::Unauthenticated)?;
         let user = self.tokens.user(token, peer.address.ip()).await?;
         Ok((user, Credential::Token(Arc::from(token))))
@@ -111,7 +139,7 @@ impl Access {
     /// Fails unless the credential is still good for this user.
     pub async fn still(&self, peer: &Peer, user: &User, credential: &Credential) -> Result<(), AccessError> {
         match credential {
-            Credential::FrontProxy => Ok(()),
+            Credential::FrontProxy | Credential::Replica => Ok(()),
             Credential::Token(token) if self.tokens.user(token, peer.address.ip()).await? == *user => Ok(()),
             Credential::Token(_) => Err(AccessError::Unauthenticated),
         }

@@ -8,17 +8,18 @@ use fluxion_api::server_file::DEFAULT_LISTEN;
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::state::State;
 use tokio::sync::watch as signal;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::ClusterOptions;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
-use crate::health::Health;
+use crate::health::{Health, Leadership, Term};
 use crate::history;
 use crate::http::{self, Cancels, HttpSettings};
 use crate::kube::connect::connect;
 use crate::kube::lease::{self, Lease};
 use crate::kube::watch;
-use crate::kube::writer::{Deleter, Writer};
+use crate::kube::writer::{Deleter, Right, Writer};
 use crate::logs::kube_error;
 use crate::metrics::Metrics;
 use crate::signals::asked_to_end;
@@ -29,8 +30,11 @@ mod secure;
 
 use secure::SecurePort;
 
-/// Maximum time for releasing the Lease on shutdown.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum time for releasing the Lease on shutdown, and for ending the engine and the history.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum time for requests to finish on shutdown. With the writes (8 s, [`Writer::stop`]) and up to 2 s for each group
+/// of tasks, a shutdown takes less than 25 s.
+const REQUESTS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs until it receives SIGTERM or Ctrl-C, or until a component fails.
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
@@ -57,35 +61,37 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let (recorder, effects) = history::record(past, effects);
     let health = Arc::new(Health::default());
     let identity = lease::identity();
-    let lease = Lease::new(client.clone(), namespace, &options.lease, &identity, options.lease_seconds);
+    let lease = Lease::new(client.clone(), namespace, &options.lease, &identity, options.lease_seconds)
+        .with_address(secure.as_ref().and_then(SecurePort::advertised));
     let mut watches = watch::start(&client, &engine, &metrics, &health);
-    let (lead, leading) = signal::channel(false);
-    let (decide, deciding) = signal::channel(false);
+    let (grant, granted) = signal::channel(None);
     let cancels = if options.allow_cancel {
         Cancels::Server(Arc::new(Deleter::new(client.clone())))
     } else {
         Cancels::User
     };
-    let mut writer = Writer::start(client, engine.clone(), Arc::clone(&metrics), effects, deciding, identity);
+    let mut writer =
+        Writer::start(client, engine.clone(), Arc::clone(&metrics), effects, Right::new(granted), identity);
     let mut election = Tasks::default();
-    election.spawn("the Lease", lease.clone().run(lead, Arc::clone(&health)));
+    election.spawn("the Lease", lease.clone().run(Arc::clone(&health)));
+    let mut decisions = Tasks::default();
     let deciding =
-        decide_while_right(leading, decide, engine.clone(), Arc::clone(&health), Arc::clone(&metrics));
-    election.spawn("the leadership", deciding);
+        decide_while_right(grant.clone(), engine.clone(), Arc::clone(&health), Arc::clone(&metrics));
+    decisions.spawn("the leadership", deciding);
 
     let said = state_dir.announce(listener.local_addr()?, &connection.url)?;
     tracing::info!(url = said.url, state_dir = %state_dir.path().display(), "listening");
     let pulses = [engine.pulse().clone()].into_iter().chain(watches.pulses());
-    let pulses = pulses.chain(writer.pulses()).chain(election.pulses()).collect();
+    let pulses = pulses.chain(writer.pulses()).chain(election.pulses()).chain(decisions.pulses()).collect();
     let liveness = Liveness::new(pulses, Duration::from_secs(common.step_limit.into()));
     let mut watchdog = Watchdog::start(liveness.clone().times(2))?;
     let stopping = CancellationToken::new();
     let settings = HttpSettings { token: said.token, cancels, liveness };
     let api = http::App::new(engine.clone(), settings, Arc::clone(&metrics), stopping.clone());
     let api = api.with_admission(options.secure.admission_webhook);
-    let api = api.with_health(health).with_history(recorder.health.clone());
+    let api = api.with_health(Arc::clone(&health)).with_history(recorder.health.clone());
     let mut upkeep = Tasks::default();
-    let securely = match secure.map(|port| port.serve(api.clone())).transpose()? {
+    let securely = match secure.map(|port| port.serve(api.clone(), &health, &metrics)).transpose()? {
         Some((serving, tasks)) => {
             upkeep = tasks;
             Some(tokio::spawn(serving))
@@ -101,6 +107,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         failure = watches.failed() => Some(failure),
         failure = writer.failed() => Some(failure),
         failure = election.failed() => Some(failure),
+        failure = decisions.failed() => Some(failure),
         failure = watchdog.stuck() => Some(failure),
         failure = upkeep.failed() => Some(failure),
         _ = &mut serving => Some(Failure::Ended("the HTTP API".to_owned())),
@@ -116,22 +123,36 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     if let Some(failure) = &failure {
         tracing::error!(%failure, "shutting down so that another inspector can take over");
     }
-    // From here on, nothing new is started; current work is completed before another inspector may lead.
-    election.shutdown().await;
+    // From here on, nothing new is started; current work is completed, while the Lease is still renewed, before another
+    // inspector may lead.
+    decisions.shutdown().await;
     engine.send(Event::Paused);
-    writer.stop().await;
+    tokio::select! {
+        () = writer.stop() => {}
+        () = prolong(&grant, &health) => {}
+    }
+    election.shutdown().await;
+    health.set_leadership(Leadership::default());
     give_back(&lease).await;
     stopping.cancel();
     upkeep.shutdown().await;
-    if let Some(securely) = securely {
-        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, securely).await;
-    }
-    if !serving.is_finished() {
-        match tokio::time::timeout(SHUTDOWN_TIMEOUT, serving).await {
-            Ok(Ok(Ok(()))) | Err(_) => {}
-            Ok(Ok(Err(error))) => tracing::warn!(%error, "the HTTP API stopped with an error"),
-            Ok(Err(error)) => tracing::warn!(%error, "the HTTP API stopped with an error"),
+    let securely = async {
+        if let Some(securely) = securely {
+            let _ = securely.await;
         }
+    };
+    let serving = async {
+        if serving.is_finished() {
+            return;
+        }
+        match serving.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the HTTP API stopped with an error"),
+            Err(error) => tracing::warn!(%error, "the HTTP API stopped with an error"),
+        }
+    };
+    if tokio::time::timeout(REQUESTS_TIMEOUT, futures::future::join(securely, serving)).await.is_err() {
+        tracing::warn!("shutting down before all requests were answered");
     }
     engine.stop();
     // It uses the runtime, which ends next; if it hangs, it is not waited for.
@@ -155,11 +176,30 @@ async fn give_back(lease: &Lease) {
     }
 }
 
+/// The end of our term, if we are the leader.
+fn term_end(health: &Health) -> Option<Instant> {
+    health.leadership().and_then(|leadership| leadership.term()).map(|term| term.until)
+}
+
+/// Prolongs the right to write with each renewal of the Lease, and never grants it anew.
+async fn prolong(grant: &signal::Sender<Option<Instant>>, health: &Health) {
+    let mut leadership = health.follow_leadership();
+    loop {
+        let until = term_end(health);
+        grant.send_if_modified(|granted| {
+            let renewed = granted.and(until);
+            std::mem::replace(granted, renewed) != renewed
+        });
+        if leadership.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
 /// Allows the engine to schedule and the writer to write while we hold the Lease and every watch has synced and is not
 /// stale.
 async fn decide_while_right(
-    mut leading: signal::Receiver<bool>,
-    decide: signal::Sender<bool>,
+    grant: signal::Sender<Option<Instant>>,
     engine: EngineHandle,
     health: Arc<Health>,
     metrics: Arc<Metrics>,
@@ -167,18 +207,22 @@ async fn decide_while_right(
     let mut before = None;
     let mut complained = false;
     loop {
-        let leads = *leading.borrow_and_update();
+        let term = health.leadership().and_then(|leadership| leadership.term());
         let problems = health.problems();
-        engine.set_role(if leads { Role::Leader } else { Role::Follower });
-        metrics.leader.set(i64::from(leads));
+        match term {
+            Some(Term { number, .. }) => engine.lead(number),
+            None => engine.set_role(Role::Follower),
+        }
+        metrics.leader.set(i64::from(term.is_some()));
         if health.synced() {
             if before.is_none() {
                 tracing::info!("all watches have synced");
             }
-            let right = leads && problems.is_empty();
+            let until = term.map(|term| term.until).filter(|_| problems.is_empty());
+            grant.send_if_modified(|granted| std::mem::replace(granted, until) != until);
+            let right = until.is_some();
             if before != Some(right) {
                 before = Some(right);
-                decide.send_replace(right);
                 engine.send(if right { Event::Synced } else { Event::Paused });
             }
         }
@@ -195,10 +239,7 @@ async fn decide_while_right(
             }
             _ => {}
         }
-        tokio::select! {
-            changed = leading.changed() => if changed.is_err() { return },
-            () = health.changed() => {}
-        }
+        health.changed().await;
     }
 }
 

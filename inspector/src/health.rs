@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch as signal};
 
 mod leadership;
 mod watched;
 
-pub use leadership::{Leadership, Trouble};
+pub use leadership::{Leadership, Term, Trouble};
 pub(crate) use watched::{IDLE, WATCH_SECONDS};
 pub use watched::{STALE_AFTER, Verb, WatchProblem, Watched};
 
@@ -20,7 +20,7 @@ pub use watched::{STALE_AFTER, Verb, WatchProblem, Watched};
 #[derive(Debug, Default)]
 pub struct Health {
     watches: Mutex<Vec<Arc<Watched>>>,
-    leadership: Mutex<Option<Leadership>>,
+    leadership: signal::Sender<Option<Leadership>>,
     /// Whether all watches have synced once.
     synced: AtomicBool,
     changed: Arc<Notify>,
@@ -100,13 +100,24 @@ impl Health {
 
     /// The leader election state; none without leader election.
     pub fn leadership(&self) -> Option<Leadership> {
-        self.leadership.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.leadership.borrow().clone()
+    }
+
+    /// Notifies of changes of the leader election state. A term also ends by itself, without a change.
+    pub fn follow_leadership(&self) -> signal::Receiver<Option<Leadership>> {
+        self.leadership.subscribe()
     }
 
     /// Sets the leader election state.
     pub fn set_leadership(&self, leadership: Leadership) {
-        *self.leadership.lock().unwrap_or_else(PoisonError::into_inner) = Some(leadership);
-        self.changed.notify_one();
+        let changed = self.leadership.send_if_modified(|known| {
+            let changed = known.as_ref() != Some(&leadership);
+            *known = Some(leadership);
+            changed
+        });
+        if changed {
+            self.changed.notify_one();
+        }
     }
 
     /// What readers need to know about the data besides its age.

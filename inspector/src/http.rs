@@ -28,6 +28,7 @@ mod discovery;
 mod documents;
 mod explain;
 mod filter;
+mod forward;
 mod guard;
 mod health;
 mod index;
@@ -54,6 +55,7 @@ mod tickets;
 mod watch;
 
 pub use app::{App, Cancels, HttpSettings};
+pub use forward::Forwarding;
 pub use listen::{ListenError, listen, serve};
 pub use refusal::Refusal;
 pub use secure::{listen_secure, serve_secure};
@@ -67,9 +69,14 @@ pub fn router(app: App) -> Router {
     whole(app, authenticated, |router| router.layer(from_fn(auth::own_host)))
 }
 
-/// Everything that can be asked over the secure port, by users of the cluster.
-pub fn secure_router(app: App, access: Arc<Access>) -> Router {
-    let mut all = routes().layer(from_fn_with_state(access, authorise::authorised));
+/// Everything that can be asked over the secure port, by users of the cluster. With `forwarding`, the leader answers
+/// requests for data.
+pub fn secure_router(app: App, access: Arc<Access>, forwarding: Option<Arc<Forwarding>>) -> Router {
+    let mut all = routes();
+    if let Some(forwarding) = forwarding {
+        all = all.layer(from_fn_with_state(forwarding, forward::to_leader));
+    }
+    let mut all = all.layer(from_fn_with_state(access, authorise::authorised));
     if app.admission {
         all = all.merge(admission_routes());
     }

@@ -92,6 +92,8 @@ pub struct Metrics {
     pass_seconds: Histogram,
     /// Connections closed by the server: `limit`, `handshake`, `stalled`.
     connections_dropped: Family<Reason, Counter>,
+    /// Requests that are for the leader to answer: `answered`, `no_leader`, `unreachable`, `too_many`.
+    pub forwarded: Family<Outcome, Counter>,
     /// Watches that were refused or ended with an error, by the reason of its Status.
     watches_dropped: Family<Reason, Counter>,
     step_seconds: Histogram,
@@ -155,6 +157,7 @@ impl Metrics {
             pass_seconds: Histogram::new(exponential_buckets(0.001, 2.0, 17)),
             connections_dropped: Family::default(),
             watches_dropped: Family::default(),
+            forwarded: Family::default(),
         };
         metrics.register_scheduling(&mut registry);
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
@@ -237,6 +240,11 @@ impl Metrics {
             "watches_dropped",
             "Watches that were refused or ended with an error, by reason",
             self.watches_dropped.clone(),
+        );
+        catalog.register(
+            "http_requests_forwarded",
+            "HTTP requests forwarded to the leader, by outcome (answered, no_leader, unreachable, too_many)",
+            self.forwarded.clone(),
         );
     }
 

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use crate::apply::Applier;
 use crate::tools::{Tool, Tools};
 use crate::wait;
-use components::{Components, Ports};
+use components::Components;
 use pki::Pki;
 pub use process::Process;
 use watchdog::Watchdog;
@@ -32,14 +32,15 @@ pub use options::{Kubelets, Options, Scheduler};
 /// How long a component may take to start; a busy machine is slow.
 const STARTUP: Duration = Duration::from_mins(2);
 
-/// Its place among the processes: they are started in this order.
+/// Their places among the processes: they are started in this order.
+const ETCD: usize = 0;
 const API_SERVER: usize = 1;
 
 /// A running control plane. Several may run side by side.
 pub struct Cluster {
     processes: Vec<Process>,
-    /// Held for as long as the processes listen on them.
-    ports: Option<Ports>,
+    /// Their ports are held for as long as the processes listen on them.
+    components: Components,
     server: String,
     admin: PathBuf,
     pki: Pki,
@@ -65,7 +66,7 @@ impl Cluster {
         let admin = access::component(&pki, &path, &server, "admin", Some("system:masters"))?;
         let mut cluster = Self {
             processes: Vec::new(),
-            ports: None,
+            components,
             server,
             admin,
             pki,
@@ -74,24 +75,23 @@ impl Cluster {
             dir: Some(dir),
             path,
         };
-        cluster.boot(components, &options).await?;
+        cluster.boot(&options).await?;
         Ok(cluster)
     }
 
-    async fn boot(&mut self, components: Components, options: &Options) -> Result<()> {
-        self.processes.push(components.etcd()?);
-        self.processes.push(components.api_server(&self.pki)?);
+    async fn boot(&mut self, options: &Options) -> Result<()> {
+        self.processes.push(self.components.etcd()?);
+        self.processes.push(self.components.api_server(&self.pki)?);
         let client = self.client().await?;
         self.ready(&client).await?;
         let manager =
             access::component(&self.pki, &self.path, &self.server, "system:kube-controller-manager", None)?;
-        self.processes.push(components.controller_manager(&manager, &self.pki)?);
+        self.processes.push(self.components.controller_manager(&manager, &self.pki)?);
         if let Some(scheduler) = options.scheduler {
             let user = access::component(&self.pki, &self.path, &self.server, "system:kube-scheduler", None)?;
-            self.processes.push(components.scheduler(&user, scheduler)?);
+            self.processes.push(self.components.scheduler(&user, scheduler)?);
         }
-        self.processes.push(components.kwok(&self.admin, options.kubelets)?);
-        self.ports = Some(components.into_ports());
+        self.processes.push(self.components.kwok(&self.admin, options.kubelets)?);
         if options.pod_group_crd {
             let crd = include_str!("../crds/podgroup.yaml");
             Applier::new(client.clone())
@@ -144,11 +144,21 @@ impl Cluster {
 
     /// Stops the API server where it is, as if the network to it were cut, or lets it go on.
     pub fn freeze_api_server(&self, frozen: bool) -> Result<()> {
-        let process = self.processes.get(API_SERVER).context("there is no API server")?;
-        let signal = if frozen { "STOP" } else { "CONT" };
-        let status =
-            std::process::Command::new("kill").args(["-s", signal, &process.id().to_string()]).status();
-        if status.context("starting kill")?.success() { Ok(()) } else { bail!("kill -s {signal} failed") }
+        self.processes.get(API_SERVER).context("there is no API server")?.freeze(frozen)
+    }
+
+    /// Stops etcd where it is, or lets it go on.
+    pub fn freeze_etcd(&self, frozen: bool) -> Result<()> {
+        self.processes.get(ETCD).context("there is no etcd")?.freeze(frozen)
+    }
+
+    /// kill -9 of the API server; it is started again after `away`, and waited for.
+    pub async fn restart_api_server(&mut self, away: Duration) -> Result<()> {
+        self.processes.get_mut(API_SERVER).context("there is no API server")?.kill();
+        tokio::time::sleep(away).await;
+        self.processes[API_SERVER] = self.components.api_server(&self.pki)?;
+        let client = self.client().await?;
+        self.ready(&client).await
     }
 
     /// A client of the administrator. Each belongs to the runtime it was made in: make one per test.
@@ -222,7 +232,6 @@ impl Drop for Cluster {
         while let Some(mut process) = self.processes.pop() {
             process.kill();
         }
-        self.ports = None;
         let keep = std::thread::panicking() || std::env::var_os("FLUXION_TESTS_KEEP").is_some();
         if keep && let Some(dir) = self.dir.take() {
             let dir = dir.keep();

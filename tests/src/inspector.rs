@@ -100,18 +100,29 @@ impl Inspector {
         self.process.kill();
     }
 
+    /// Stops it where it is (SIGSTOP), or lets it go on.
+    pub fn freeze(&self, frozen: bool) -> Result<()> {
+        self.process.freeze(frozen)
+    }
+
     /// SIGTERM: it gives its Lease back and ends by itself; killed when it does not within 5 s.
     pub async fn stop(&mut self) -> Result<()> {
+        self.stop_within(Duration::from_secs(5)).await
+    }
+
+    /// The same with another limit.
+    pub async fn stop_within(&mut self, limit: Duration) -> Result<()> {
         let pid = self.process.id().to_string();
         Command::new("kill").args(["-s", "TERM", &pid]).status().context("starting kill")?;
-        for _ in 0..50 {
+        let end = tokio::time::Instant::now() + limit;
+        while tokio::time::Instant::now() < end {
             if self.process.ended().is_some() {
                 return Ok(());
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         self.kill();
-        bail!("the inspector did not end within 5 s of SIGTERM")
+        bail!("the inspector did not end within {} s of SIGTERM", limit.as_secs())
     }
 
     /// Kills it where it still runs, starts it and waits until it is ready.

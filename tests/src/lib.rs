@@ -9,6 +9,7 @@
 
 pub mod admission;
 pub mod apply;
+pub mod balancer;
 pub mod cases;
 pub mod cluster;
 pub mod door;
@@ -24,6 +25,7 @@ pub mod server;
 pub mod stage;
 pub mod standalone;
 pub mod tools;
+pub mod trial;
 pub mod wait;
 
 pub use cluster::{Cluster, Kubelets, Options, Scheduler};

@@ -1,6 +1,7 @@
 //! The inspector behind kube-apiserver: a plain process on this machine, to which an `APIService` leads by way of a Service
 //! of type `ExternalName`.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,9 +45,18 @@ impl SecurePort {
         format!("https://localhost:{}", self.port.number())
     }
 
+    /// Where it is reached by TCP.
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port.number()).into()
+    }
+
     /// Registers it, and waits until kube-apiserver says that it is available.
     pub async fn register(&self, applier: &Applier) -> Result<()> {
-        let port = self.port.number();
+        self.register_at(applier, self.port.number()).await
+    }
+
+    /// The same where kube-apiserver reaches it at another port of this machine.
+    pub async fn register_at(&self, applier: &Applier, port: u16) -> Result<()> {
         applier
             .apply(json!({
                 "apiVersion": "v1", "kind": "Service",

@@ -10,6 +10,8 @@
 {{- else }}
 - --tls-secret={{ include "fluxion.tlsSecretName" . }}
 {{- end }}
+- --replica-secret={{ include "fluxion.replicaSecretName" . }}
+- --advertise-address=$(POD_IP)
 - --lease-seconds={{ .Values.leaderElection.leaseSeconds }}
 - --log-format={{ .Values.logFormat }}
 {{- if and .Values.admission.enabled (eq .Values.admission.via "webhook") }}

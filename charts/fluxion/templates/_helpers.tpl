@@ -38,6 +38,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ include "fluxion.name" . }}-tls
 {{- end }}
 
+{{- /* The Secret with the CA by which the inspectors know each other. */ -}}
+{{- define "fluxion.replicaSecretName" -}}
+{{ include "fluxion.name" . }}-replicas
+{{- end }}
+
 {{- define "fluxion.apiServiceName" -}}
 v1alpha1.fluxion.flux-framework.org
 {{- end }}

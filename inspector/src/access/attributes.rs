@@ -127,6 +127,11 @@ impl Attributes {
         open && self.verb == "get"
     }
 
+    /// Whether this is about a resource, and not about a path of no resource.
+    pub fn is_resource(&self) -> bool {
+        matches!(self.what, What::Resource { .. })
+    }
+
     /// The namespace of jobs that the request is about, if it is about those of one.
     pub fn jobs_of(&self) -> Option<&str> {
         match &self.what {

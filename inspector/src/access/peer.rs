@@ -1,10 +1,13 @@
 //! The other end of a connection.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustls::pki_types::CertificateDer;
+
+/// What was found out about a peer holds for so long: certificates expire.
+const PROVED_FOR: Duration = Duration::from_secs(30);
 
 /// The other end of a TLS connection. Clones share what was found out about it.
 #[derive(Clone, Debug)]
@@ -13,22 +16,40 @@ pub struct Peer {
     /// The client certificate with its intermediates, whose key the peer has proved to hold. Empty: none. Nothing says
     /// yet who signed it.
     pub certificates: Arc<[CertificateDer<'static>]>,
-    /// What the chain was found to be.
-    pub(super) proved: Arc<Mutex<Option<Proved>>>,
+    /// Whether the chain was found to be that of the front proxy.
+    pub(super) is_front_proxy: Arc<Proof>,
+    /// And that of another inspector.
+    pub(super) is_replica: Arc<Proof>,
 }
 
 /// What was found out about a peer's certificates, under which trust, and when.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Proved {
-    pub trust: u64,
-    pub at: Instant,
-    pub is_front_proxy: bool,
+#[derive(Debug, Default)]
+pub(super) struct Proof(Mutex<Option<(u64, Instant, bool)>>);
+
+impl Proof {
+    /// What is known under the trust with this number, or else what `find` says.
+    pub(super) fn known_or(&self, trust: u64, find: impl FnOnce() -> bool) -> bool {
+        let mut proved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match *proved {
+            Some((number, at, found)) if number == trust && at.elapsed() < PROVED_FOR => found,
+            _ => {
+                let found = find();
+                *proved = Some((trust, Instant::now(), found));
+                found
+            }
+        }
+    }
 }
 
 impl Peer {
     /// A peer that showed these certificates.
     pub fn new(address: SocketAddr, certificates: Vec<CertificateDer<'static>>) -> Self {
-        Self { address, certificates: certificates.into(), proved: Arc::default() }
+        Self {
+            address,
+            certificates: certificates.into(),
+            is_front_proxy: Arc::default(),
+            is_replica: Arc::default(),
+        }
     }
 }
 

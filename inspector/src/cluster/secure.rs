@@ -1,5 +1,6 @@
 //! The secure port of an inspector in a cluster: its certificate, its users, its server.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -8,16 +9,21 @@ use tokio::net::TcpListener;
 
 use crate::access::{Access, front_proxy};
 use crate::cli::SecureOptions;
-use crate::http;
+use crate::health::Health;
+use crate::http::{self, Forwarding};
+use crate::metrics::Metrics;
 use crate::supervise::Tasks;
 use crate::tls::files::Files;
 use crate::tls::own::{AuthorityLocation, Keeper};
+use crate::tls::replica::{ReplicaKeeper, ReplicaTls, ShownCertificates};
 use crate::tls::{ServingCertificate, server_config};
 
 /// What is to be served, once there is something to serve.
 pub(super) struct SecurePort {
     listener: TcpListener,
     certificate: Arc<ServingCertificate>,
+    replica: Arc<ReplicaTls>,
+    advertised: Option<SocketAddr>,
     access: Arc<Access>,
     /// What keeps certificate and trust current.
     pub(super) tasks: Tasks,
@@ -47,19 +53,43 @@ impl SecurePort {
             let keeper = Keeper::new(client.clone(), place, Arc::clone(&certificate));
             tasks.spawn("the serving certificate", keeper.run());
         }
-        let access = Arc::new(Access::new(client.clone(), options.token_audiences.clone()));
+        let replica = Arc::new(ReplicaTls::default());
+        let keeper =
+            ReplicaKeeper::new(client.clone(), namespace, &options.replica_secret, Arc::clone(&replica));
+        tasks.spawn("the certificate for other inspectors", keeper.run());
+        let access = Access::new(client.clone(), options.token_audiences.clone());
+        let access = Arc::new(access.with_replicas(Arc::clone(&replica)));
         tasks.spawn(
             "the front proxy's settings",
             front_proxy::follow(client.clone(), Arc::clone(access.front_proxy())),
         );
-        Ok(Some(Self { listener, certificate, access, tasks }))
+        let advertised = options.advertised(listener.local_addr()?);
+        if advertised.is_none() {
+            tracing::warn!("other inspectors can't forward requests to this one: pass --advertise-address");
+        }
+        Ok(Some(Self { listener, certificate, replica, advertised, access, tasks }))
     }
 
-    /// Serves until the app is told to stop.
-    pub(super) fn serve(self, app: http::App) -> anyhow::Result<(impl Future<Output = ()> + Send, Tasks)> {
-        let config = server_config(self.certificate)?;
+    /// Where other inspectors reach it.
+    pub(super) fn advertised(&self) -> Option<SocketAddr> {
+        self.advertised
+    }
+
+    /// Serves until the app is told to stop. The leader according to `health` answers requests for data.
+    pub(super) fn serve(
+        self,
+        app: http::App,
+        health: &Arc<Health>,
+        metrics: &Arc<Metrics>,
+    ) -> anyhow::Result<(impl Future<Output = ()> + Send + use<>, Tasks)> {
+        let shown = ShownCertificates { serving: self.certificate, replica: Arc::clone(&self.replica) };
+        let config = server_config(Arc::new(shown))?;
+        let forwarding = Forwarding::new(Arc::clone(health), self.replica, Arc::clone(metrics));
         let address = self.listener.local_addr()?;
         tracing::info!(%address, "serving the API over TLS");
-        Ok((http::serve_secure(self.listener, config, app, self.access), self.tasks))
+        Ok((
+            http::serve_secure(self.listener, config, app, self.access, Some(Arc::new(forwarding))),
+            self.tasks,
+        ))
     }
 }

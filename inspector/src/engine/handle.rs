@@ -80,6 +80,13 @@ impl EngineHandle {
         self.inbox.len()
     }
 
+    /// Sets our role to leader in subsequent snapshots, whose sequence starts no lower than this term (below 2^43)
+    /// times 2^20.
+    pub fn lead(&self, term: u64) {
+        self.role.lead(term);
+        self.inbox.wake();
+    }
+
     /// Sets our role in subsequent snapshots.
     pub fn set_role(&self, role: Role) {
         self.role.set(role);

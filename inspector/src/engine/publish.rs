@@ -1,7 +1,7 @@
 //! Snapshots: the state that readers see, identified by a sequence number.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -30,17 +30,31 @@ impl Role {
     }
 }
 
-/// The role, which changes with the Lease.
+/// The role, which changes with the Lease, and the number of our last term as leader.
 #[derive(Clone)]
-pub(super) struct SharedRole(Arc<AtomicU8>);
+pub(super) struct SharedRole {
+    role: Arc<AtomicU8>,
+    term: Arc<AtomicU64>,
+}
 
 impl SharedRole {
     pub(super) fn set(&self, role: Role) {
-        self.0.store(role as u8, Ordering::Release);
+        self.role.store(role as u8, Ordering::Release);
+    }
+
+    /// Sets the role to leader.
+    pub(super) fn lead(&self, term: u64) {
+        // Whoever sees the role sees its term.
+        self.term.store(term, Ordering::Release);
+        self.set(Role::Leader);
     }
 
     pub(super) fn get(&self) -> Role {
-        Role::from_number(self.0.load(Ordering::Acquire))
+        Role::from_number(self.role.load(Ordering::Acquire))
+    }
+
+    fn term(&self) -> u64 {
+        self.term.load(Ordering::Acquire)
     }
 }
 
@@ -48,8 +62,12 @@ impl SharedRole {
 #[derive(Clone, Debug)]
 pub struct Published {
     pub state: State,
-    /// Identifies the snapshot. It only increases, even across restarts: it starts at epoch milliseconds times 2^20.
+    /// Identifies the snapshot. It only increases, across restarts and from one leader to the next: it starts at the
+    /// time of the start (epoch milliseconds) or the number of the leader's term, times 2^20.
     pub sequence: u64,
+    /// The sequence of the first snapshot of this process, or of its last term as leader. Other inspectors may have
+    /// published other snapshots before.
+    pub since: u64,
     /// When this was last known to be current; epoch seconds.
     pub observed_at: i64,
     pub role: Role,
@@ -62,6 +80,8 @@ pub(super) struct Publisher {
     changes: watch::Sender<u64>,
     role: SharedRole,
     sequence: u64,
+    since: u64,
+    term: u64,
     last: Instant,
     pass_seconds: f64,
 }
@@ -70,12 +90,21 @@ impl Publisher {
     /// `now` is epoch milliseconds.
     pub(super) fn new(state: State, role: Role, now: i64) -> Self {
         let sequence = u64::try_from(now).unwrap_or(0).max(1) << 20;
-        let first = Published { state, sequence, observed_at: now.div_euclid(1000), role, pass_seconds: 0.0 };
+        let first = Published {
+            state,
+            sequence,
+            since: sequence,
+            observed_at: now.div_euclid(1000),
+            role,
+            pass_seconds: 0.0,
+        };
         Self {
             current: Arc::new(ArcSwap::from_pointee(first)),
             changes: watch::Sender::new(sequence),
-            role: SharedRole(Arc::new(AtomicU8::new(role as u8))),
+            role: SharedRole { role: Arc::new(AtomicU8::new(role as u8)), term: Arc::default() },
             sequence,
+            since: sequence,
+            term: 0,
             last: Instant::now(),
             pass_seconds: 0.0,
         }
@@ -93,9 +122,9 @@ impl Publisher {
         self.role.clone()
     }
 
-    /// Whether our role has changed since the last snapshot.
+    /// Whether our role or term has changed since the last snapshot.
     pub(super) fn role_changed(&self) -> bool {
-        self.role.get() != self.current.load().role
+        self.role.get() != self.current.load().role || self.role.term() != self.term
     }
 
     /// Whether the last snapshot is at least that old.
@@ -115,15 +144,21 @@ impl Publisher {
 
     /// Publishes `state` to readers. If unchanged, it keeps its sequence and only its age is updated.
     pub(super) fn publish(&mut self, state: &State, now: i64, changed: bool) {
-        let role = self.role.get();
         let changed = changed || self.role_changed();
+        let (role, term) = (self.role.get(), self.role.term());
         if changed {
             self.sequence += 1;
+        }
+        if self.term != term {
+            self.term = term;
+            self.sequence = self.sequence.max(term << 20);
+            self.since = self.sequence;
         }
         let observed_at = now.div_euclid(1000);
         self.current.store(Arc::new(Published {
             state: state.clone(),
             sequence: self.sequence,
+            since: self.since,
             observed_at,
             role,
             pass_seconds: self.pass_seconds,

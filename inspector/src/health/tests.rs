@@ -1,5 +1,10 @@
 use super::*;
 
+/// A term that lasts for as long as a test.
+fn lasting() -> Option<Term> {
+    Some(Term { number: 1, until: tokio::time::Instant::now() + Duration::from_secs(600) })
+}
+
 fn later(seconds: u64) -> Instant {
     Instant::now() + Duration::from_secs(seconds)
 }
@@ -71,14 +76,14 @@ fn who_does_not_lead_says_why_and_the_data_is_as_old_as_the_last_answer() {
     let health = Health::default();
     assert_eq!((health.warning(), health.last_current(1_000)), (None, None));
     let trouble = Trouble { since: 940, unreachable: true, why: "connection refused".to_owned() };
-    let leadership = Leadership { leads: false, holder: None, trouble: Some(trouble) };
+    let leadership = Leadership { trouble: Some(trouble), ..Leadership::default() };
     health.set_leadership(leadership.clone());
     assert_eq!(
         health.warning().unwrap(),
         "not the leader: API server unreachable since 1970-01-01T00:15:40Z"
     );
     assert_eq!(health.last_current(1_000), Some(940));
-    health.set_leadership(Leadership { leads: true, ..leadership });
+    health.set_leadership(Leadership { held: lasting(), ..leadership });
     assert_eq!(health.warning(), None);
     let holder = Some("b_1".to_owned());
     health.set_leadership(Leadership { holder, ..Leadership::default() });

@@ -25,6 +25,8 @@ use crate::view::{Places, Viewer, Visible};
 pub(super) struct Versions {
     /// `resourceVersion` of a list taken now.
     pub version: u64,
+    /// [`Published::since`] of their snapshots.
+    since: u64,
     /// How much of the objects may be kept as bytes.
     pub room: Arc<Room>,
     pub jobs: Table<Jobs>,
@@ -44,7 +46,8 @@ impl Versions {
         let nodes = self.nodes.next(before, &after, &mut version);
         let queues = self.queues.next(before, &after, &mut version);
         let version = version.max(published.sequence);
-        let versions = Self { version, room: Arc::clone(&self.room), jobs, nodes, queues };
+        let (since, room) = (published.since, Arc::clone(&self.room));
+        let versions = Self { version, since, room, jobs, nodes, queues };
         Served { versions, published, places }
     }
 
@@ -52,6 +55,7 @@ impl Versions {
     fn at_rest(&self) -> Self {
         Self {
             version: self.version,
+            since: self.since,
             room: Arc::clone(&self.room),
             jobs: self.jobs.at_rest(),
             nodes: self.nodes.at_rest(),
@@ -89,7 +93,8 @@ impl Served {
             Table::first(&visible, version),
             Table::first(&visible, version),
         );
-        Self { versions: Versions { version, room, jobs, nodes, queues }, published, places }
+        let versions = Versions { version, since: published.since, room, jobs, nodes, queues };
+        Self { versions, published, places }
     }
 
     /// The same for a later snapshot.
@@ -183,8 +188,15 @@ impl Index {
         if let Some(served) = known() {
             return Ok(served);
         }
-        let last = self.current.load_full();
-        let versions = unused.versions.take();
+        let mut last = self.current.load_full();
+        let mut versions = unused.versions.take();
+        let given_out = |versions: &Versions| (versions.since != published.since).then_some(versions.version);
+        let known = [last.as_deref().map(|served| &served.versions), versions.as_ref()];
+        if let Some(earlier) = known.into_iter().flatten().find_map(given_out) {
+            // Since then, another leader has given out versions, of changes that this index does not know by them.
+            (last, versions) = (None, None);
+            unused.forgotten = unused.forgotten.max(earlier);
+        }
         // Should this fail, the versions still never go back.
         unused.forgotten = versions.as_ref().map_or(unused.forgotten, |versions| versions.version);
         let forgotten = unused.forgotten;

@@ -1,7 +1,7 @@
 //! The secure port: TLS, open to other machines, for kube-apiserver and for users with a token.
 //!
 //! Whoever connects costs little until known, and no sender can take up all there is: what kube-apiserver forwards has
-//! connections of its own.
+//! connections of its own, and so has what other inspectors forward.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
+use super::forward::{FORWARDED, Forwarding};
 use super::listen::{ListenError, PatientStream};
 use super::tickets::{Ticket, Tickets};
 use super::{App, secure_router};
@@ -42,6 +43,7 @@ pub async fn listen_secure(address: SocketAddr) -> Result<TcpListener, ListenErr
 struct Limits {
     handshakes: Arc<Tickets>,
     forwarded: Arc<Tickets>,
+    replicas: Arc<Tickets>,
     direct: Arc<Tickets>,
 }
 
@@ -50,6 +52,8 @@ impl Default for Limits {
         Self {
             handshakes: Tickets::new(1024, 64),
             forwarded: Tickets::new(2048, 2048),
+            // Idle ones are kept for a while.
+            replicas: Tickets::new(4 * FORWARDED, 2 * FORWARDED),
             direct: Tickets::new(512, 128),
         }
     }
@@ -66,13 +70,20 @@ struct Serving {
     stopping: CancellationToken,
 }
 
-/// Serves until the app is told to stop, then lets running requests finish.
-pub async fn serve_secure(listener: TcpListener, tls: ServerConfig, app: App, access: Arc<Access>) {
+/// Serves until the app is told to stop, then lets running requests finish. With `forwarding`, the leader answers requests
+/// for data.
+pub async fn serve_secure(
+    listener: TcpListener,
+    tls: ServerConfig,
+    app: App,
+    access: Arc<Access>,
+    forwarding: Option<Arc<Forwarding>>,
+) {
     let serving = Serving {
         acceptor: TlsAcceptor::from(Arc::new(tls)),
         stopping: app.stopping.clone(),
         metrics: Arc::clone(&app.metrics),
-        router: secure_router(app, Arc::clone(&access)),
+        router: secure_router(app, Arc::clone(&access), forwarding),
         access,
         limits: Arc::default(),
     };
@@ -119,8 +130,13 @@ impl Serving {
         let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
         let certificates = certificates.iter().map(|one| one.clone().into_owned()).collect();
         let peer = Peer::new(address, certificates);
-        let is_front_proxy = self.access.front_proxy().is(&peer);
-        let tickets = if is_front_proxy { &self.limits.forwarded } else { &self.limits.direct };
+        let tickets = if self.access.front_proxy().is(&peer) {
+            &self.limits.forwarded
+        } else if self.access.replicas().is(&peer) {
+            &self.limits.replicas
+        } else {
+            &self.limits.direct
+        };
         let Some(_ticket) = tickets.take(address.ip()) else {
             self.metrics.connection_dropped("limit");
             return tracing::info!(%address, "closed a connection: its sender has too many");

@@ -10,6 +10,9 @@ use crate::access::user::User;
 use crate::access::{Access, AccessError, Credential};
 use crate::view::Viewer;
 
+/// So many looks at a right may fail in a row because nobody can be asked.
+pub(super) const UNANSWERED: u32 = 10;
+
 /// A user's right to what was asked for, to be looked at again while an answer lasts.
 pub(super) struct Standing {
     pub access: Arc<Access>,
@@ -42,6 +45,21 @@ impl Standing {
             Err(Refusal::Expired(
                 "your permissions have changed: list again and restart the watch".to_owned(),
             ))
+        }
+    }
+
+    /// Returns the reason when the right is gone, or what the user may see has changed.
+    pub(super) async fn lost(&self) -> Refusal {
+        let mut unanswered = 0;
+        loop {
+            tokio::time::sleep(self.every()).await;
+            match self.check().await {
+                Ok(()) => unanswered = 0,
+                Err(Refusal::Unavailable(_) | Refusal::TooManyTokens) if unanswered < UNANSWERED => {
+                    unanswered += 1;
+                }
+                Err(refusal) => return refusal,
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ use crate::supervise::Liveness;
 mod cancels;
 mod creates;
 mod forms;
+mod forward;
 mod health;
 mod hostile;
 mod index;

@@ -27,7 +27,7 @@ use super::index::{Indexed, Served};
 use super::refusal::Refusal;
 use super::rendered::{Rendered, Style};
 use super::resource::{Key, Source};
-use super::standing::Standing;
+use super::standing::{Standing, UNANSWERED};
 use super::table::{Row, RowChange, Table};
 use crate::view::{Viewer, Visible};
 
@@ -37,10 +37,9 @@ const CHUNK: usize = 128;
 const LOOK: usize = 512;
 /// Minimum time between checks for changes.
 const PACE: Duration = Duration::from_millis(50);
-/// Maximum interval between bookmarks, which let clients distinguish an idle watch from a dead one.
+/// Maximum interval between bookmarks, which let clients distinguish an idle watch from a dead one. Clients that don't ask
+/// for them get an empty line, so that the connection is not taken for a dead one.
 const BOOKMARK: Duration = Duration::from_secs(10);
-/// So many looks at a client's right to watch may fail in a row because nobody can be asked.
-const UNANSWERED: u32 = 10;
 
 /// Marks a streaming response, which must not be buffered by compression.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +97,11 @@ struct Watch<R: Indexed> {
     unanswered: u32,
     done: bool,
     _permit: OwnedSemaphorePermit,
+}
+
+/// The event that ends a watch with this error.
+pub(super) fn error_line(refusal: &Refusal) -> Bytes {
+    line("ERROR", &refusal.status())
 }
 
 /// Serves a watch.
@@ -169,7 +173,7 @@ impl<R: Indexed> Watch<R> {
     fn drop_with(&mut self, refusal: &Refusal) -> Bytes {
         self.done = true;
         self.app.metrics.watch_dropped(refusal.code().1);
-        line("ERROR", &refusal.status())
+        error_line(refusal)
     }
 
     /// Fails when the client may not watch any more.
@@ -249,16 +253,10 @@ impl<R: Indexed> Watch<R> {
         (!lines.is_empty()).then(|| lines.into())
     }
 
-    /// Waits for changes; returns a bookmark if one is due.
+    /// Waits for changes; returns a bookmark or an empty line if one is due.
     async fn wait(&mut self) -> Option<Bytes> {
-        let bookmark_at = if self.options.bookmarks { Some(self.bookmark_at) } else { None };
-        let until = [bookmark_at, self.recheck_at, self.options.ends].into_iter().flatten().min();
-        let timer = async {
-            match until {
-                Some(until) => tokio::time::sleep_until(until).await,
-                None => std::future::pending().await,
-            }
-        };
+        let ends = [self.recheck_at, self.options.ends].into_iter().flatten();
+        let timer = tokio::time::sleep_until(ends.fold(self.bookmark_at, Instant::min));
         tokio::select! {
             changed = self.changes.changed() => {
                 // Without an engine, there are no more changes: the server is shutting down.
@@ -274,10 +272,13 @@ impl<R: Indexed> Watch<R> {
                 let now = Instant::now();
                 self.done = self.options.ends.is_some_and(|ends| ends <= now);
                 let Start::After(version) = self.options.start else { return None };
-                if self.done || !self.options.bookmarks || self.bookmark_at > now {
+                if self.done || self.bookmark_at > now {
                     return None;
                 }
                 self.bookmark_at = now + BOOKMARK;
+                if !self.options.bookmarks {
+                    return Some(Bytes::from_static(b"\n"));
+                }
                 let bookmark = bookmark::<R>(self.options.style, version, false, self.first);
                 self.first = false;
                 Some(line("BOOKMARK", &bookmark))

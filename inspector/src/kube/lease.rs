@@ -2,13 +2,17 @@
 //!
 //! Its holder renews it; another inspector acquires it after seeing it unchanged for the Lease duration by its own
 //! clock. It is safe if two inspectors briefly consider themselves the leader: bindings contain the Pod's UID. A
-//! holder that fails to renew stops leading well before another one can take over.
+//! holder that fails to renew stops leading well before another one can take over: its term ends by itself after two
+//! thirds of the Lease duration, even if it was stopped and nothing in it ran.
+//!
+//! The holder records the number of its term and its address, so that other inspectors can forward requests to it
+//! (see [`record`]).
 //!
 //! Each process has its own identity. An orderly shutdown releases the Lease; after a crash, it is taken over
 //! immediately only if its holder is known to be dead (see [`process`]), otherwise once it expires.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,19 +20,16 @@ use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
-use tokio::sync::watch as signal;
 use tokio::time::Instant;
 
 use crate::failpoint;
-use crate::health::{Health, Leadership, Trouble};
+use crate::health::{Health, Leadership, Term, Trouble};
 use crate::logs::{Repeated, kube_error};
 
 mod process;
+mod record;
 
 use process::{Process, Processes};
-
-/// Annotation of the Lease with its holder's identity and process, for a successor on the same machine.
-const HOLDER_PROCESS: &str = "fluxion.flux-framework.org/holder-process";
 
 /// The Lease and our identity; cheap to clone.
 #[derive(Clone)]
@@ -38,6 +39,8 @@ pub struct Lease {
     /// Unique to this process.
     identity: Arc<str>,
     length: Duration,
+    /// Where other inspectors reach us.
+    address: Option<SocketAddr>,
     processes: Processes,
 }
 
@@ -47,6 +50,8 @@ struct Seen {
     /// The Lease while held by another inspector, and since when it has been unchanged.
     other: Option<(LeaseSpec, Instant)>,
     holder: Option<String>,
+    /// Where the holder is reached, as of this time.
+    address: Option<(SocketAddr, Instant)>,
 }
 
 /// A name unique to this process: the host name (or Pod name), and a number.
@@ -66,24 +71,35 @@ impl Lease {
             name: name.to_owned(),
             identity: identity.into(),
             length: Duration::from_secs(u64::from(seconds)),
+            address: None,
             processes: Processes::default(),
         }
     }
 
-    /// Keeps `leading` true while we hold the Lease, and updates `health`. Never returns; after it was cancelled,
-    /// [`Self::release`] releases the Lease.
-    pub async fn run(self, leading: signal::Sender<bool>, health: Arc<Health>) {
+    /// Tells other inspectors where we are reached, while we hold it.
+    #[must_use]
+    pub fn with_address(mut self, address: Option<SocketAddr>) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// Reports to `health` whether we hold the Lease. Never returns; after it was cancelled, [`Self::release`]
+    /// releases the Lease.
+    pub async fn run(self, health: Arc<Health>) {
         let third = self.length / 3;
         let mut seen = Seen::default();
-        let mut renewed: Option<Instant> = None;
+        let mut term: Option<Term> = None;
         let mut trouble: Option<Trouble> = None;
+        let mut led = false;
         let failures = Repeated::new(Duration::from_mins(1));
         loop {
             failpoint::reached("lease");
             let began = Instant::now();
+            // Our process may have been stopped for any time.
+            self.report(&health, &seen, term, trouble.clone(), &mut led);
             let failed = match tokio::time::timeout(third, self.attempt(&mut seen)).await {
-                Ok(Ok(ours)) => {
-                    renewed = ours.then_some(began);
+                Ok(Ok(number)) => {
+                    term = number.map(|number| Term { number, until: began + third * 2 });
                     None
                 }
                 Ok(Err(error)) => Some((unreachable(&error), kube_error(&error))),
@@ -106,55 +122,83 @@ impl Lease {
                     tracing::info!(lease = self.name, "access to the Lease has recovered");
                 }
             }
-            let leads = renewed.is_some_and(|at| at.elapsed() < third * 2);
-            let holder = seen.holder.clone().filter(|_| !leads);
-            health.set_leadership(Leadership { leads, holder, trouble: trouble.clone() });
-            if leading.send_if_modified(|now| std::mem::replace(now, leads) != leads) {
-                let (lease, identity) = (&self.name, &*self.identity);
-                if leads {
-                    tracing::info!(lease, identity, "elected as leader");
-                } else {
-                    tracing::warn!(
-                        lease,
-                        identity,
-                        "lost the Lease: binding is paused until it is acquired again"
-                    );
-                }
-            }
-            let pause = if leads { third } else { third.min(Duration::from_secs(1)) };
+            self.report(&health, &seen, term, trouble.clone(), &mut led);
+            let pause = if led { third } else { third.min(Duration::from_secs(1)) };
             tokio::time::sleep(pause.saturating_sub(began.elapsed())).await;
+        }
+    }
+
+    fn report(
+        &self,
+        health: &Health,
+        seen: &Seen,
+        held: Option<Term>,
+        trouble: Option<Trouble>,
+        led: &mut bool,
+    ) {
+        let leads = held.is_some_and(|term| term.lasts());
+        let holder = seen.holder.clone().filter(|_| !leads);
+        let address = seen.address.filter(|(_, at)| !leads && at.elapsed() < self.length);
+        let address = address.map(|(address, _)| address);
+        health.set_leadership(Leadership { held: held.filter(Term::lasts), holder, address, trouble });
+        if std::mem::replace(led, leads) == leads {
+            return;
+        }
+        let (lease, identity) = (&self.name, &*self.identity);
+        if leads {
+            tracing::info!(lease, identity, "elected as leader");
+        } else {
+            tracing::warn!(lease, identity, "lost the Lease: binding is paused until it is acquired again");
         }
     }
 
     /// Releases the Lease, so that the next leader need not wait.
     pub async fn release(&self) -> kube::Result<()> {
-        let Some(mut found) = self.api.get_opt(&self.name).await? else { return Ok(()) };
-        if let Some(spec) = &mut found.spec
-            && spec.holder_identity.as_deref() == Some(&*self.identity)
-        {
+        // A renewal that was cancelled may still arrive in between.
+        for last in [false, true] {
+            let Some(mut found) = self.api.get_opt(&self.name).await? else { return Ok(()) };
+            let spec = found.spec.get_or_insert_default();
+            if spec.holder_identity.as_deref() != Some(&*self.identity) {
+                return Ok(());
+            }
             spec.holder_identity = None;
             spec.renew_time = Some(MicroTime(jiff::Timestamp::now()));
-            self.api.replace(&self.name, &PostParams::default(), &found).await?;
+            match self.api.replace(&self.name, &PostParams::default(), &found).await {
+                Err(kube::Error::Api(status)) if status.code == 409 && !last => {}
+                done => return done.map(drop),
+            }
         }
         Ok(())
     }
 
-    /// Acquires, renews or checks the Lease; true if we hold it now.
-    async fn attempt(&self, seen: &mut Seen) -> kube::Result<bool> {
+    /// Acquires, renews or checks the Lease; the number of our term if we hold it now.
+    async fn attempt(&self, seen: &mut Seen) -> kube::Result<Option<u64>> {
+        let now = jiff::Timestamp::now().as_millisecond();
         let Some(mut found) = self.api.get_opt(&self.name).await? else {
             let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
             let mut object = Object { metadata, spec: Some(self.spec(None)) };
-            self.sign(&mut object);
-            return won(self.api.create(&PostParams::default(), &object).await);
+            let term = record::next_term(None, now);
+            self.sign(&mut object, term);
+            let created = won(self.api.create(&PostParams::default(), &object).await)?;
+            return Ok(created.then_some(term));
         };
         let spec = found.spec.take().unwrap_or_default();
-        if !self.may_take(seen, &spec, Instant::now()) && !self.holder_is_dead(&spec, &found) {
-            return Ok(false);
+        let may_take = self.may_take(seen, &spec, Instant::now());
+        let holder = spec.holder_identity.as_deref().unwrap_or_default();
+        seen.address =
+            record::address(&found, holder).filter(|_| !may_take).map(|address| (address, Instant::now()));
+        if !may_take && !self.holder_is_dead(&spec, &found) {
+            return Ok(None);
         }
+        let term = match record::term(&found) {
+            Some(ours) if holder == &*self.identity => ours,
+            before => record::next_term(before, now),
+        };
         found.spec = Some(self.spec(Some(&spec)));
-        self.sign(&mut found);
+        self.sign(&mut found, term);
         // Because of its resourceVersion, only one of several attempts succeeds.
-        won(self.api.replace(&self.name, &PostParams::default(), &found).await)
+        let replaced = won(self.api.replace(&self.name, &PostParams::default(), &found).await)?;
+        Ok(replaced.then_some(term))
     }
 
     fn may_take(&self, seen: &mut Seen, spec: &LeaseSpec, now: Instant) -> bool {
@@ -181,10 +225,8 @@ impl Lease {
     /// Whether the holder was a process on this machine that has certainly exited.
     fn holder_is_dead(&self, spec: &LeaseSpec, found: &Object) -> bool {
         let holder = spec.holder_identity.as_deref().unwrap_or_default();
-        let signed = found.metadata.annotations.as_ref().and_then(|all| all.get(HOLDER_PROCESS));
-        // It was written for this holder, not for an earlier one.
-        let process = signed.and_then(|text| text.split_once(' ')).filter(|(signer, _)| *signer == holder);
-        let process: Option<Process> = process.and_then(|(_, process)| process.parse().ok());
+        let process: Option<Process> =
+            record::process(found, holder).and_then(|process| process.parse().ok());
         let dead = process.is_some_and(|process| self.processes.gone(&process));
         if dead {
             tracing::info!(
@@ -196,15 +238,10 @@ impl Lease {
         dead
     }
 
-    /// Records our process in the Lease.
-    fn sign(&self, object: &mut Object) {
-        let annotations = object.metadata.annotations.get_or_insert_with(BTreeMap::new);
-        match self.processes.own() {
-            Some(own) => {
-                annotations.insert(HOLDER_PROCESS.to_owned(), format!("{} {own}", self.identity));
-            }
-            None => drop(annotations.remove(HOLDER_PROCESS)),
-        }
+    /// Records us in the Lease.
+    fn sign(&self, object: &mut Object, term: u64) {
+        let process = self.processes.own().map(|own| own.to_string());
+        record::sign(object, &self.identity, process, self.address, term);
     }
 
     fn spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {

@@ -1,7 +1,8 @@
 //! Carries out the engine's effects on the API server.
 //!
 //! Effects on the same object are sent in order; otherwise, a fixed number are sent concurrently, bindings first. The
-//! engine gets an outcome for every binding. Effects from before the Lease was lost are not sent.
+//! engine gets an outcome for every binding. Effects from before the Lease was lost are not sent, and those that are
+//! being sent at that moment are broken off.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
 use fluxion_scheduler::state::Job;
 use kube::Client;
-use tokio::sync::{Notify, mpsc, watch as signal};
+use tokio::sync::{Notify, mpsc};
 
 use crate::engine::EngineHandle;
 use crate::failpoint;
@@ -27,16 +28,18 @@ mod lanes;
 mod note;
 mod pin;
 mod resume;
+mod right;
 
 use api::WriteError;
 pub use delete::Deleter;
 use lanes::{Lanes, Work};
 use note::Notes;
+pub use right::Right;
 
 /// Maximum number of concurrent writes. More would only increase latency.
 const IN_FLIGHT: usize = 24;
-/// How long a shutdown waits for pending writes.
-const LAST_WRITES: Duration = Duration::from_secs(5);
+/// How long a shutdown waits for queued writes.
+const LAST_WRITES: Duration = Duration::from_secs(8);
 
 /// State shared by the workers.
 struct Shared {
@@ -45,7 +48,7 @@ struct Shared {
     metrics: Arc<Metrics>,
     lanes: Mutex<Lanes>,
     wake: Notify,
-    deciding: signal::Receiver<bool>,
+    right: Right,
     notes: Notes,
     failures: RateLimit,
 }
@@ -57,13 +60,13 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts receiving effects; they are sent while `deciding` is true. `instance` is our name in Events.
+    /// Starts receiving effects; they are sent while we have the right to. `instance` is our name in Events.
     pub fn start(
         client: Client,
         engine: EngineHandle,
         metrics: Arc<Metrics>,
         effects: mpsc::Receiver<Vec<Effect>>,
-        deciding: signal::Receiver<bool>,
+        right: Right,
         instance: String,
     ) -> Self {
         let shared = Arc::new(Shared {
@@ -72,7 +75,7 @@ impl Writer {
             metrics,
             lanes: Mutex::default(),
             wake: Notify::new(),
-            deciding,
+            right,
             notes: Notes::new(instance),
             failures: RateLimit::new(Duration::from_secs(5)),
         });
@@ -94,11 +97,19 @@ impl Writer {
         self.tasks.pulses()
     }
 
-    /// Stops the workers after their current writes.
+    /// Stops the workers once everything that is queued has been sent, which takes at most 8 s.
     pub async fn stop(mut self) {
         let until = Instant::now() + LAST_WRITES;
-        while self.shared.lock().busy() > 0 && Instant::now() < until {
+        let unsent = || {
+            let lanes = self.shared.lock();
+            lanes.busy() + lanes.len()
+        };
+        while unsent() > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        match unsent() {
+            0 => {}
+            writes => tracing::warn!(writes, "shutting down before all writes were sent"),
         }
         self.tasks.shutdown().await;
     }
@@ -132,6 +143,27 @@ impl Shared {
         let state = &self.engine.snapshot().state;
         let job = state.job_of_pod(uid).or_else(|| state.jobs().find(|job| *job.key.uid == *uid));
         job.map(Job::full_name)
+    }
+
+    /// Sends an effect, unless we may not, or until we may not any more.
+    async fn attempt(&self, work: Work) {
+        if !self.right.holds() {
+            return self.not_deciding(work.effect);
+        }
+        let binding = match &work.effect {
+            Effect::Bind { pod, .. } => Some(pod.uid.clone()),
+            _ => None,
+        };
+        let mut right = self.right.clone();
+        tokio::select! {
+            biased;
+            () = right.ended() => if let Some(pod) = binding {
+                // Whether it has arrived is seen by the Pod.
+                let outcome = BindOutcome::Transient("no longer the leader, or the watches are stale".into());
+                self.engine.send(Event::Bound { pod, outcome });
+            },
+            () = self.carry_out(work) => {}
+        }
     }
 
     async fn carry_out(&self, work: Work) {
@@ -247,11 +279,7 @@ async fn work(shared: Arc<Shared>) {
             continue;
         };
         let lane = work.lane.clone();
-        if *shared.deciding.borrow() {
-            shared.carry_out(work).await;
-        } else {
-            shared.not_deciding(work.effect);
-        }
+        shared.attempt(work).await;
         shared.lock().done(&lane);
     }
 }

@@ -92,11 +92,27 @@ impl Authority {
 
     /// A serving certificate for these DNS names or addresses, signed by the first of the bundle.
     pub fn issue(&self, names: &[String], now: SystemTime) -> Result<Issued, TlsError> {
+        self.issue_for("fluxion-inspector", names, vec![ExtendedKeyUsagePurpose::ServerAuth], now)
+    }
+
+    /// A certificate that its holder shows both as a server and as a client, under this name only.
+    pub fn issue_peer(&self, name: &str, now: SystemTime) -> Result<Issued, TlsError> {
+        let usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        self.issue_for(name, &[name.to_owned()], usages, now)
+    }
+
+    fn issue_for(
+        &self,
+        common_name: &str,
+        names: &[String],
+        usages: Vec<ExtendedKeyUsagePurpose>,
+        now: SystemTime,
+    ) -> Result<Issued, TlsError> {
         let first = pem_texts(&self.bundle).into_iter().next().unwrap_or_default();
         let issuer = Issuer::from_ca_cert_pem(&first, KeyPair::from_pem(&self.key)?)?;
         let mut params = CertificateParams::new(names.to_vec())?;
-        params.distinguished_name = name("fluxion-inspector");
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.distinguished_name = name(common_name);
+        params.extended_key_usages = usages;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.use_authority_key_identifier_extension = true;
         let end = self.ends().map_or(now + SERVING, |end| end.min(now + SERVING));
@@ -105,6 +121,16 @@ impl Authority {
         let certificate = params.signed_by(&key, &issuer)?.pem();
         let lasts = end.duration_since(now).unwrap_or_default();
         Ok(Issued { certificate, key: key.serialize_pem(), renew_at: now + lasts / 3 * 2 })
+    }
+
+    /// Whether certificates of the authority with this fingerprint (see [`Self::fingerprint`]) are trusted.
+    pub fn trusts(&self, fingerprint: &str) -> bool {
+        pem_texts(&self.bundle).iter().any(|text| text == fingerprint)
+    }
+
+    /// Identifies the authority that signs now.
+    pub fn fingerprint(&self) -> String {
+        pem_texts(&self.bundle).into_iter().next().unwrap_or_default()
     }
 
     fn ends(&self) -> Option<SystemTime> {

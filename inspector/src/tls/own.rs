@@ -1,29 +1,21 @@
 //! A serving certificate of an authority of our own, which all replicas share through a Secret and the `APIService` names.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
-use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
 use super::authority::{Authority, Issued};
-use super::certificate::{ServingCertificate, TlsError};
-use crate::logs::kube_error;
+use super::certificate::ServingCertificate;
+use super::kept::{EVERY, KeepError, KeptAuthority, SOON, at};
 
-/// How often all is looked at.
-const EVERY: Duration = Duration::from_mins(1);
-/// And while something is amiss.
-const SOON: Duration = Duration::from_secs(5);
 /// Name of our `APIService`: `VERSION.GROUP`.
 const API_SERVICE: &str = "v1alpha1.fluxion.flux-framework.org";
-const BUNDLE: &str = "ca.crt";
-const KEY: &str = "ca.key";
 
 /// Where the authority is kept, and for whom it signs.
 #[derive(Clone, Debug)]
@@ -51,21 +43,9 @@ impl AuthorityLocation {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-enum KeepError {
-    #[error("{what}: {}", kube_error(.source))]
-    Kube { what: &'static str, source: kube::Error },
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-}
-
-fn at(what: &'static str) -> impl FnOnce(kube::Error) -> KeepError {
-    move |source| KeepError::Kube { what, source }
-}
-
 /// Keeps authority, `APIService` and certificate.
 pub struct Keeper {
-    secrets: Api<Secret>,
+    authority: KeptAuthority,
     registrations: Api<APIService>,
     webhooks: Api<MutatingWebhookConfiguration>,
     place: AuthorityLocation,
@@ -87,7 +67,7 @@ impl Keeper {
     /// Keeps them in this cluster.
     pub fn new(client: Client, place: AuthorityLocation, serving: Arc<ServingCertificate>) -> Self {
         Self {
-            secrets: Api::namespaced(client.clone(), &place.namespace),
+            authority: KeptAuthority::new(client.clone(), &place.namespace, &place.secret),
             registrations: Api::all(client.clone()),
             webhooks: Api::all(client),
             place,
@@ -120,7 +100,7 @@ impl Keeper {
     }
 
     async fn look(&mut self, now: SystemTime) -> Result<Looked, KeepError> {
-        let authority = self.authority(now).await?;
+        let authority = self.authority.read(now).await?;
         if self.shown.is_none() {
             // Nobody can connect yet: at once, whatever comes of the rest.
             self.show(&authority, now)?;
@@ -144,36 +124,6 @@ impl Keeper {
         tracing::info!(service = self.place.service, "issued a serving certificate");
         self.shown = Some((issued, authority.bundle.clone()));
         Ok(())
-    }
-
-    /// The authority in the Secret; made or renewed there where that is necessary.
-    async fn authority(&self, now: SystemTime) -> Result<Authority, KeepError> {
-        let kept = self.secrets.get_opt(&self.place.secret).await.map_err(at("reading the Secret"))?;
-        let Some(mut secret) = kept else {
-            let new = Authority::create(now)?;
-            let mut secret = Secret { type_: Some("Opaque".to_owned()), ..Secret::default() };
-            secret.metadata.name = Some(self.place.secret.clone());
-            secret.data = Some(data(&new));
-            self.secrets.create(&PostParams::default(), &secret).await.map_err(at("creating the Secret"))?;
-            tracing::info!(secret = self.place.secret, "created a certificate authority");
-            return Ok(new);
-        };
-        let text = |key: &str| {
-            let bytes = secret.data.as_ref()?.get(key)?;
-            String::from_utf8(bytes.0.clone()).ok()
-        };
-        let read = Authority::read(text(BUNDLE).unwrap_or_default(), text(KEY).unwrap_or_default()).ok();
-        let new = match read {
-            Some(authority) if !authority.is_due(now) => return Ok(authority),
-            Some(authority) => authority.renewed(now)?,
-            None => Authority::create(now)?,
-        };
-        secret.data.get_or_insert_default().append(&mut data(&new));
-        // It carries the version that was read: of two replicas one succeeds, and the other reads again.
-        let replaced = self.secrets.replace(&self.place.secret, &PostParams::default(), &secret).await;
-        replaced.map_err(at("updating the Secret"))?;
-        tracing::info!(secret = self.place.secret, "renewed the certificate authority");
-        Ok(new)
     }
 
     /// Lets the `APIService` trust the bundle.
@@ -241,12 +191,6 @@ enum Registered {
     Already,
     Missing,
     Changed,
-}
-
-fn data(authority: &Authority) -> BTreeMap<String, ByteString> {
-    [(BUNDLE, &authority.bundle), (KEY, &authority.key)]
-        .map(|(key, text)| (key.to_owned(), ByteString(text.clone().into_bytes())))
-        .into()
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(super) struct Components {
     ports: Ports,
 }
 
-pub(super) struct Ports {
+struct Ports {
     etcd: Port,
     peers: Port,
     api_server: Port,
@@ -59,11 +59,6 @@ impl Components {
                 kwok: Port::reserve()?,
             },
         })
-    }
-
-    /// The ports; they have to be held for as long as the components run.
-    pub(super) fn into_ports(self) -> Ports {
-        self.ports
     }
 
     /// The URL of kube-apiserver.

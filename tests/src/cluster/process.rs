@@ -43,6 +43,14 @@ impl Process {
         self.child.id()
     }
 
+    /// SIGSTOP, or SIGCONT.
+    pub(crate) fn freeze(&self, frozen: bool) -> Result<()> {
+        let signal = if frozen { "STOP" } else { "CONT" };
+        let status = Command::new("kill").args(["-s", signal, &self.id().to_string()]).status();
+        anyhow::ensure!(status.context("starting kill")?.success(), "kill -s {signal} failed");
+        Ok(())
+    }
+
     /// The file with all it wrote.
     pub(crate) fn log(&self) -> &Path {
         &self.log

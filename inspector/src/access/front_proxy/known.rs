@@ -1,18 +1,14 @@
 //! Which peers are the front proxy.
 
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use http::HeaderMap;
 use rustls::pki_types::UnixTime;
 
 use super::trust::Trust;
-use crate::access::peer::{Peer, Proved};
+use crate::access::peer::Peer;
 use crate::access::user::User;
-
-/// What was found out about a peer holds for so long: certificates expire.
-const PROVED_FOR: Duration = Duration::from_secs(30);
 
 /// The front proxy, as far as it is known yet.
 #[derive(Debug, Default)]
@@ -39,13 +35,8 @@ impl FrontProxy {
     /// The trust, if this peer has it.
     fn trust_in(&self, peer: &Peer) -> Option<Arc<Trust>> {
         let trust = self.trust.load_full()?;
-        let mut proved = peer.proved.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = proved.filter(|known| known.trust == trust.number && known.at.elapsed() < PROVED_FOR);
-        let is_front_proxy = known
-            .map_or_else(|| trust.accepts(&peer.certificates, UnixTime::now()), |known| known.is_front_proxy);
-        if known.is_none() {
-            *proved = Some(Proved { trust: trust.number, at: Instant::now(), is_front_proxy });
-        }
+        let is_front_proxy =
+            peer.is_front_proxy.known_or(trust.number, || trust.accepts(&peer.certificates, UnixTime::now()));
         is_front_proxy.then_some(trust)
     }
 }

@@ -5,17 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::HeaderMap;
-use percent_encoding::percent_decode_str;
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, UnixTime, pem::PemObject as _};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
-use x509_parser::prelude::{FromDer as _, X509Certificate};
 
+use crate::access::headers::{UID, UserHeaders};
 use crate::access::user::User;
+use crate::tls::common_name;
 
-/// kube-apiserver sends the uid in this header, whether or not its configuration names one.
-const UID_HEADER: &str = "x-remote-uid";
 /// Why nobody can be trusted.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TrustError {
@@ -33,10 +31,7 @@ pub struct Trust {
     verifier: Arc<dyn ClientCertVerifier>,
     /// Common names; empty: any.
     allowed_names: Vec<String>,
-    username_headers: Vec<String>,
-    uid_headers: Vec<String>,
-    group_headers: Vec<String>,
-    extra_prefixes: Vec<String>,
+    headers: UserHeaders,
 }
 
 impl Trust {
@@ -62,23 +57,22 @@ impl Trust {
         let lower =
             |names: Vec<String>| names.into_iter().map(|name| name.to_ascii_lowercase()).collect::<Vec<_>>();
         const USERNAME: &str = "requestheader-username-headers";
-        let username_headers = lower(list(USERNAME)?);
-        if username_headers.is_empty() {
+        let usernames = lower(list(USERNAME)?);
+        if usernames.is_empty() {
             return Err(TrustError::Missing(USERNAME));
         }
-        let mut uid_headers = lower(list("requestheader-uid-headers")?);
-        if !uid_headers.iter().any(|name| name == UID_HEADER) {
-            uid_headers.push(UID_HEADER.to_owned());
+        let mut uids = lower(list("requestheader-uid-headers")?);
+        if !uids.iter().any(|name| name == UID) {
+            uids.push(UID.to_owned());
         }
+        let groups = lower(list("requestheader-group-headers")?);
+        let extra_prefixes = lower(list("requestheader-extra-headers-prefix")?);
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         Ok(Self {
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             verifier,
             allowed_names: list("requestheader-allowed-names")?,
-            username_headers,
-            uid_headers,
-            group_headers: lower(list("requestheader-group-headers")?),
-            extra_prefixes: lower(list("requestheader-extra-headers-prefix")?),
+            headers: UserHeaders { usernames, uids, groups, extra_prefixes },
         })
     }
 
@@ -92,33 +86,6 @@ impl Trust {
 
     /// The user that the headers name.
     pub(super) fn user(&self, headers: &HeaderMap) -> Option<User> {
-        let values = |name: &String| {
-            headers.get_all(name).iter().filter_map(|value| String::from_utf8(value.as_bytes().to_vec()).ok())
-        };
-        let first = |names: &[String]| names.iter().flat_map(values).find(|value| !value.is_empty());
-        let name = first(&self.username_headers)?;
-        let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for prefix in &self.extra_prefixes {
-            for header in headers.keys() {
-                let Some(key) = header.as_str().strip_prefix(prefix.as_str()) else { continue };
-                let key = percent_decode_str(key)
-                    .decode_utf8()
-                    .map_or_else(|_| key.to_owned(), |key| key.to_lowercase());
-                extra.entry(key).or_default().extend(values(&header.as_str().to_owned()));
-            }
-        }
-        Some(User {
-            name: name.into(),
-            uid: first(&self.uid_headers).unwrap_or_default(),
-            groups: self.group_headers.iter().flat_map(values).collect(),
-            extra,
-        })
+        self.headers.user(headers)
     }
-}
-
-/// The common name of a certificate's subject.
-fn common_name(certificate: &CertificateDer<'_>) -> Option<String> {
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-    let name = certificate.subject().iter_common_name().last()?;
-    name.as_str().ok().map(str::to_owned)
 }

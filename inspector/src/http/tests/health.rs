@@ -4,7 +4,12 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::health::{Leadership, Trouble, Verb, Watched};
+use crate::health::{Leadership, Term, Trouble, Verb, Watched};
+
+/// A term that lasts for as long as a test.
+fn lasting() -> Option<Term> {
+    Some(Term { number: 1, until: tokio::time::Instant::now() + Duration::from_secs(600) })
+}
 
 async fn open(server: &Server, path: &str) -> (StatusCode, String) {
     let request = Request::builder().uri(path).header("host", "localhost").body(Body::empty()).unwrap();
@@ -49,7 +54,7 @@ async fn reads_go_on_when_the_lease_is_lost_and_say_how_old_they_are() {
     let (server, health, _) = watching().await;
     server.engine.set_role(Role::Leader);
     server.tell([Event::Synced]).await;
-    health.set_leadership(Leadership { leads: true, ..Leadership::default() });
+    health.set_leadership(Leadership { held: lasting(), ..Leadership::default() });
     let (_, body) = server.get("fluxionnodes").await;
     assert!(body["metadata"]["warning"].is_null());
     let trouble = Trouble { since: START - 75, unreachable: true, why: "connection refused".to_owned() };
@@ -73,7 +78,7 @@ async fn reads_go_on_when_the_lease_is_lost_and_say_how_old_they_are() {
 #[tokio::test]
 async fn a_refused_watch_is_named_wherever_somebody_looks() {
     let (server, health, nodes) = watching().await;
-    health.set_leadership(Leadership { leads: true, ..Leadership::default() });
+    health.set_leadership(Leadership { held: lasting(), ..Leadership::default() });
     nodes.failed(Verb::Watch, true, "nodes is forbidden: \"u\" cannot watch".to_owned());
     let (status, text) = open(&server, "/readyz").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);

@@ -16,6 +16,7 @@ fn publish(state: &State, sequence: u64) -> Arc<Published> {
     Arc::new(Published {
         state: state.clone(),
         sequence,
+        since: 0,
         observed_at: START,
         role: Role::Standalone,
         pass_seconds: 0.0,

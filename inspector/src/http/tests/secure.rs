@@ -36,7 +36,7 @@ impl Secure {
     fn before(server: Server, holds: Duration, recheck: Duration) -> Self {
         let reviewer = Reviewer::default();
         let access = Access::paced(reviewer.client(), Vec::new(), holds, recheck);
-        let router = secure_router(server.app.clone(), Arc::new(access));
+        let router = secure_router(server.app.clone(), Arc::new(access), None);
         Self { server, reviewer, router }
     }
 

@@ -68,8 +68,9 @@ impl Port {
         let (authority, certificate) = (Authority::create(SystemTime::now()).unwrap(), Arc::default());
         let listener = listen_secure("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let config = server_config(Arc::clone(&certificate)).unwrap();
-        let serving = tokio::spawn(serve_secure(listener, config, server.app.clone(), access));
+        let shown: Arc<ServingCertificate> = Arc::clone(&certificate);
+        let config = server_config(shown).unwrap();
+        let serving = tokio::spawn(serve_secure(listener, config, server.app.clone(), access, None));
         let port = Self { server, reviewer, address, authority, certificate, front_proxy, serving };
         port.show();
         port

@@ -45,7 +45,7 @@ fn lease(store: &Store, identity: &str) -> Lease {
 
 /// One try of somebody who has seen nothing yet.
 async fn takes(lease: &Lease) -> bool {
-    lease.attempt(&mut Seen::default()).await.unwrap()
+    lease.attempt(&mut Seen::default()).await.unwrap().is_some()
 }
 
 fn stored(store: &Store) -> Value {
@@ -57,7 +57,7 @@ async fn one_takes_it_and_the_other_waits_its_whole_length() {
     let store: Store = Arc::new(Mutex::new(Some(None)));
     let (a, b, mut seen) = (lease(&store, "a"), lease(&store, "b"), Seen::default());
     assert!(takes(&a).await && takes(&a).await);
-    assert!(!b.attempt(&mut seen).await.unwrap());
+    assert_eq!(b.attempt(&mut seen).await.unwrap(), None);
     let spec: LeaseSpec = serde_json::from_value(stored(&store)["spec"].clone()).unwrap();
     let now = Instant::now();
     assert!(!b.may_take(&mut seen, &spec, now + Duration::from_secs(14)));
@@ -82,10 +82,11 @@ async fn who_gives_back_is_followed_at_once() {
 async fn a_dead_process_of_this_machine_is_not_waited_for_and_any_other_is() {
     let store: Store = Arc::new(Mutex::new(Some(None)));
     assert!(takes(&lease(&store, "a")).await);
-    let signed = stored(&store)["metadata"]["annotations"][HOLDER_PROCESS].as_str().unwrap().to_owned();
+    let signed =
+        stored(&store)["metadata"]["annotations"][record::HOLDER_PROCESS].as_str().unwrap().to_owned();
     let sign = |text: String| {
         let mut lease = stored(&store);
-        lease["metadata"]["annotations"][HOLDER_PROCESS] = text.into();
+        lease["metadata"]["annotations"][record::HOLDER_PROCESS] = text.into();
         *store.lock().unwrap() = Some(Some(lease));
     };
     // This very process runs; started at another time, it was another one under the same pid.
@@ -110,17 +111,56 @@ fn no_two_processes_have_one_identity() {
 #[tokio::test]
 async fn a_holder_that_cannot_renew_stops_before_the_lease_runs_out_and_says_since_when() {
     let store: Store = Arc::new(Mutex::new(Some(None)));
-    let (sender, mut leading) = signal::channel(false);
     let health = Arc::new(Health::default());
+    let mut leading = health.follow_leadership();
     let lease = Lease::new(client(&store), "ns", "l", "a", 3);
-    let run = tokio::spawn(lease.run(sender, Arc::clone(&health)));
-    leading.wait_for(|leads| *leads).await.unwrap();
+    let run = tokio::spawn(lease.run(Arc::clone(&health)));
+    let led = leading.wait_for(|now| now.as_ref().is_some_and(|now| now.held.is_some())).await.unwrap();
+    let until = led.as_ref().unwrap().held.unwrap().until;
+    drop(led);
+    assert!(until <= Instant::now() + Duration::from_secs(2), "two thirds of the Lease duration");
     assert_eq!(health.warning(), None);
     *store.lock().unwrap() = None;
     let failed_at = Instant::now();
-    leading.wait_for(|leads| !*leads).await.unwrap();
+    leading.wait_for(|now| now.as_ref().is_some_and(|now| now.held.is_none())).await.unwrap();
     assert!(failed_at.elapsed() < Duration::from_secs(3), "{:?}", failed_at.elapsed());
     let warning = health.warning().unwrap();
     assert!(warning.starts_with("not the leader: API server unreachable since 2"), "{warning}");
     run.abort();
+}
+
+#[tokio::test]
+async fn a_term_keeps_its_number_over_renewals_and_each_leader_has_a_greater_one() {
+    let store: Store = Arc::new(Mutex::new(Some(None)));
+    let mut last = 0;
+    for identity in ["a", "b", "a"] {
+        let lease = lease(&store, identity);
+        let term = lease.attempt(&mut Seen::default()).await.unwrap().unwrap();
+        assert!(term > last, "{term} after {last}");
+        assert_eq!(lease.attempt(&mut Seen::default()).await.unwrap(), Some(term));
+        lease.release().await.unwrap();
+        last = term;
+    }
+}
+
+#[tokio::test]
+async fn the_address_is_that_of_the_holder_while_it_holds_the_lease() {
+    let store: Store = Arc::new(Mutex::new(Some(None)));
+    let at = |text: &str| Some(text.parse::<SocketAddr>().unwrap());
+    let a = lease(&store, "a").with_address(at("192.0.2.1:8443"));
+    let b = lease(&store, "b");
+    let mut seen = Seen::default();
+    let address = |seen: &Seen| seen.address.map(|(address, _)| address);
+    assert!(takes(&a).await);
+    b.attempt(&mut seen).await.unwrap();
+    assert_eq!(address(&seen), at("192.0.2.1:8443"));
+    a.attempt(&mut seen).await.unwrap();
+    assert_eq!(address(&seen), None, "nobody forwards to itself");
+    a.release().await.unwrap();
+    // An inspector of an earlier version knows nothing of the annotation, and keeps it.
+    let mut stored = stored(&store);
+    stored["spec"]["holderIdentity"] = json!("c");
+    *store.lock().unwrap() = Some(Some(stored));
+    b.attempt(&mut seen).await.unwrap();
+    assert_eq!(address(&seen), None, "it is that of an earlier holder");
 }

@@ -201,3 +201,88 @@ async fn without_the_right_to_evict_a_pod_is_deleted_but_not_against_a_disruptio
     assert!(matches!(result, Err(WriteError::Transient(_))));
     assert!(sent.iter().all(|(method, ..)| *method != Method::DELETE));
 }
+
+/// A running writer with an engine of its own.
+struct Writing {
+    writer: Writer,
+    engine: EngineHandle,
+    effects: mpsc::Sender<Vec<Effect>>,
+    _grant: tokio::sync::watch::Sender<Option<tokio::time::Instant>>,
+}
+
+impl Writing {
+    fn start(client: Client, until: tokio::time::Instant) -> Self {
+        let metrics = Arc::new(Metrics::new());
+        let engine = crate::engine::Engine {
+            state: fluxion_scheduler::state::State::new(fluxion_scheduler::state::Settings::default()),
+            role: crate::engine::Role::Leader,
+            clock: crate::engine::system_clock(),
+            metrics: Arc::clone(&metrics),
+        };
+        let (engine, _) = engine.start().unwrap();
+        let (effects, receiver) = mpsc::channel(1);
+        let (_grant, granted) = tokio::sync::watch::channel(Some(until));
+        let right = Right::new(granted);
+        let writer = Writer::start(client, engine.clone(), metrics, receiver, right, "i".to_owned());
+        Self { writer, engine, effects, _grant }
+    }
+
+    /// Queues bindings of so many Pods.
+    async fn bind(&self, pods: usize) {
+        let bind = |index: usize| {
+            let record = AllocationRecord { job: "job.x".into(), start: 1, planned_end: None, size: 1 };
+            let pod = ObjectRef { uid: format!("u{index}").into(), ..pod() };
+            Effect::Bind { pod, node: "n1".into(), record }
+        };
+        self.effects.send((0..pods).map(bind).collect()).await.unwrap();
+    }
+
+    fn unsent(&self) -> usize {
+        let lanes = self.writer.shared.lock();
+        lanes.busy() + lanes.len()
+    }
+}
+
+/// A leader whose right ends while the API server keeps it waiting.
+#[tokio::test]
+async fn what_is_being_sent_when_the_right_ends_is_broken_off_and_nothing_more_is_sent() {
+    let (arrived, mut arrivals) = mpsc::unbounded_channel();
+    let answer = move |request: Request| {
+        let arrived = arrived.clone();
+        async move {
+            arrived.send(request.uri().path().to_owned()).unwrap();
+            std::future::pending::<Response>().await
+        }
+    };
+    let client = Client::new(Router::new().fallback(answer), "default");
+    let until = tokio::time::Instant::now() + Duration::from_secs(1);
+    let writing = Writing::start(client, until);
+    writing.bind(IN_FLIGHT + 10).await;
+    for _ in 0..IN_FLIGHT {
+        arrivals.recv().await.unwrap();
+    }
+    while writing.unsent() > 0 {
+        assert!(until.elapsed() < Duration::from_secs(5), "{} are left", writing.unsent());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(tokio::time::Instant::now() >= until);
+    assert!(arrivals.try_recv().is_err());
+    let stopped = Instant::now();
+    writing.writer.stop().await;
+    assert!(stopped.elapsed() < Duration::from_secs(2));
+    writing.engine.stop();
+}
+
+/// A shutdown sends what is queued, as long as the right holds.
+#[tokio::test]
+async fn a_shutdown_waits_for_what_is_queued() {
+    let server = Shared::default();
+    let writing = Writing::start(client(&server), tokio::time::Instant::now() + Duration::from_secs(60));
+    writing.bind(200).await;
+    while writing.unsent() == 0 && server.lock().unwrap().sent.is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    writing.writer.stop().await;
+    assert_eq!(server.lock().unwrap().sent.len(), 200);
+    writing.engine.stop();
+}

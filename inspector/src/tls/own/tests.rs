@@ -1,4 +1,5 @@
 use std::sync::Mutex;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
