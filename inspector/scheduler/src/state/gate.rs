@@ -127,6 +127,7 @@ impl State {
             kind: AllocationKind::Assumed,
             permanent: false,
             job: Some(job.id.0),
+            peer: Some(Arc::new(pod.peer())),
         };
         self.inventory.hold(pod.uid.clone(), &pin.node, hold);
         let assumed = Assumed {

@@ -109,6 +109,7 @@ impl State {
                 kind: AllocationKind::Kept,
                 permanent: false,
                 job: Some(id.0),
+                peer: Some(Arc::new(template.peer())),
             };
             self.inventory.hold(holder.clone(), node, hold);
             holders.push(holder);
