@@ -24,7 +24,9 @@ mod sets;
 pub(crate) mod share;
 mod spec;
 mod timeline;
+mod topologies;
 mod topology;
+mod tracking;
 mod view;
 mod window;
 

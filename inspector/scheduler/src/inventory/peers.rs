@@ -5,15 +5,10 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use super::Inventory;
 use super::book::Held;
 use super::hold::AllocationKind;
 use super::id::NodeId;
 use crate::constraint::{Namespaces, Peer, PodSelector, PodTerm, SelectorMap};
-use crate::request::Request;
-
-/// Number of passes after which an unused selection is no longer tracked.
-const KEPT: u64 = 64;
 
 /// Selectors, all of which have to select a Pod.
 pub(crate) type Selection = Vec<PodSelector>;
@@ -31,7 +26,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    fn new(node: NodeId, held: &Held, peer: &Peer) -> Self {
+    pub(super) fn new(node: NodeId, held: &Held, peer: &Peer) -> Self {
         let hold = &held.hold;
         Self {
             node,
@@ -43,26 +38,26 @@ impl Found {
 }
 
 /// Pods by holder.
-type ByHolder = OrdMap<Arc<str>, Found>;
+pub(super) type ByHolder = OrdMap<Arc<str>, Found>;
 
 /// A selection of waiting jobs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tracked {
     /// The last pass that used it.
-    used: u64,
+    pub(super) used: u64,
     /// Further Pods may allow a job to start.
-    awaited: bool,
-    found: ByHolder,
+    pub(super) awaited: bool,
+    pub(super) found: ByHolder,
 }
 
 /// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Peers {
-    namespaces: Namespaces,
+    pub(super) namespaces: Namespaces,
     /// Required anti-affinity of holders.
-    anti_affinity: SelectorMap<PodTerm, ByHolder>,
-    tracked: SelectorMap<Selection, Tracked>,
-    pass: u64,
+    pub(super) anti_affinity: SelectorMap<PodTerm, ByHolder>,
+    pub(super) tracked: SelectorMap<Selection, Tracked>,
+    pub(super) pass: u64,
 }
 
 impl Peers {
@@ -116,164 +111,4 @@ impl Peers {
         }
         self.tracked.selecting(&peer.namespace, &peer.labels, &self.namespaces).cloned().collect()
     }
-}
-
-/// The selections on which a Pod with these terms depends, and whether it awaits such Pods.
-fn selections(peer: &Peer) -> impl Iterator<Item = (Selection, bool)> {
-    peer.terms.iter().flat_map(|terms| {
-        let affinity: Selection = terms.affinity.iter().map(|term| term.selector.clone()).collect();
-        let affinity = (!affinity.is_empty()).then_some((affinity, true));
-        let apart = terms.anti_affinity.iter().map(|term| (vec![term.selector.clone()], false));
-        let spread = terms.spread.iter().map(|spread| (vec![spread.selector.clone()], true));
-        affinity.into_iter().chain(apart).chain(spread)
-    })
-}
-
-impl Inventory {
-    /// The labels of namespaces.
-    pub(crate) fn namespaces(&self) -> &Namespaces {
-        &self.peers.namespaces
-    }
-
-    /// Sets or, without labels, removes a namespace; returns whether that is a change.
-    pub fn set_namespace(&mut self, name: &Arc<str>, labels: Option<crate::constraint::Labels>) -> bool {
-        let changed = match labels {
-            Some(labels) => self.peers.namespaces.set(name.clone(), labels),
-            None => self.peers.namespaces.remove(name),
-        };
-        if changed && self.peers.matter() {
-            // Selected by other selectors from now on.
-            self.peers.tracked = SelectorMap::default();
-            self.graph += 1;
-            self.freed += 1;
-        }
-        changed
-    }
-
-    /// Tracks what these requests depend on from now on, so that lookups are fast. What is not listed for a while is
-    /// dropped.
-    pub(crate) fn prepare_peers<'a>(&mut self, requests: impl Iterator<Item = &'a Request>) {
-        self.peers.pass += 1;
-        let pass = self.peers.pass;
-        let mut new: SelectorMap<Selection, Tracked> = SelectorMap::default();
-        for peer in requests.flat_map(|request| &request.shapes).filter_map(|shape| shape.peer.as_ref()) {
-            for (selection, awaited) in selections(peer) {
-                if let Some(tracked) = self.peers.tracked.get_mut(&selection) {
-                    tracked.used = pass;
-                    tracked.awaited |= awaited;
-                    continue;
-                }
-                match new.get_mut(&selection) {
-                    Some(tracked) => tracked.awaited |= awaited,
-                    None => {
-                        let tracked = Tracked { used: pass, awaited, ..Tracked::default() };
-                        new.insert(Arc::new(selection), tracked);
-                    }
-                }
-            }
-            for key in topologies(peer) {
-                self.prepare_topology(key);
-            }
-        }
-        self.track(new);
-        if self.peers.tracked.is_empty() {
-            return;
-        }
-        let unused =
-            |(key, tracked): (&Arc<Selection>, &Tracked)| (tracked.used + KEPT < pass).then(|| key.clone());
-        let unused: Vec<_> = self.peers.tracked.iter().filter_map(unused).collect();
-        for key in unused {
-            self.peers.tracked.remove(&key);
-        }
-    }
-
-    /// Tracks these selections from now on.
-    fn track(&mut self, mut new: SelectorMap<Selection, Tracked>) {
-        if new.is_empty() {
-            return;
-        }
-        // All holders are looked at once, however many selections there are.
-        let mut matches: Vec<(Arc<Selection>, Arc<str>, Found)> = Vec::new();
-        for (id, holder, held) in self.held() {
-            let Some(peer) = &held.hold.peer else { continue };
-            let selecting = new.selecting(&peer.namespace, &peer.labels, &self.peers.namespaces);
-            matches.extend(selecting.map(|key| (key.clone(), holder.clone(), Found::new(id, held, peer))));
-        }
-        for (key, holder, found) in matches {
-            if let Some(tracked) = new.get_mut(&key) {
-                tracked.found.insert(holder, found);
-            }
-        }
-        for (key, tracked) in new.iter() {
-            self.peers.tracked.insert(key.clone(), tracked.clone());
-        }
-    }
-
-    fn held(&self) -> impl Iterator<Item = (NodeId, &Arc<str>, &Held)> {
-        let books = self.ids.values().filter_map(|id| Some((*id, self.book(*id)?)));
-        books.flat_map(|(id, book)| book.holds.iter().map(move |(holder, held)| (id, holder, held)))
-    }
-
-    /// The Pods on nodes, or expected there, that all of these select.
-    pub(crate) fn selected(&self, selection: &Selection) -> Vec<Found> {
-        match self.peers.tracked.get(selection) {
-            Some(tracked) => tracked.found.values().copied().collect(),
-            None => self.search_holders(selection).map(|(_, found)| found).collect(),
-        }
-    }
-
-    /// Required anti-affinity that keeps this Pod away, with the Pods that have it.
-    pub(crate) fn kept_away_by<'a>(
-        &'a self,
-        peer: &'a Peer,
-    ) -> impl Iterator<Item = (&'a Arc<PodTerm>, Vec<Found>)> {
-        let terms = &self.peers.anti_affinity;
-        let selecting = terms.selecting(&peer.namespace, &peer.labels, &self.peers.namespaces);
-        selecting.filter_map(|term| Some((term, terms.get(term)?.values().copied().collect())))
-    }
-
-    fn search_holders<'a>(
-        &'a self,
-        selection: &'a Selection,
-    ) -> impl Iterator<Item = (Arc<str>, Found)> + 'a {
-        self.held().filter_map(|(id, holder, held)| {
-            let peer = held.hold.peer.as_ref()?;
-            let selects = |one: &PodSelector| peer.is_selected(one, &self.peers.namespaces);
-            selection.iter().all(selects).then(|| (holder.clone(), Found::new(id, held, peer)))
-        })
-    }
-
-    /// Compares what is known of selections and anti-affinity with the holders.
-    pub(crate) fn check_peers(&self) -> Vec<String> {
-        let mut wrong = Vec::new();
-        for (selection, tracked) in self.peers.tracked.iter() {
-            if self.search_holders(selection).collect::<ByHolder>() != tracked.found {
-                wrong.push(format!("the Pods selected by {selection:?} are out of date"));
-            }
-        }
-        let mut terms: OrdMap<Arc<PodTerm>, ByHolder> = OrdMap::new();
-        for (holder, id) in &self.holders {
-            let Some(held) = self.book(*id).and_then(|book| book.find(holder)) else { continue };
-            let Some(peer) = &held.hold.peer else { continue };
-            for term in peer.anti_affinity() {
-                let found = Found::new(*id, held, peer);
-                terms.entry(term.clone()).or_default().insert(holder.clone(), found);
-            }
-        }
-        let known: OrdMap<Arc<PodTerm>, ByHolder> =
-            self.peers.anti_affinity.iter().map(|(term, found)| (term.clone(), found.clone())).collect();
-        if known != terms {
-            wrong.push("the anti-affinity of Pods on nodes is out of date".to_owned());
-        }
-        wrong
-    }
-}
-
-/// The topology keys on which a Pod with these terms depends.
-fn topologies(peer: &Peer) -> impl Iterator<Item = &Arc<str>> {
-    peer.terms.iter().flat_map(|terms| {
-        let affinity = terms.affinity.iter().map(|term| &term.topology);
-        let apart = terms.anti_affinity.iter().map(|term| &term.topology);
-        affinity.chain(apart).chain(terms.spread.iter().map(|spread| &spread.topology))
-    })
 }

@@ -1,19 +1,17 @@
 //! The domain of each node in a topology: by the value of a label.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Inventory;
 use super::id::NodeId;
 
 /// No domain: the node does not have the label.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// Domains of one label, numbered from 0.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Topology {
     /// By node ID.
-    of: Vec<u32>,
+    pub(super) of: Vec<u32>,
     /// Number of domains.
     pub(crate) domains: usize,
     /// Every domain has one node.
@@ -27,38 +25,5 @@ impl Topology {
     /// The node's domain, if it has one.
     pub(crate) fn of(&self, id: NodeId) -> Option<usize> {
         self.of.get(id as usize).copied().filter(|domain| *domain != NONE).map(|domain| domain as usize)
-    }
-}
-
-impl Inventory {
-    /// Caches the topology until the graph changes.
-    pub(crate) fn prepare_topology(&mut self, key: &Arc<str>) {
-        let topology = self.topology(key);
-        self.topologies.insert(key.clone(), (self.graph, topology));
-    }
-
-    /// The domain of every existing node.
-    pub(crate) fn topology(&self, key: &str) -> Arc<Topology> {
-        if let Some((graph, topology)) = self.topologies.get(key)
-            && *graph == self.graph
-        {
-            return topology.clone();
-        }
-        let mut topology = Topology::default();
-        let mut numbers: BTreeMap<&Arc<str>, u32> = BTreeMap::new();
-        let mut nodes = 0;
-        for id in self.order.iter() {
-            let Some(value) = self.book(*id).and_then(|book| book.facts.labels.get(key)) else { continue };
-            let next = u32::try_from(numbers.len()).unwrap_or(NONE);
-            let at = *id as usize;
-            if topology.of.len() <= at {
-                topology.of.resize(at + 1, NONE);
-            }
-            topology.of[at] = *numbers.entry(value).or_insert(next);
-            nodes += 1;
-        }
-        topology.domains = numbers.len();
-        topology.singles = nodes == numbers.len();
-        Arc::new(topology)
     }
 }

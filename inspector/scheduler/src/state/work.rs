@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event::Effect;
 use crate::job::JobId;
 use crate::model::SharedStr;
-use crate::state::peering::ChangedSelectors;
+use crate::state::selectors::ChangedSelectors;
 
 /// See the module documentation.
 #[derive(Clone, Debug, Default)]
