@@ -77,6 +77,7 @@ fn request() -> impl Strategy<Value = Request> {
                 needs: Arc::new(list(&[("cpu", cpu * 500), ("memory", memory << 30), ("pods", 1)])),
                 constraint: Arc::new(NodeConstraint { selector, ..NodeConstraint::default() }),
                 ports: ports.into(),
+                peer: None,
             }
         });
     let level = prop::option::weighted(0.3, Just(Arc::from("zone")));

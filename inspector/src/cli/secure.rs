@@ -116,6 +116,7 @@ mod tests {
             tls_cert_file: None,
             tls_private_key_file: None,
             tls_secret: String::new(),
+            admission_webhook: false,
             replica_secret: String::new(),
             advertise_address: None,
             service: String::new(),

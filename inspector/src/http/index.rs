@@ -192,7 +192,8 @@ impl Index {
         let mut versions = unused.versions.take();
         let given_out = |versions: &Versions| (versions.since != published.since).then_some(versions.version);
         let known = [last.as_deref().map(|served| &served.versions), versions.as_ref()];
-        if let Some(earlier) = known.into_iter().flatten().find_map(given_out) {
+        let foreign = known.into_iter().flatten().find_map(given_out);
+        if let Some(earlier) = foreign {
             // Since then, another leader has given out versions, of changes that this index does not know by them.
             (last, versions) = (None, None);
             unused.forgotten = unused.forgotten.max(earlier);
