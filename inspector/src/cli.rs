@@ -34,7 +34,7 @@ pub enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Schedule the Pods of a Kubernetes cluster.
-    Cluster(ClusterOptions),
+    Cluster(Box<ClusterOptions>),
     /// Schedule virtual Pods on nodes read from a file; no cluster is needed.
     Standalone(StandaloneOptions),
     /// Run the bundled examples; show an interactive view on a terminal, otherwise tables.

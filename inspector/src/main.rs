@@ -26,7 +26,7 @@ fn run() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ran = runtime.block_on(async {
         match command {
-            Command::Cluster(options) => cluster::run(options).await,
+            Command::Cluster(options) => cluster::run(*options).await,
             Command::Standalone(options) => standalone::run(options).await,
             Command::Try(options) => trial::run(options).await,
         }
