@@ -13,28 +13,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::ClusterOptions;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
-use crate::health::{Health, Leadership, Term};
+use crate::health::{Health, Term};
 use crate::history;
 use crate::http::{self, Cancels, HttpSettings};
 use crate::kube::connect::connect;
 use crate::kube::lease::{self, Lease};
 use crate::kube::watch;
 use crate::kube::writer::{Deleter, Right, Writer};
-use crate::logs::kube_error;
 use crate::metrics::Metrics;
 use crate::signals::asked_to_end;
 use crate::state_dir::StateDir;
 use crate::supervise::{Failure, Liveness, Tasks, Watchdog};
 
 mod secure;
+mod shutdown;
 
 use secure::SecurePort;
-
-/// Maximum time for releasing the Lease on shutdown, and for ending the engine and the history.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time for requests to finish on shutdown. With the writes (8 s, [`Writer::stop`]) and up to 2 s for each group
-/// of tasks, a shutdown takes less than 25 s.
-const REQUESTS_TIMEOUT: Duration = Duration::from_secs(5);
+use shutdown::Running;
 
 /// Runs until it receives SIGTERM or Ctrl-C, or until a component fails.
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
@@ -91,7 +86,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let api = api.with_admission(options.secure.admission_webhook);
     let api = api.with_health(Arc::clone(&health)).with_history(recorder.health.clone());
     let mut upkeep = Tasks::default();
-    let securely = match secure.map(|port| port.serve(api.clone(), &health, &metrics)).transpose()? {
+    let securely = match secure.map(|port| port.serve(api.clone())).transpose()? {
         Some((serving, tasks)) => {
             upkeep = tasks;
             Some(tokio::spawn(serving))
@@ -123,77 +118,22 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     if let Some(failure) = &failure {
         tracing::error!(%failure, "shutting down so that another inspector can take over");
     }
-    // From here on, nothing new is started; current work is completed, while the Lease is still renewed, before another
-    // inspector may lead.
-    decisions.shutdown().await;
-    engine.send(Event::Paused);
-    tokio::select! {
-        () = writer.stop() => {}
-        () = prolong(&grant, &health) => {}
-    }
-    election.shutdown().await;
-    health.set_leadership(Leadership::default());
-    give_back(&lease).await;
-    stopping.cancel();
-    upkeep.shutdown().await;
-    let securely = async {
-        if let Some(securely) = securely {
-            let _ = securely.await;
-        }
+    let running = Running {
+        engine,
+        health,
+        lease,
+        election,
+        decisions,
+        grant,
+        writer,
+        upkeep,
+        stopping,
+        securely,
+        serving,
+        recorder,
     };
-    let serving = async {
-        if serving.is_finished() {
-            return;
-        }
-        match serving.await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the HTTP API stopped with an error"),
-            Err(error) => tracing::warn!(%error, "the HTTP API stopped with an error"),
-        }
-    };
-    if tokio::time::timeout(REQUESTS_TIMEOUT, futures::future::join(securely, serving)).await.is_err() {
-        tracing::warn!("shutting down before all requests were answered");
-    }
-    engine.stop();
-    // It uses the runtime, which ends next; if it hangs, it is not waited for.
-    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, engine.ended()).await;
-    // The end of the engine closes the channel; a slow disk is not waited for.
-    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, recorder.finish()).await;
+    running.shut_down().await;
     failure.map_or(Ok(()), |failure| Err(failure.into()))
-}
-
-async fn give_back(lease: &Lease) {
-    match tokio::time::timeout(SHUTDOWN_TIMEOUT, lease.release()).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => {
-            let error = kube_error(&error);
-            tracing::warn!(
-                error,
-                "failed to release the Lease: another inspector has to wait until it expires"
-            );
-        }
-        Err(_) => tracing::warn!("failed to release the Lease: the API server does not respond"),
-    }
-}
-
-/// The end of our term, if we are the leader.
-fn term_end(health: &Health) -> Option<Instant> {
-    health.leadership().and_then(|leadership| leadership.term()).map(|term| term.until)
-}
-
-/// Prolongs the right to write with each renewal of the Lease, and never grants it anew.
-async fn prolong(grant: &signal::Sender<Option<Instant>>, health: &Health) {
-    let mut leadership = health.follow_leadership();
-    loop {
-        let until = term_end(health);
-        grant.send_if_modified(|granted| {
-            let renewed = granted.and(until);
-            std::mem::replace(granted, renewed) != renewed
-        });
-        if leadership.changed().await.is_err() {
-            return std::future::pending().await;
-        }
-    }
 }
 
 /// Allows the engine to schedule and the writer to write while we hold the Lease and every watch has synced and is not

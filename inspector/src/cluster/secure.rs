@@ -9,9 +9,7 @@ use tokio::net::TcpListener;
 
 use crate::access::{Access, front_proxy};
 use crate::cli::SecureOptions;
-use crate::health::Health;
 use crate::http::{self, Forwarding};
-use crate::metrics::Metrics;
 use crate::supervise::Tasks;
 use crate::tls::files::Files;
 use crate::tls::own::{AuthorityLocation, Keeper};
@@ -75,16 +73,11 @@ impl SecurePort {
         self.advertised
     }
 
-    /// Serves until the app is told to stop. The leader according to `health` answers requests for data.
-    pub(super) fn serve(
-        self,
-        app: http::App,
-        health: &Arc<Health>,
-        metrics: &Arc<Metrics>,
-    ) -> anyhow::Result<(impl Future<Output = ()> + Send + use<>, Tasks)> {
+    /// Serves until the app is told to stop. The leader answers requests for data.
+    pub(super) fn serve(self, app: http::App) -> anyhow::Result<(impl Future<Output = ()> + Send, Tasks)> {
         let shown = ShownCertificates { serving: self.certificate, replica: Arc::clone(&self.replica) };
         let config = server_config(Arc::new(shown))?;
-        let forwarding = Forwarding::new(Arc::clone(health), self.replica, Arc::clone(metrics));
+        let forwarding = Forwarding::new(&app, self.replica);
         let address = self.listener.local_addr()?;
         tracing::info!(%address, "serving the API over TLS");
         Ok((

@@ -1,7 +1,8 @@
 use fluxion_scheduler::state::Settings;
 
+use super::shutdown::prolong;
 use super::*;
-use crate::health::{Verb, Watched};
+use crate::health::{Leadership, Verb, Watched};
 
 struct Deciding {
     engine: EngineHandle,

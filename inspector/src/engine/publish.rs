@@ -68,6 +68,8 @@ pub struct Published {
     /// The sequence of the first snapshot of this process, or of its last term as leader. Other inspectors may have
     /// published other snapshots before.
     pub since: u64,
+    /// The number of this process' last term as leader; zero: none.
+    pub term: u64,
     /// When this was last known to be current; epoch seconds.
     pub observed_at: i64,
     pub role: Role,
@@ -94,6 +96,7 @@ impl Publisher {
             state,
             sequence,
             since: sequence,
+            term: 0,
             observed_at: now.div_euclid(1000),
             role,
             pass_seconds: 0.0,
@@ -159,6 +162,7 @@ impl Publisher {
             state: state.clone(),
             sequence: self.sequence,
             since: self.since,
+            term,
             observed_at,
             role,
             pass_seconds: self.pass_seconds,

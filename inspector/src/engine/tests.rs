@@ -154,3 +154,31 @@ async fn a_loop_that_was_stopped_has_not_failed() {
     tokio::time::timeout(Duration::from_millis(200), engine.failed()).await.unwrap_err();
     assert_eq!(engine.failure(), None);
 }
+
+#[tokio::test]
+async fn the_sequence_of_a_leader_starts_with_its_term_and_never_goes_back() {
+    let (engine, _effects, _) = start(1_000);
+    let first = engine.fresh().await.unwrap();
+    assert_eq!(first.since, first.sequence);
+    let mut last = first.sequence;
+    for (term, since) in [(5_000, 5_000 << 20), (5_000, 5_000 << 20), (9_000, 9_000 << 20)] {
+        engine.lead(term);
+        let snapshot = engine.fresh().await.unwrap();
+        assert_eq!((snapshot.role, snapshot.since), (Role::Leader, since));
+        assert!(snapshot.sequence >= since && snapshot.sequence >= last);
+        last = snapshot.sequence;
+        engine.set_role(Role::Follower);
+        let snapshot = engine.fresh().await.unwrap();
+        assert_eq!(
+            (snapshot.role, snapshot.since),
+            (Role::Follower, since),
+            "the term goes on, if it is renewed"
+        );
+        last = last.max(snapshot.sequence);
+    }
+    // Whatever a term says, what was published before is not published again.
+    engine.lead(7_000);
+    let snapshot = engine.fresh().await.unwrap();
+    assert!(snapshot.sequence > last && snapshot.since == snapshot.sequence);
+    engine.stop();
+}

@@ -1,8 +1,8 @@
 use super::*;
 
 /// A term that lasts for as long as a test.
-fn lasting() -> Option<Term> {
-    Some(Term { number: 1, until: tokio::time::Instant::now() + Duration::from_secs(600) })
+fn lasting() -> Term {
+    Term { number: 1, until: tokio::time::Instant::now() + Duration::from_mins(10) }
 }
 
 fn later(seconds: u64) -> Instant {
@@ -83,7 +83,7 @@ fn who_does_not_lead_says_why_and_the_data_is_as_old_as_the_last_answer() {
         "not the leader: API server unreachable since 1970-01-01T00:15:40Z"
     );
     assert_eq!(health.last_current(1_000), Some(940));
-    health.set_leadership(Leadership { held: lasting(), ..leadership });
+    health.set_leadership(Leadership { held: Some(lasting()), ..leadership });
     assert_eq!(health.warning(), None);
     let holder = Some("b_1".to_owned());
     health.set_leadership(Leadership { holder, ..Leadership::default() });

@@ -6,6 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -14,11 +15,13 @@ use axum::response::{IntoResponse, Response};
 use tokio::sync::Semaphore;
 
 use super::BODY_BYTES;
+use super::app::App;
 use super::auth::Asker;
 use super::refusal::Refusal;
 use super::standing::Standing;
 use super::watch::Streamed;
 use crate::access::Credential;
+use crate::engine::{EngineHandle, Role};
 use crate::health::{Health, Leadership};
 use crate::metrics::{Metrics, Outcome};
 use crate::tls::replica::ReplicaTls;
@@ -33,8 +36,12 @@ use lines::{SILENT, whole_lines};
 /// Maximum number of requests being forwarded.
 pub(super) const FORWARDED: usize = 1024;
 
+/// Maximum time until the snapshots of a new leader are those of its term.
+const FIRST_SNAPSHOT: Duration = Duration::from_secs(5);
+
 /// How an inspector reaches the leader.
 pub struct Forwarding {
+    engine: EngineHandle,
     health: Arc<Health>,
     pool: Pool,
     free: Arc<Semaphore>,
@@ -44,7 +51,8 @@ pub struct Forwarding {
 /// Who is to answer.
 #[derive(Debug, PartialEq, Eq)]
 enum Answerer {
-    Us,
+    /// We, in the term with this number.
+    Us(u64),
     Leader(SocketAddr),
     Nobody(&'static str),
 }
@@ -52,8 +60,8 @@ enum Answerer {
 impl Answerer {
     fn of(leadership: Option<&Leadership>, forwarded: bool) -> Self {
         let Some(leadership) = leadership else { return Self::Nobody("the leader is not known yet") };
-        if leadership.term().is_some() {
-            return Self::Us;
+        if let Some(term) = leadership.term() {
+            return Self::Us(term.number);
         }
         match (leadership.address, &leadership.holder) {
             _ if forwarded => Self::Nobody("this inspector is not the leader"),
@@ -65,9 +73,35 @@ impl Answerer {
 }
 
 impl Forwarding {
-    /// Follows who leads by `health`, and shows the certificate of a replica.
-    pub fn new(health: Arc<Health>, tls: Arc<ReplicaTls>, metrics: Arc<Metrics>) -> Self {
-        Self { health, pool: Pool::new(tls), free: Arc::new(Semaphore::new(FORWARDED)), metrics }
+    /// Forwards requests that this API should not answer, and shows the certificate of a replica.
+    pub fn new(app: &App, tls: Arc<ReplicaTls>) -> Self {
+        Self {
+            engine: app.engine.clone(),
+            health: Arc::clone(&app.health),
+            pool: Pool::new(tls),
+            free: Arc::new(Semaphore::new(FORWARDED)),
+            metrics: Arc::clone(&app.metrics),
+        }
+    }
+
+    /// Waits until our snapshots are those of this term: the Lease is acquired first.
+    async fn published(&self, term: u64) -> Result<(), Refusal> {
+        let mut changes = self.engine.changed();
+        let published = async {
+            loop {
+                let snapshot = self.engine.snapshot();
+                if snapshot.role == Role::Leader && snapshot.term == term {
+                    return true;
+                }
+                if changes.changed().await.is_err() {
+                    return false;
+                }
+            }
+        };
+        match tokio::time::timeout(FIRST_SNAPSHOT, published).await {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => Err(Refusal::Unavailable("this inspector has just become the leader")),
+        }
     }
 
     fn count(&self, outcome: &'static str) {
@@ -154,12 +188,13 @@ pub(super) async fn to_leader(
     let forwarded = matches!(standing.credential, Credential::Replica);
     let leadership = forwarding.health.leadership();
     match Answerer::of(leadership.as_ref(), forwarded) {
-        Answerer::Us => {
+        Answerer::Us(term) => {
+            forwarding.published(term).await?;
             let response = next.run(request).await;
             if response.extensions().get::<Streamed>().is_none() {
                 return Ok(response);
             }
-            let changed = Forwarding::changed_from(Arc::clone(&forwarding.health), Answerer::Us);
+            let changed = Forwarding::changed_from(Arc::clone(&forwarding.health), Answerer::Us(term));
             let ends = async move {
                 changed.await;
                 lines::leader_changed()
@@ -177,8 +212,6 @@ pub(super) async fn to_leader(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::time::Instant;
 
     use super::*;
@@ -205,7 +238,7 @@ mod tests {
                 Answerer::Nobody("the leader's address is not known"),
                 Answerer::Nobody("this inspector is not the leader"),
             ),
-            (ours(60), Answerer::Us, Answerer::Us),
+            (ours(60), Answerer::Us(1), Answerer::Us(1)),
             (
                 ours(-60),
                 Answerer::Nobody("there is no leader"),

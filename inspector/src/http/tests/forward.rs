@@ -31,15 +31,15 @@ struct Replica {
 
 impl Replica {
     async fn start(authority: &Authority, reviewer: &Reviewer) -> Self {
-        let server = Server::started(false).await;
         let health = Arc::new(Health::default());
+        let server = Server::with(false, Arc::clone(&health), Arc::new(|| START * 1000));
+        server.tell([node("n1", 4), node("n2", 4), Event::Synced]).await;
         let tls = Arc::new(ReplicaTls::default());
         tls.set(&authority.bundle, &authority.issue_peer(REPLICA, SystemTime::now()).unwrap()).unwrap();
         let (holds, recheck) = (Duration::from_millis(50), Duration::from_millis(100));
         let access = Access::paced(reviewer.client(), Vec::new(), holds, recheck);
         let access = Arc::new(access.with_replicas(Arc::clone(&tls)));
-        let forwarding =
-            Arc::new(Forwarding::new(Arc::clone(&health), Arc::clone(&tls), Arc::clone(&server.app.metrics)));
+        let forwarding = Arc::new(Forwarding::new(&server.app, Arc::clone(&tls)));
         let router = secure_router(server.app.clone(), Arc::clone(&access), Some(Arc::clone(&forwarding)));
         let listener = listen_secure("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -49,7 +49,13 @@ impl Replica {
         Self { server, health, address, router }
     }
 
+    /// It holds the Lease for so many seconds, and its engine has been told.
     fn leads(&self, seconds: u64) {
+        self.server.engine.lead(1);
+        self.holds_lease(seconds);
+    }
+
+    fn holds_lease(&self, seconds: u64) {
         let held =
             Some(Term { number: 1, until: tokio::time::Instant::now() + Duration::from_secs(seconds) });
         self.health.set_leadership(Leadership { held, ..Leadership::default() });
@@ -215,6 +221,22 @@ async fn limits_of_the_leader_hold_for_what_is_forwarded() {
     let mut large = request(Method::POST, "namespaces/team/fluxionjobs/pod.a/cancel");
     *large.body_mut() = Body::from(vec![b' '; 1 << 20]);
     assert_eq!(pair.follower.send("root", large).await.status(), StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+/// Its snapshots are still those of a follower when it has acquired the Lease.
+#[tokio::test]
+async fn a_new_leader_answers_with_its_own_snapshots_only() {
+    let pair = Pair::start().await;
+    pair.follower.server.engine.set_role(Role::Follower);
+    pair.follower.server.engine.fresh().await.unwrap();
+    pair.follower.holds_lease(600);
+    let asked = pair.follower.ask("root", Method::GET, "fluxionjobs");
+    let elected = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        pair.follower.server.engine.lead(1);
+    };
+    let ((status, list), ()) = tokio::join!(asked, elected);
+    assert_eq!((status, &list["metadata"]["role"]), (StatusCode::OK, &"leader".into()));
 }
 
 /// The events of a watch, each parsed.

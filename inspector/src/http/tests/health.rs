@@ -7,8 +7,8 @@ use super::*;
 use crate::health::{Leadership, Term, Trouble, Verb, Watched};
 
 /// A term that lasts for as long as a test.
-fn lasting() -> Option<Term> {
-    Some(Term { number: 1, until: tokio::time::Instant::now() + Duration::from_secs(600) })
+fn lasting() -> Term {
+    Term { number: 1, until: tokio::time::Instant::now() + Duration::from_mins(10) }
 }
 
 async fn open(server: &Server, path: &str) -> (StatusCode, String) {
@@ -54,7 +54,7 @@ async fn reads_go_on_when_the_lease_is_lost_and_say_how_old_they_are() {
     let (server, health, _) = watching().await;
     server.engine.set_role(Role::Leader);
     server.tell([Event::Synced]).await;
-    health.set_leadership(Leadership { held: lasting(), ..Leadership::default() });
+    health.set_leadership(Leadership { held: Some(lasting()), ..Leadership::default() });
     let (_, body) = server.get("fluxionnodes").await;
     assert!(body["metadata"]["warning"].is_null());
     let trouble = Trouble { since: START - 75, unreachable: true, why: "connection refused".to_owned() };
@@ -78,7 +78,7 @@ async fn reads_go_on_when_the_lease_is_lost_and_say_how_old_they_are() {
 #[tokio::test]
 async fn a_refused_watch_is_named_wherever_somebody_looks() {
     let (server, health, nodes) = watching().await;
-    health.set_leadership(Leadership { held: lasting(), ..Leadership::default() });
+    health.set_leadership(Leadership { held: Some(lasting()), ..Leadership::default() });
     nodes.failed(Verb::Watch, true, "nodes is forbidden: \"u\" cannot watch".to_owned());
     let (status, text) = open(&server, "/readyz").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);

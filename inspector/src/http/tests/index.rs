@@ -17,6 +17,7 @@ fn publish(state: &State, sequence: u64) -> Arc<Published> {
         state: state.clone(),
         sequence,
         since: 0,
+        term: 0,
         observed_at: START,
         role: Role::Standalone,
         pass_seconds: 0.0,
@@ -291,4 +292,30 @@ fn what_is_kept_is_limited_and_goes_with_its_object() {
     assert!(room.left() >= left);
     drop(next);
     assert_eq!(room.left(), 10_000);
+}
+
+#[tokio::test]
+async fn versions_from_before_a_term_have_expired_and_none_is_lower() {
+    let mut state = State::new(Settings::default());
+    state.step(START, vec![node("n1", 4), Event::Synced]);
+    let index = Index::default();
+    let of = |state: &State, since: u64, sequence: u64| {
+        let published = publish(state, sequence);
+        Arc::new(Published { since, ..(*published).clone() })
+    };
+    let first = index.at(of(&state, 10, 10)).await.unwrap();
+    state.step(START, vec![node("n2", 4)]);
+    let same_term = index.at(of(&state, 10, 11)).await.unwrap();
+    assert!(same_term.nodes.floor <= first.version, "its changes are known");
+    // Another leader has given out versions up to the term.
+    for term in [1_000, 1_001] {
+        state.step(START, vec![node(&format!("n{term}"), 4)]);
+        let next = index.at(of(&state, term, term)).await.unwrap();
+        assert!(next.version >= term && next.version > same_term.version);
+        assert_eq!(
+            (next.nodes.floor, next.jobs.floor, next.queues.floor),
+            (next.version, next.version, next.version)
+        );
+        assert!(next.nodes.rows.values().all(|row| row.version == next.version));
+    }
 }

@@ -33,6 +33,9 @@ impl Reader {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
+                if line.trim_ascii().is_empty() {
+                    continue;
+                }
                 return Some(serde_json::from_slice(&line).unwrap());
             }
             let chunk = tokio::time::timeout(Duration::from_secs(20), self.body.next()).await;
@@ -52,6 +55,17 @@ impl Reader {
         self.rest.is_empty()
             && tokio::time::timeout(Duration::from_millis(300), self.body.next()).await.is_err()
     }
+}
+
+/// Proxies and this server close connections on which nothing is sent.
+#[tokio::test]
+async fn an_idle_watch_without_bookmarks_gets_empty_lines() {
+    let server = Server::started(false).await;
+    let mut watch = Reader::open(&server, "fluxionjobs?watch=true").await;
+    let chunk = tokio::time::timeout(Duration::from_secs(20), watch.body.next()).await.unwrap();
+    assert_eq!(&*chunk.unwrap().unwrap(), b"\n");
+    server.tell([Event::Pod(Box::new(pod("team", "a")))]).await;
+    assert_eq!(watch.short().await, event("ADDED", "pod.a"));
 }
 
 fn event(type_: &str, name: &str) -> (String, String) {

@@ -40,8 +40,8 @@ mod tests {
 
     use super::*;
 
-    fn within(milliseconds: u64) -> Option<Instant> {
-        Some(Instant::now() + Duration::from_millis(milliseconds))
+    fn within(milliseconds: u64) -> Instant {
+        Instant::now() + Duration::from_millis(milliseconds)
     }
 
     #[tokio::test]
@@ -51,28 +51,28 @@ mod tests {
         assert!(!right.holds());
         right.ended().await;
 
-        grant.send_replace(within(100));
+        grant.send_replace(Some(within(100)));
         let prolonged = async {
             tokio::time::sleep(Duration::from_millis(50)).await;
             let until = within(300);
-            grant.send_replace(until);
+            grant.send_replace(Some(until));
             until
         };
         let mut other = right.clone();
         let ((), until) = tokio::join!(other.ended(), prolonged);
-        assert!(Instant::now() >= until.unwrap() && !right.holds());
+        assert!(Instant::now() >= until && !right.holds());
 
         let until = within(60_000);
-        grant.send_replace(until);
+        grant.send_replace(Some(until));
         assert!(right.holds());
         let withdrawn = async {
             tokio::time::sleep(Duration::from_millis(50)).await;
             grant.send_replace(None)
         };
         tokio::join!(right.ended(), withdrawn);
-        assert!(Instant::now() < until.unwrap());
+        assert!(Instant::now() < until);
 
-        grant.send_replace(within(100));
+        grant.send_replace(Some(within(100)));
         drop(grant);
         assert!(right.holds());
         right.ended().await;

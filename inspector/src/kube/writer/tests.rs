@@ -221,10 +221,10 @@ impl Writing {
         };
         let (engine, _) = engine.start().unwrap();
         let (effects, receiver) = mpsc::channel(1);
-        let (_grant, granted) = tokio::sync::watch::channel(Some(until));
+        let (grant, granted) = tokio::sync::watch::channel(Some(until));
         let right = Right::new(granted);
         let writer = Writer::start(client, engine.clone(), metrics, receiver, right, "i".to_owned());
-        Self { writer, engine, effects, _grant }
+        Self { writer, engine, effects, _grant: grant }
     }
 
     /// Queues bindings of so many Pods.
@@ -277,7 +277,7 @@ async fn what_is_being_sent_when_the_right_ends_is_broken_off_and_nothing_more_i
 #[tokio::test]
 async fn a_shutdown_waits_for_what_is_queued() {
     let server = Shared::default();
-    let writing = Writing::start(client(&server), tokio::time::Instant::now() + Duration::from_secs(60));
+    let writing = Writing::start(client(&server), tokio::time::Instant::now() + Duration::from_mins(1));
     writing.bind(200).await;
     while writing.unsent() == 0 && server.lock().unwrap().sent.is_empty() {
         tokio::time::sleep(Duration::from_millis(1)).await;
