@@ -164,6 +164,21 @@ fn a_user_who_resumes_or_suspends_has_the_last_word() {
 }
 
 #[test]
+fn a_user_who_suspends_or_deletes_a_resumed_job_frees_what_is_reserved() {
+    for deletes in [false, true] {
+        let mut world = world();
+        queued(&mut world, "j", 2, "cpu=2000");
+        resumed(&mut world, "j");
+        assert_eq!(free(&world), [0, 0]);
+        world.change_owner("j", |owner| {
+            let OwnerDetail::Job { suspended, .. } = &mut owner.detail else { panic!("a Job") };
+            (*suspended, owner.deleting) = (!deletes, deletes);
+        });
+        assert_eq!(free(&world), [2000, 2000]);
+    }
+}
+
+#[test]
 fn a_deleted_job_leaves_nothing_behind() {
     let mut world = world();
     for fits in [false, true] {

@@ -156,7 +156,13 @@ impl State {
     pub(super) fn check_places(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let Some(places) = &job.awaited else { return };
-        if places.until <= self.now || job.state.ended() || job.members.bound > 0 {
+        let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
+        let creates = owner.is_some_and(|owner| {
+            let suspended = matches!(owner.detail, OwnerDetail::Job { suspended: true, .. });
+            // Not resumed yet, rather than suspended again by its user.
+            !owner.deleting && (!suspended || owner.queued().is_some())
+        });
+        if places.until <= self.now || !creates || job.members.bound > 0 {
             self.leave_places(id);
             self.work.dirty.insert(id);
         }
