@@ -29,7 +29,7 @@ mod secure;
 mod shutdown;
 
 use secure::SecurePort;
-use shutdown::Running;
+use shutdown::Components;
 
 /// Runs until it receives SIGTERM or Ctrl-C, or until a component fails.
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
@@ -118,7 +118,7 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     if let Some(failure) = &failure {
         tracing::error!(%failure, "shutting down so that another inspector can take over");
     }
-    let running = Running {
+    let running = Components {
         engine,
         health,
         lease,

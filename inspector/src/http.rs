@@ -60,9 +60,6 @@ pub use listen::{ListenError, listen, serve};
 pub use refusal::Refusal;
 pub use secure::{listen_secure, serve_secure};
 
-/// Maximum size of a request body.
-const BODY_BYTES: usize = 64 * 1024;
-
 /// All routes on the loopback address, for whoever holds the token.
 pub fn router(app: App) -> Router {
     let authenticated = routes().layer(from_fn_with_state(app.clone(), auth::bearer));
@@ -132,7 +129,7 @@ fn whole(app: App, authenticated: Router<App>, outermost: impl FnOnce(Router<App
         .route("/readyz", get(health::ready))
         .method_not_allowed_fallback(guard::method_not_allowed)
         .merge(authenticated)
-        .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(DefaultBodyLimit::max(guard::BODY_BYTES))
         .layer(from_fn(pretty::pretty))
         .layer(
             CompressionLayer::new()

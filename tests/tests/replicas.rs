@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// How long a gang may be bound in part, and the time in which another leader is found.
 const CONFIG: &str = "bindDeadline: 60s\n";
-const BIND_DEADLINE: Duration = Duration::from_secs(60);
+const BIND_DEADLINE: Duration = Duration::from_mins(1);
 const TAKEOVER: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_mins(3);
 const NODES: usize = 8;

@@ -24,8 +24,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// of tasks, a shutdown takes less than 25 s.
 const REQUESTS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// All that runs.
-pub(super) struct Running {
+/// Everything that runs.
+pub(super) struct Components {
     pub engine: EngineHandle,
     pub health: Arc<Health>,
     pub lease: Lease,
@@ -44,7 +44,7 @@ pub(super) struct Running {
     pub recorder: Recorder,
 }
 
-impl Running {
+impl Components {
     /// Ends all of it.
     pub(super) async fn shut_down(mut self) {
         // From here on, nothing new is started; current work is completed, while the Lease is still renewed, before another

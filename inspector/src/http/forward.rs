@@ -14,9 +14,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::sync::Semaphore;
 
-use super::BODY_BYTES;
 use super::app::App;
 use super::auth::Asker;
+use super::guard::BODY_BYTES;
 use super::refusal::Refusal;
 use super::standing::Standing;
 use super::watch::Streamed;

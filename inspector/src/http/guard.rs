@@ -15,6 +15,8 @@ use super::refusal::Refusal;
 use super::watch::Streamed;
 use crate::supervise::message_of;
 
+/// Maximum size of a request body.
+pub(super) const BODY_BYTES: usize = 64 * 1024;
 /// Maximum time until a response starts; kube-apiserver gives up after 60 s.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Smaller responses are not compressed.
