@@ -132,7 +132,7 @@ fn a_class_that_lasts_is_told_after_half_a_minute() {
     assert_eq!(conditions(&world, "v"), ["Unschedulable"]);
     world.pass(60);
     world.change_pod("v", |pod| {
-        pod.unsupported = vec![fluxion_scheduler::model::Unsupported::PodTerms("too many terms".into())]
+        pod.unsupported = vec![fluxion_scheduler::model::Unsupported::PodTerms("too many terms".into())];
     });
     world.pass(29);
     assert_eq!(conditions(&world, "v").len(), 1);

@@ -68,12 +68,11 @@ impl Inventory {
                     tracked.awaited |= awaited;
                     continue;
                 }
-                match new.get_mut(&selection) {
-                    Some(tracked) => tracked.awaited |= awaited,
-                    None => {
-                        let tracked = Tracked { used: pass, awaited, ..Tracked::default() };
-                        new.insert(Arc::new(selection), tracked);
-                    }
+                if let Some(tracked) = new.get_mut(&selection) {
+                    tracked.awaited |= awaited;
+                } else {
+                    let tracked = Tracked { used: pass, awaited, ..Tracked::default() };
+                    new.insert(Arc::new(selection), tracked);
                 }
             }
             for key in topologies(peer) {

@@ -177,9 +177,9 @@ impl<'a> Board<'a> {
         let mut progress = true;
         while progress {
             progress = false;
-            for shape in 0..shapes {
+            for (shape, first) in first.iter_mut().enumerate() {
                 while self.wanted[shape] > 0 && self.looked < limit {
-                    let Some(position) = self.first_fit(shape, &mut first[shape]) else { break };
+                    let Some(position) = self.first_fit(shape, first) else { break };
                     self.place(position, shape);
                     progress = true;
                 }

@@ -75,7 +75,7 @@ pub(super) fn search(
             // Every node is its own class in the last one.
             let each: Vec<usize> = (0..nodes.len()).collect();
             for (classes, number) in [classes, (each, nodes.len())] {
-                let part = if number == nodes.len() { budget } else { (board.looked + budget) / 2 };
+                let part = if number == nodes.len() { budget } else { u64::midpoint(board.looked, budget) };
                 board.clear();
                 let end = backtrack(&mut board, &classes, goal, part);
                 cut = end == End::Cut;
@@ -126,8 +126,8 @@ fn classes(board: &Board<'_>) -> (Vec<usize>, usize) {
 fn begin_in(board: &mut Board<'_>, classes: &[usize], class: usize, budget: u64) {
     board.clear();
     for shape in 0..board.plan.shapes.len() {
-        for position in 0..board.nodes.len() {
-            if classes[position] == class && board.fits(position, shape) == Fit::Yes {
+        for (position, of) in classes.iter().enumerate() {
+            if *of == class && board.fits(position, shape) == Fit::Yes {
                 board.place(position, shape);
                 board.fill(budget);
                 return;

@@ -15,6 +15,9 @@ use crate::inventory::{Allocation, Inventory};
 use crate::request::{Request, Shape};
 use crate::testing::{hold, node, pod, sound};
 
+/// Numbers of slots by shape and node.
+type Slots = BTreeMap<(usize, usize), u32>;
+
 #[derive(Clone, Debug)]
 struct Scene {
     cluster: Cluster,
@@ -203,10 +206,9 @@ impl Scene {
     }
 
     /// Every set of slots by shape and node that can be added one after the other.
-    fn reachable(&self) -> BTreeSet<BTreeMap<(usize, usize), u32>> {
-        let mut all = BTreeSet::from([BTreeMap::new()]);
-        let mut open: Vec<(BTreeMap<(usize, usize), u32>, Cluster)> =
-            vec![(BTreeMap::new(), self.cluster.clone())];
+    fn reachable(&self) -> BTreeSet<Slots> {
+        let mut all = BTreeSet::from([Slots::new()]);
+        let mut open: Vec<(Slots, Cluster)> = vec![(Slots::new(), self.cluster.clone())];
         while let Some((slots, cluster)) = open.pop() {
             for (at, shape) in self.shapes.iter().enumerate() {
                 let (accepted, tolerated) = (self.accepted(shape), self.tolerated(shape));
@@ -272,7 +274,7 @@ proptest! {
         let request = scene.request();
         inventory.prepare_peers(std::iter::once(&request));
         let reachable = scene.reachable();
-        let count = |slots: &BTreeMap<(usize, usize), u32>| slots.values().copied().map(u64::from).sum::<u64>();
+        let count = |slots: &Slots| slots.values().copied().map(u64::from).sum::<u64>();
         let possible = reachable.iter().any(|slots| count(slots) >= request.needed());
         for policy in [NodePolicy::Low, NodePolicy::High] {
             let found = place_now(&inventory, &request, 0, policy);
