@@ -71,6 +71,8 @@ pub struct Inventory {
     levels: Arc<Vec<Arc<str>>>,
     startup_taints: Arc<[Arc<str>]>,
     freed: u64,
+    /// The last planned end of anything that was freed, lost or taken in spite of reservations.
+    disturbed: i64,
     graph: u64,
     /// Revision of the last visible change of each node, and of all nodes, counted by `revision`.
     revisions: CowVec<u64>,
@@ -93,6 +95,22 @@ impl Inventory {
     /// Allocating does not change it, nor does extending an assumed end.
     pub fn freed_generation(&self) -> u64 {
         self.freed
+    }
+
+    /// Whether something happened that was not planned for `now` or earlier, since [`Self::settle`]: reservations may be
+    /// moved to an earlier start, or can't be kept.
+    pub(crate) fn disturbed(&self, now: i64) -> bool {
+        self.disturbed > now
+    }
+
+    /// All reservations were considered.
+    pub(crate) fn settle(&mut self) {
+        self.disturbed = i64::MIN;
+    }
+
+    /// Records that something planned to last until then was freed or lost.
+    fn disturb(&mut self, until: Option<i64>) {
+        self.disturbed = self.disturbed.max(until.unwrap_or(i64::MAX));
     }
 
     /// Incremented whenever a node is added, changed or removed: unsatisfiable requests may be satisfiable now.

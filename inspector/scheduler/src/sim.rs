@@ -74,6 +74,8 @@ pub struct Outcome {
     pub jobs: Vec<Option<Ran>>,
     /// For each job of the trace, the nodes it ran on, in order.
     pub nodes: Vec<Box<[NodeSpan]>>,
+    /// For each job of the trace, the start that was planned first; none for one that never had a reservation.
+    pub promised: Vec<Option<i64>>,
     /// Number of queue passes.
     pub passes: u64,
 }
@@ -192,6 +194,7 @@ impl<'a> Simulation<'a> {
             outcome: Outcome {
                 jobs: vec![None; trace.len()],
                 nodes: vec![Box::default(); trace.len()],
+                promised: vec![None; trace.len()],
                 passes: 0,
             },
         }
@@ -238,11 +241,16 @@ impl<'a> Simulation<'a> {
 
     /// Runs passes over all queues, until none was ended by its depth after something had started.
     fn schedule(&mut self, now: i64) {
+        let keeps = matches!(self.queues.as_slice(), [queue] if queue.config.keeps());
         loop {
-            self.inventory.clear_reservations();
+            if !keeps {
+                self.inventory.clear_reservations();
+            }
+            let changed = self.inventory.disturbed(now);
+            self.inventory.settle();
             let mut again = false;
             for queue in 0..self.queues.len() {
-                again |= self.pass(queue, now);
+                again |= self.pass(queue, now, changed);
             }
             if !again {
                 return;
@@ -251,7 +259,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// One pass over a queue; returns whether it was ended by its depth after something had started.
-    fn pass(&mut self, at: usize, now: i64) -> bool {
+    fn pass(&mut self, at: usize, now: i64, changed: bool) -> bool {
         let queue = &mut self.queues[at];
         let depth = queue.config.queue_depth;
         let keys: Vec<_> = queue.waiting.keys().take(depth).copied().collect();
@@ -259,14 +267,21 @@ impl<'a> Simulation<'a> {
             return false;
         }
         let jobs: Vec<PassJob> = (queue.waiting.iter().take(depth))
-            .map(|((_, _, index), request)| PassJob { id: *index, request: request.clone() })
+            .map(|((first, _, index), request)| PassJob {
+                id: *index,
+                priority: first.checked_neg().unwrap_or(i64::MAX),
+                request: request.clone(),
+            })
             .collect();
         let cut_short = queue.waiting.len() > jobs.len();
-        let carry = Carry::remembering(std::mem::take(&mut queue.memory));
+        let carry = Carry::remembering(std::mem::take(&mut queue.memory)).changed(changed);
         self.outcome.passes += 1;
         let result = pass(&mut self.inventory, queue.config, &jobs, now, u64::MAX, Some(carry));
         queue.memory = result.memory;
         let places: BTreeMap<u32, (i64, i64, u32)> = keys.into_iter().map(|key| (key.2, key)).collect();
+        for (index, planned) in &result.reserved {
+            self.outcome.promised[*index as usize].get_or_insert(planned.start);
+        }
         let again = cut_short && !result.started.is_empty();
         for (index, placement) in result.started {
             let key = places.get(&index);

@@ -7,7 +7,7 @@ use super::book::Held;
 use super::hold::same_share;
 use super::id::{NodeId, Quantities};
 use crate::constraint::{NodeConstraint, eligible};
-use crate::inventory::{Allocation, assumed_end};
+use crate::inventory::{Allocation, AllocationKind, assumed_end};
 use crate::request::Shape;
 
 impl Inventory {
@@ -22,6 +22,7 @@ impl Inventory {
             let length = until.saturating_sub(held.hold.from);
             held.hold.until = Some(assumed_end(held.hold.from, length, now));
             self.put_in(holder, id, held);
+            self.intrude(id);
             any = true;
         }
         any
@@ -42,6 +43,8 @@ impl Inventory {
     pub fn hold(&mut self, holder: Arc<str>, node: &str, hold: Allocation) {
         let id = self.open(&Arc::from(node));
         let before = self.holders.get(&holder).copied();
+        // Whatever we start was placed with regard to reservations.
+        let mut foreseen = hold.kind == AllocationKind::Assumed;
         if let Some(old) = before.and_then(|at| self.book(at)).and_then(|book| book.find(&holder)) {
             if before == Some(id) && old.hold == hold {
                 return;
@@ -50,10 +53,15 @@ impl Inventory {
             let arrived = before == Some(id) && same_share(&old.hold, &hold);
             if !arrived {
                 self.freed += 1;
+                self.disturb(None);
             }
+            foreseen |= arrived;
         }
         if let Some(at) = before {
             self.take_out(&holder, at);
+        }
+        if !foreseen {
+            self.intrude(id);
         }
         let needs: Quantities = {
             let mut needs: Vec<_> = hold
@@ -74,10 +82,27 @@ impl Inventory {
     /// Releases the holder's share; returns whether it had one.
     pub fn release(&mut self, holder: &str) -> bool {
         let Some(id) = self.holders.get(holder).copied() else { return false };
-        self.take_out(holder, id);
+        if let Some(held) = self.take_out(holder, id) {
+            self.disturb(held.hold.until);
+        }
         self.close_unless_used(id);
         self.freed += 1;
         true
+    }
+
+    /// Releases the share of a holder that will hold the same under another name.
+    pub(crate) fn withdraw(&mut self, holder: &str) {
+        if let Some(id) = self.holders.get(holder).copied() {
+            self.take_out(holder, id);
+            self.close_unless_used(id);
+        }
+    }
+
+    /// Records that something is held on a node in spite of reservations there.
+    fn intrude(&mut self, id: NodeId) {
+        if !self.reserved_on(id).is_empty() {
+            self.disturb(None);
+        }
     }
 
     /// Whether one slot of this shape would fit on the node now, ignoring reservations.

@@ -64,5 +64,6 @@ impl Inventory {
         self.eligibility.update(id, facts.as_deref());
         self.graph += 1;
         self.freed += 1;
+        self.disturb(None);
     }
 }
