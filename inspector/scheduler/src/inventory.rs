@@ -23,6 +23,7 @@ mod sets;
 pub(crate) mod share;
 mod spec;
 mod timeline;
+mod totals;
 mod view;
 mod window;
 
@@ -40,6 +41,7 @@ pub(crate) use eligibility::Eligibility;
 pub(crate) use hold::planned_end;
 pub(crate) use id::{KindId, NodeId};
 pub(crate) use timeline::Timeline;
+pub(crate) use totals::Wants;
 
 use columns::Columns;
 use cow::CowVec;
@@ -57,6 +59,7 @@ pub struct Inventory {
     books: CowVec<Option<Arc<NodeAllocations>>>,
     unused: Arc<Vec<NodeId>>,
     columns: Columns,
+    totals: totals::Totals,
     /// Node of each holder.
     holders: imbl::OrdMap<Arc<str>, NodeId>,
     /// Assumed ends, with their holders.
@@ -106,6 +109,13 @@ impl Inventory {
     /// All reservations were considered.
     pub(crate) fn settle(&mut self) {
         self.disturbed = i64::MIN;
+    }
+
+    /// All reservations were considered, and are for what is free then, unless something happened in the meantime.
+    pub(crate) fn all_kept(&mut self, now: i64) {
+        if !self.disturbed(now) {
+            self.totals.overlaid = false;
+        }
     }
 
     /// Records that something planned to last until then was freed or lost.

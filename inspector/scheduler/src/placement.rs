@@ -24,7 +24,7 @@ pub use now::{place_now, satisfiable};
 pub use policy::{Blocked, NodePolicy};
 
 pub(crate) use availability::Availability;
-pub(crate) use earliest::{Between, first_start, in_the_way, still_free};
+pub(crate) use earliest::{Between, first_start, in_the_way, start_at, still_free};
 pub(crate) use filling::Work;
 pub(crate) use now::{FailedStart, start_now};
 pub(crate) use plan::{Plan, PlannedShape};

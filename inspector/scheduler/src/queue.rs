@@ -15,10 +15,11 @@ mod job;
 mod keep;
 mod known;
 mod pass;
+mod rearrange;
 mod turn;
 
 pub use config::{OnPartialBind, Planning, QueueConfig, QueuePolicy};
-pub use job::{Carry, PassJob, PassResult, Refusal};
+pub use job::{Carry, PassJob, PassResult, Refusal, start_holder};
 pub use known::KnownFailures;
 pub use pass::pass;
 

@@ -44,7 +44,7 @@ impl Inventory {
         let id = self.open(&Arc::from(node));
         let before = self.holders.get(&holder).copied();
         // Whatever we start was placed with regard to reservations.
-        let mut foreseen = hold.kind == AllocationKind::Assumed;
+        let mut foreseen = before.is_none() && hold.kind == AllocationKind::Assumed;
         if let Some(old) = before.and_then(|at| self.book(at)).and_then(|book| book.find(&holder)) {
             if before == Some(id) && old.hold == hold {
                 return;
@@ -99,9 +99,10 @@ impl Inventory {
     }
 
     /// Records that something is held on a node in spite of reservations there.
-    fn intrude(&mut self, id: NodeId) {
+    pub(super) fn intrude(&mut self, id: NodeId) {
         if !self.reserved_on(id).is_empty() {
             self.disturb(None);
+            self.totals.overlaid = true;
         }
     }
 
@@ -169,6 +170,7 @@ impl Inventory {
             self.assumed.insert((until, id, holder.clone()));
         }
         self.holders.insert(holder.clone(), id);
+        self.totals.hold(held.hold.until, &held.needs, 1);
         let touched = held.needs.clone();
         if let Some(book) = self.book_mut(id) {
             book.insert(holder, held);
@@ -182,6 +184,7 @@ impl Inventory {
         if let Some(until) = held.hold.until.filter(|_| held.hold.end_assumed) {
             self.assumed.remove(&(until, id, Arc::from(holder)));
         }
+        self.totals.hold(held.hold.until, &held.needs, -1);
         self.refresh_all(id, &held.needs);
         Some(held)
     }

@@ -65,6 +65,24 @@ pub(crate) fn first_start(
     Ok(planned)
 }
 
+/// A start at a time that is not before now, if it fits then.
+pub(crate) fn start_at(
+    inventory: &Inventory,
+    request: &Request,
+    start: i64,
+    now: i64,
+    policy: NodePolicy,
+    work: &mut Work,
+) -> Option<Planned> {
+    let plan = Plan::new(inventory, request, policy);
+    let end = request.end(start);
+    let lens = Availability::window(inventory, now, start, end.unwrap_or(i64::MAX));
+    let placement = place(&plan, &lens, work)?;
+    let planned = Planned { start, end, placement, assumed: false };
+    let assumed = rests_on_assumption(inventory, request, &planned, now);
+    Some(Planned { assumed, ..planned })
+}
+
 /// The same start on the same nodes, if there still is room for it: nothing else has been planned there, no holder
 /// stays for longer, and the nodes are still eligible.
 pub(crate) fn still_free(

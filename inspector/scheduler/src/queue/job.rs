@@ -52,6 +52,12 @@ pub struct Carry {
     pub(super) blocked: bool,
     pub(super) memory: Arc<KnownFailures>,
     pub(super) begun: bool,
+    /// The slots of started jobs stay held.
+    pub(super) holds: bool,
+    /// Nobody asks why a job waits.
+    pub(super) silent: bool,
+    /// Number of attempts to rearrange reservations that failed.
+    pub(super) in_vain: u32,
     /// Each kept reservation is to be moved to an earlier start, or planned again if it can't be kept.
     pub(super) compress: bool,
 }
@@ -70,11 +76,28 @@ impl Carry {
         Self { compress: changed, ..self }
     }
 
+    /// The same; reasons are not wanted: a job that waits may be [`Refusal::Busy`] whatever it waits for.
+    #[must_use]
+    pub fn silent(self) -> Self {
+        Self { silent: true, ..self }
+    }
+
+    /// The same; the slots of started jobs stay held, by the holders [`start_holder`].
+    #[must_use]
+    pub fn holding(self) -> Self {
+        Self { holds: true, ..self }
+    }
+
     /// Ends the pass without considering the remaining jobs.
     pub fn abandon(mut self) -> Arc<KnownFailures> {
         Arc::make_mut(&mut self.memory).end();
         self.memory
     }
+}
+
+/// The holder of a slot of a job that starts in a pass: the slot's index in the placement.
+pub fn start_holder(job: u32, slot: usize) -> Arc<str> {
+    format!("start/{job}/{slot}").into()
 }
 
 /// The decisions of a pass, or a slice of it.

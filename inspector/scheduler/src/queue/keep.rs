@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 use super::job::PassJob;
 use super::known::Kept;
-use super::turn::Turn;
+use super::turn::{Turn, length};
 use crate::placement::{Between, first_start, start_now, still_free};
+use crate::request::Planned;
 
 impl Turn<'_> {
     /// Forgets the reservations of jobs that no longer wait.
@@ -67,24 +68,29 @@ impl Turn<'_> {
     /// is possible.
     fn compress(&mut self, job: &PassJob, place: usize, kept: &Kept) -> bool {
         let (now, policy) = (self.now, self.config.node_policy);
-        let memory = Arc::make_mut(&mut self.carry.memory);
-        let request = memory.request(place);
+        let request = self.carry.memory.request(place);
         // What is known of equal requests is not true for this one, which may use its own reservation.
-        if !memory.of(place).busy
-            && let Ok(placement) = start_now(self.books, &request, now, policy, &mut self.work)
-        {
-            self.give_up(job.id);
-            self.take(job.id, place, placement);
-            return true;
+        if self.may_start(place) {
+            let placement = match start_now(self.books, &request, now, policy, &mut self.work) {
+                Ok(placement) => Some(placement),
+                Err(_) => self.rearrange(job, place, now).map(|planned| planned.placement),
+            };
+            if let Some(placement) = placement {
+                self.give_up(job.id);
+                self.take(job.id, place, placement);
+                return true;
+            }
         }
-        let start = kept.planned.start;
-        let between = Between { now, from: now, before: start };
-        if start > now.saturating_add(1)
-            && let Ok(planned) = first_start(self.books, &request, between, policy, &mut self.work)
-        {
-            self.drop_known();
-            self.promise(job, place, planned);
-            return true;
+        let before = kept.planned.start;
+        let from = self.not_before(place, before);
+        if from < before {
+            let between = Between { now, from, before };
+            let found = first_start(self.books, &request, between, policy, &mut self.work).ok();
+            if let Some(planned) = self.or_rearranged(job, place, from, found) {
+                self.drop_known();
+                self.promise(job, place, planned);
+                return true;
+            }
         }
         match still_free(self.books, &request, &kept.planned, now, policy) {
             Some(planned) => {
@@ -99,14 +105,53 @@ impl Turn<'_> {
     /// start earlier.
     pub(super) fn decide_first(&mut self, jobs: &[PassJob], at: usize, place: usize) {
         let job = &jobs[at];
-        match self.start(place) {
-            Ok(placement) => self.take(job.id, place, placement),
-            Err(_) if self.yielding(jobs, at, |other| other.priority < job.priority) => {
-                self.drop_known();
-                self.decide(job, place);
+        if self.may_start(place) {
+            let placement = match self.start(place) {
+                Ok(placement) => Some(placement),
+                Err(_) => self.rearrange(job, place, self.now).map(|planned| planned.placement),
+            };
+            if let Some(placement) = placement {
+                return self.take(job.id, place, placement);
             }
-            Err(behind) => self.reserve(job, place, behind),
         }
+        if self.yielding(jobs, at, |other| other.priority < job.priority) {
+            self.drop_known();
+        } else if self.carry.reservations < self.config.reservations()
+            && let Ok(planned) = self.plan(place)
+        {
+            let from = self.not_before(place, planned.start);
+            if let Some(planned) = self.or_rearranged(job, place, from, Some(planned)) {
+                return self.promise(job, place, planned);
+            }
+        }
+        self.decide(job, place);
+    }
+
+    /// A time later than now before which there is not enough in total for the request; `before` if there is none earlier
+    /// than that.
+    fn not_before(&mut self, place: usize, before: i64) -> i64 {
+        let memory = Arc::make_mut(&mut self.carry.memory);
+        let wants = memory.wants(place, self.books);
+        let from = self.now.saturating_add(1);
+        if before <= from {
+            return before;
+        }
+        self.books.not_before(&wants, (from, before), length(&memory.request(place)))
+    }
+
+    /// What was found, unless reservations can be rearranged for a start at the first time at which there is enough in
+    /// total.
+    fn or_rearranged(
+        &mut self,
+        job: &PassJob,
+        place: usize,
+        first: i64,
+        found: Option<Planned>,
+    ) -> Option<Planned> {
+        if found.as_ref().is_some_and(|planned| planned.start <= first) {
+            return found;
+        }
+        self.rearrange(job, place, first).or(found)
     }
 
     /// Takes the reservations of some of the jobs behind one out of the books, until it is their turn; returns whether

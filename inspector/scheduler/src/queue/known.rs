@@ -4,9 +4,11 @@
 //! nodes without room still have none; a reservation that is given up ends that. What failed because of insufficient
 //! free resources still fails in later passes if nothing was freed and the graph did not change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use crate::inventory::{Inventory, Wants};
 use crate::placement::{Blocked, FailedStart};
 use crate::request::{Planned, Request};
 
@@ -48,9 +50,31 @@ pub(super) struct Failed {
 pub(super) struct Kept {
     /// The request it was made for.
     pub(super) request: Arc<Request>,
+    /// The same with its duration.
+    pub(super) whole: Arc<Request>,
     /// The priority that the job had.
     pub(super) priority: i64,
     pub(super) planned: Arc<Planned>,
+}
+
+/// Hashes addresses, which nobody can choose.
+#[derive(Clone, Copy, Debug, Default)]
+struct Address(u64);
+
+impl Hasher for Address {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        self.0 = (self.0.rotate_left(8) ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
 }
 
 /// What a queue's passes know: results by request, valid until something is freed, and the reservations that it keeps.
@@ -61,8 +85,8 @@ pub struct KnownFailures {
     epoch: u64,
     places: BTreeMap<Arc<Request>, usize>,
     /// Places by the address of the request, which is kept so that the address stays its own.
-    by_address: BTreeMap<usize, (Arc<Request>, usize)>,
-    known: Vec<(Arc<Request>, Known)>,
+    by_address: HashMap<usize, (Arc<Request>, usize), BuildHasherDefault<Address>>,
+    known: Vec<(Arc<Request>, Option<Wants>, Known)>,
     pub(super) plans: imbl::OrdMap<u32, Kept>,
 }
 
@@ -100,7 +124,7 @@ impl KnownFailures {
         let next = self.known.len();
         let place = *self.places.entry(whole.clone()).or_insert(next);
         if place == next {
-            self.known.push((whole, Known::default()));
+            self.known.push((whole, None, Known::default()));
         }
         self.by_address.insert(address, (request.clone(), place));
         place
@@ -111,9 +135,31 @@ impl KnownFailures {
         self.known[place].0.clone()
     }
 
+    /// What the request at a place needs in total at least; nothing if that is unknown.
+    pub(super) fn wants(&mut self, place: usize, inventory: &Inventory) -> Wants {
+        let (request, wants, _) = &mut self.known[place];
+        if let Some(wants) = wants {
+            return wants.clone();
+        }
+        let mut sum = Wants::new();
+        for shape in request.shapes.iter().filter(|_| request.minimum.is_none()) {
+            for (resource, amount) in shape.needs.iter() {
+                // Its number is assigned when a node has it.
+                let Some(kind) = inventory.columns().kind(resource) else { return Wants::new() };
+                let amount = u128::from(amount) * u128::from(shape.count);
+                match sum.iter_mut().find(|(of, _)| *of == kind) {
+                    Some((_, total)) => *total = total.saturating_add(amount),
+                    None => sum.push((kind, amount)),
+                }
+            }
+        }
+        *wants = Some(sum.clone());
+        sum
+    }
+
     /// What is known of the request at a place.
     pub(super) fn of(&mut self, place: usize) -> &mut Known {
-        let known = &mut self.known[place].1;
+        let known = &mut self.known[place].2;
         if known.freed != self.freed {
             *known = Known { freed: self.freed, epoch: self.epoch, ..Known::default() };
         } else if known.epoch != self.epoch {

@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use super::QueueConfig;
-use super::job::{Carry, PassJob, PassResult, Refusal};
+use super::job::{Carry, PassJob, PassResult, Refusal, start_holder};
 use super::known::{Failed, Kept};
 use crate::inventory::{Allocation, AllocationKind, Inventory, planned_or_assumed};
 use crate::placement::{Between, Blocked, Plan, Work, first_start, in_the_way, start_now};
-use crate::request::{Placement, Planned};
+use crate::request::{Placement, Planned, Request};
+
+/// How long it takes, in seconds; none for no limit.
+pub(super) fn length(request: &Request) -> Option<i64> {
+    request.duration.map(|seconds| seconds.max(1))
+}
 
 /// A pass in progress, or a slice of it.
 pub(super) struct Turn<'a> {
@@ -41,6 +46,15 @@ impl<'a> Turn<'a> {
 
     /// Starts a job without a reservation, or makes one, or refuses both.
     pub(super) fn decide(&mut self, job: &PassJob, place: usize) {
+        let may_reserve = self.carry.reservations < self.config.reservations();
+        if (may_reserve || self.carry.silent) && !self.may_start(place) {
+            if !may_reserve {
+                return self.reserve(job, place, Vec::new());
+            }
+            if let Ok(planned) = self.plan(place) {
+                return self.promise(job, place, planned);
+            }
+        }
         match self.start(place) {
             Ok(placement) => self.take(job.id, place, placement),
             Err(behind) => self.reserve(job, place, behind),
@@ -73,6 +87,21 @@ impl<'a> Turn<'a> {
                 self.result.refused.push((job.id, refusal));
             }
         }
+    }
+
+    /// Whether there may be enough in total for an immediate start.
+    pub(super) fn may_start(&mut self, place: usize) -> bool {
+        let memory = Arc::make_mut(&mut self.carry.memory);
+        if memory.of(place).busy {
+            return false;
+        }
+        let wants = memory.wants(place, self.books);
+        if self.books.lacks(&wants) {
+            memory.of(place).busy = true;
+            return false;
+        }
+        let end = memory.request(place).end(self.now).unwrap_or(i64::MAX);
+        self.books.may_start(&wants, self.now, end)
     }
 
     /// An immediate start, unless an equal request is known to fail; or the jobs that only block it by their
@@ -108,10 +137,11 @@ impl<'a> Turn<'a> {
     }
 
     /// A planned start, unless an equal request is known to have none.
-    fn plan(&mut self, place: usize) -> Result<Planned, Blocked> {
+    pub(super) fn plan(&mut self, place: usize) -> Result<Planned, Blocked> {
         let (now, policy, books) = (self.now, self.config.node_policy, &*self.books);
         let memory = Arc::make_mut(&mut self.carry.memory);
         let request = memory.request(place);
+        let wants = memory.wants(place, books);
         let known = memory.of(place);
         if let Some(failure) = &known.no_estimate {
             return Err(failure.clone());
@@ -120,7 +150,13 @@ impl<'a> Turn<'a> {
             // Different jobs may be in the way by now.
             Err(in_the_way(&Plan::new(books, &request, policy), now))
         } else {
-            let between = Between { now, from: known.not_before, before: i64::MAX };
+            let from = known.not_before.max(now.saturating_add(1));
+            let from = match books.not_before(&wants, (from, i64::MAX), length(&request)) {
+                // It says why.
+                i64::MAX => from,
+                from => from,
+            };
+            let between = Between { now, from, before: i64::MAX };
             first_start(books, &request, between, policy, &mut self.work)
         };
         match &outcome {
@@ -142,11 +178,12 @@ impl<'a> Turn<'a> {
     /// Enters a reservation.
     pub(super) fn book(&mut self, job: &PassJob, place: usize, planned: &Planned) {
         let memory = Arc::make_mut(&mut self.carry.memory);
-        self.books.promise(job.id, &memory.request(place), planned, self.config.assumed_duration);
+        let whole = memory.request(place);
+        self.books.promise(job.id, &whole, planned, self.config.assumed_duration);
         self.carry.reservations += 1;
         if self.config.keeps() {
             let (request, planned) = (job.request.clone(), Arc::new(planned.clone()));
-            memory.plans.insert(job.id, Kept { request, priority: job.priority, planned });
+            memory.plans.insert(job.id, Kept { request, whole, priority: job.priority, planned });
         }
     }
 
@@ -171,7 +208,7 @@ impl<'a> Turn<'a> {
                 permanent: false,
                 job: Some(job),
             };
-            let holder: Arc<str> = format!("start/{job}/{index}").into();
+            let holder = start_holder(job, index);
             self.books.hold(holder.clone(), &slot.node, hold);
             self.holders.push(holder);
         }
@@ -182,10 +219,13 @@ impl<'a> Turn<'a> {
 
     /// Ends the pass, or a slice of it after which `more` is to be done.
     pub(super) fn finish(mut self, more: bool) -> PassResult {
-        for holder in &self.holders {
+        for holder in self.holders.iter().filter(|_| !self.carry.holds) {
             self.books.withdraw(holder);
         }
         self.result.visited = self.work.visited;
+        if !more && self.config.keeps() && self.carry.compress {
+            self.books.all_kept(self.now);
+        }
         if more {
             self.result.carry = Some(self.carry);
         } else {

@@ -139,7 +139,9 @@ impl World {
     pub(super) fn pass_on(&mut self, budget: u64, changed: bool) -> Vec<Decisions> {
         let mut all = Vec::new();
         for queue in 0..self.queues.len() {
-            let mut carry = Some(Carry::remembering(self.memory[queue].clone()).changed(changed));
+            // The definition does not rearrange anything.
+            let known = Carry::remembering(self.memory[queue].clone());
+            let mut carry = Some(Carry { in_vain: u32::MAX, ..known.changed(changed) });
             let jobs = self.waiting[queue].clone();
             let mut decisions = Decisions::default();
             while let Some(before) = carry {
