@@ -3,7 +3,7 @@
 //! Only knows the format; `examples/config.yaml` documents the settings.
 
 use fluxion_scheduler::placement::NodePolicy;
-use fluxion_scheduler::queue::{OnPartialBind, QueueConfig, QueuePolicy};
+use fluxion_scheduler::queue::{OnPartialBind, Planning, QueueConfig, QueuePolicy};
 use fluxion_scheduler::state::Settings;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -59,6 +59,8 @@ struct Queue {
     queue_depth: Option<usize>,
     reservation_depth: Option<usize>,
     max_reservation_depth: Option<usize>,
+    #[serde(default)]
+    planning: Plans,
     default_duration: Option<Seconds>,
     assumed_duration: Option<SecondsOrNone>,
     #[serde(default)]
@@ -74,6 +76,14 @@ enum Policy {
     Easy,
     Conservative,
     Hybrid,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Plans {
+    #[default]
+    Compress,
+    Replan,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -289,6 +299,10 @@ fn queue_config(
         queue_depth,
         reservation_depth,
         max_reservation_depth,
+        planning: match queue.planning {
+            Plans::Compress => Planning::Compress,
+            Plans::Replan => Planning::Replan,
+        },
         default_duration: queue.default_duration.map(|seconds| seconds.0),
         assumed_duration: queue
             .assumed_duration

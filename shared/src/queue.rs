@@ -26,6 +26,10 @@ pub struct FluxionQueue {
 pub struct QueueSpec {
     /// `fcfs`, `easy`, `conservative` or `hybrid`.
     pub policy: String,
+    /// With policy `conservative`, what happens to reservations when something changes: with `compress`, they are kept and
+    /// only moved to an earlier start, with `replan`, all of them are planned again. Absent with other policies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planning: Option<String>,
     /// Maximum number of pending jobs considered per scheduling pass.
     pub queue_depth: u32,
     /// Maximum number of jobs with a reservation.

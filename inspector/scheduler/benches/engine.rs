@@ -173,7 +173,7 @@ fn jobs(requests: &[Arc<Request>]) -> Vec<PassJob> {
     let pick = |id| {
         let at = usize::try_from(dice.roll(REQUESTS)).unwrap();
         // As a caller has them that made each job's request from its own Pods.
-        PassJob { id, request: Arc::new(requests[at].as_ref().clone()) }
+        PassJob { id, priority: 0, request: Arc::new(requests[at].as_ref().clone()) }
     };
     (0..JOBS).map(pick).collect()
 }

@@ -27,6 +27,7 @@ mod timeline;
 mod topologies;
 mod topology;
 mod tracking;
+mod totals;
 mod view;
 mod window;
 
@@ -46,6 +47,7 @@ pub(crate) use id::{KindId, NodeId};
 pub(crate) use peers::{Found, Selection};
 pub(crate) use timeline::Timeline;
 pub(crate) use topology::Topology;
+pub(crate) use totals::Wants;
 
 use columns::Columns;
 use cow::CowVec;
@@ -63,6 +65,7 @@ pub struct Inventory {
     books: CowVec<Option<Arc<NodeAllocations>>>,
     unused: Arc<Vec<NodeId>>,
     columns: Columns,
+    totals: totals::Totals,
     /// Node of each holder.
     holders: imbl::OrdMap<Arc<str>, NodeId>,
     /// Assumed ends, with their holders.
@@ -79,6 +82,8 @@ pub struct Inventory {
     levels: Arc<Vec<Arc<str>>>,
     startup_taints: Arc<[Arc<str>]>,
     freed: u64,
+    /// The last planned end of anything that was freed, lost or taken in spite of reservations.
+    disturbed: i64,
     graph: u64,
     /// Revision of the last visible change of each node, and of all nodes, counted by `revision`.
     revisions: CowVec<u64>,
@@ -101,6 +106,29 @@ impl Inventory {
     /// Allocating does not change it, nor does extending an assumed end.
     pub fn freed_generation(&self) -> u64 {
         self.freed
+    }
+
+    /// Whether something happened that was not planned for `now` or earlier, since [`Self::settle`]: reservations may be
+    /// moved to an earlier start, or can't be kept.
+    pub(crate) fn disturbed(&self, now: i64) -> bool {
+        self.disturbed > now
+    }
+
+    /// All reservations were considered.
+    pub(crate) fn settle(&mut self) {
+        self.disturbed = i64::MIN;
+    }
+
+    /// All reservations were considered, and are for what is free then, unless something happened in the meantime.
+    pub(crate) fn all_kept(&mut self, now: i64) {
+        if !self.disturbed(now) {
+            self.totals.overlaid = false;
+        }
+    }
+
+    /// Records that something planned to last until then was freed or lost.
+    fn disturb(&mut self, until: Option<i64>) {
+        self.disturbed = self.disturbed.max(until.unwrap_or(i64::MAX));
     }
 
     /// Incremented whenever a node is added, changed or removed: unsatisfiable requests may be satisfiable now.

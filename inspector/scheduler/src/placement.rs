@@ -30,7 +30,7 @@ pub use policy::{Blocked, NodePolicy};
 pub use rules::Denied;
 
 pub(crate) use availability::Availability;
-pub(crate) use earliest::{first_start, in_the_way};
+pub(crate) use earliest::{Between, first_start, in_the_way, start_at, still_free};
 pub(crate) use filling::Work;
 pub(crate) use now::{FailedStart, allows, start_now};
 pub(crate) use plan::{Plan, PlannedShape};

@@ -4,17 +4,24 @@
 //! skips work with a known result (within a pass nothing is freed, so what failed once fails again) and can be split
 //! into slices by counted work.
 //!
+//! A conservative queue keeps its reservations instead, unless it is told to plan again ([`Planning`]).
+//!
 //! A job without a time limit may run forever, and only starts on resources without reservations. To plan the jobs
 //! behind it, it is assumed to run for the time configured for its queue, so that the first waiting job always has a
 //! planned start and is never overtaken indefinitely.
 
 mod config;
+mod job;
+mod keep;
 mod known;
 mod pass;
+mod rearrange;
+mod turn;
 
-pub use config::{OnPartialBind, QueueConfig, QueuePolicy};
+pub use config::{OnPartialBind, Planning, QueueConfig, QueuePolicy};
+pub use job::{Carry, PassJob, PassResult, Refusal, start_holder};
 pub use known::KnownFailures;
-pub use pass::{Carry, PassJob, PassResult, Refusal, pass};
+pub use pass::pass;
 
 #[cfg(test)]
 mod tests;

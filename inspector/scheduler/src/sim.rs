@@ -12,8 +12,8 @@ mod trace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
-use crate::queue::{Carry, KnownFailures, PassJob, QueueConfig, pass};
+use crate::inventory::{Inventory, NodeSpec};
+use crate::queue::{Carry, KnownFailures, PassJob, QueueConfig, QueuePolicy, pass, start_holder};
 use crate::request::{Placement, Request, Shape};
 use crate::resources::ResourceList;
 
@@ -22,6 +22,9 @@ pub use measure::{Cut, Measure, Report, Spread};
 pub use nodes::{NodeSpan, node_list};
 pub use series::{Point, allocated, series};
 pub use trace::{SwfTrace, TraceError, read_csv, read_swf};
+
+/// Number of jobs of an fcfs queue that a pass considers.
+const AT_ONCE: usize = 16;
 
 /// A cluster of identical nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,8 @@ pub struct Outcome {
     pub jobs: Vec<Option<Ran>>,
     /// For each job of the trace, the nodes it ran on, in order.
     pub nodes: Vec<Box<[NodeSpan]>>,
+    /// For each job of the trace, the start that was planned first; none for one that never had a reservation.
+    pub promised: Vec<Option<i64>>,
     /// Number of queue passes.
     pub passes: u64,
 }
@@ -106,7 +111,7 @@ pub enum SimError {
 struct Queue<'a> {
     config: &'a QueueConfig,
     /// In queue order: priority, submission, position in the trace.
-    waiting: BTreeMap<(i64, i64, u32), Arc<Request>>,
+    waiting: Vec<PassJob>,
     /// Results of its last pass.
     memory: Arc<KnownFailures>,
 }
@@ -144,11 +149,15 @@ pub fn simulate(
     arrivals.sort_by_key(|&index| trace[index as usize].submit);
     let mut simulation = Simulation::new(machine, trace, queues);
     let mut arrivals = arrivals.into_iter().peekable();
-    let mut done = 0;
+    let (mut done, mut last) = (0, i64::MIN);
     loop {
         let arrival = arrivals.peek().map(|&index| trace[index as usize].submit);
         let end = simulation.ends.first().map(|&(end, _)| end);
-        let Some(now) = arrival.into_iter().chain(end).min() else { return Ok(simulation.outcome) };
+        let planned = simulation.planned_start(last);
+        let Some(now) = arrival.into_iter().chain(end).chain(planned).min() else {
+            return Ok(simulation.outcome);
+        };
+        last = now;
         done += simulation.end_jobs(now);
         while let Some(index) = arrivals.next_if(|&index| trace[index as usize].submit == now) {
             done += usize::from(!simulation.arrive(index, places[index as usize]));
@@ -167,7 +176,7 @@ fn place_of(job: &TraceJob, queues: &[QueueConfig]) -> Result<usize, SimError> {
 
 impl<'a> Simulation<'a> {
     fn new(machine: Machine, trace: &'a [TraceJob], queues: &'a [QueueConfig]) -> Self {
-        let queue = |config| Queue { config, waiting: BTreeMap::new(), memory: Arc::default() };
+        let queue = |config| Queue { config, waiting: Vec::new(), memory: Arc::default() };
         let mut inventory = Inventory::new();
         for index in 0..machine.nodes {
             let mut has = ResourceList::new();
@@ -192,9 +201,23 @@ impl<'a> Simulation<'a> {
             outcome: Outcome {
                 jobs: vec![None; trace.len()],
                 nodes: vec![Box::default(); trace.len()],
+                promised: vec![None; trace.len()],
                 passes: 0,
             },
         }
+    }
+
+    /// Whether reservations stay in the inventory from one pass to the next.
+    fn keeps(&self) -> bool {
+        matches!(self.queues.as_slice(), [queue] if queue.config.keeps())
+    }
+
+    /// The next planned start, at which perhaps nothing ends, if reservations are kept.
+    fn planned_start(&self, last: i64) -> Option<i64> {
+        let start = self.inventory.promised().next().map(|(start, _)| start).filter(|_| self.keeps());
+        // Behind jobs that run longer than planned, another second is planned each time.
+        let next = if self.machine.enforce_limits { last } else { last.saturating_add(1) };
+        start.filter(|start| *start > next)
     }
 
     /// The request of a job; none if the cluster is too small for it.
@@ -223,8 +246,9 @@ impl<'a> Simulation<'a> {
     fn arrive(&mut self, index: u32, queue: usize) -> bool {
         let job = &self.trace[index as usize];
         let Some(request) = self.request(job) else { return false };
-        let first = job.priority.checked_neg().unwrap_or(i64::MAX);
-        self.queues[queue].waiting.insert((first, job.submit, index), Arc::new(request));
+        let queue = &mut self.queues[queue];
+        let at = queue.waiting.partition_point(|other| other.priority >= job.priority);
+        queue.waiting.insert(at, PassJob { id: index, priority: job.priority, request: Arc::new(request) });
         true
     }
 
@@ -234,7 +258,7 @@ impl<'a> Simulation<'a> {
         while let Some(&(_, index)) = self.ends.first().filter(|(end, _)| *end <= now) {
             self.ends.pop_first();
             for part in 0..self.holdings.remove(&index).unwrap_or(0) {
-                self.inventory.release(&holder(index, part));
+                self.inventory.release(&start_holder(index, part));
             }
             ended += 1;
         }
@@ -244,10 +268,14 @@ impl<'a> Simulation<'a> {
     /// Runs passes over all queues, until none was ended by its depth after something had started.
     fn schedule(&mut self, now: i64) {
         loop {
-            self.inventory.clear_reservations();
+            if !self.keeps() {
+                self.inventory.clear_reservations();
+            }
+            let changed = self.inventory.disturbed(now);
+            self.inventory.settle();
             let mut again = false;
             for queue in 0..self.queues.len() {
-                again |= self.pass(queue, now);
+                again |= self.pass(queue, now, changed);
             }
             if !again {
                 return;
@@ -256,27 +284,37 @@ impl<'a> Simulation<'a> {
     }
 
     /// One pass over a queue; returns whether it was ended by its depth after something had started.
-    fn pass(&mut self, at: usize, now: i64) -> bool {
+    fn pass(&mut self, at: usize, now: i64, changed: bool) -> bool {
         let queue = &mut self.queues[at];
-        let depth = queue.config.queue_depth;
-        let keys: Vec<_> = queue.waiting.keys().take(depth).copied().collect();
-        if keys.is_empty() {
+        // Of an fcfs queue, only those are considered that may start, a few at a time.
+        let most = if queue.config.policy == QueuePolicy::Fcfs { AT_ONCE } else { usize::MAX };
+        let jobs = &queue.waiting[..queue.waiting.len().min(queue.config.queue_depth).min(most)];
+        if jobs.is_empty() {
             return false;
         }
-        let jobs: Vec<PassJob> = (queue.waiting.iter().take(depth))
-            .map(|((_, _, index), request)| PassJob { id: *index, request: request.clone() })
-            .collect();
         let cut_short = queue.waiting.len() > jobs.len();
-        let carry = Carry::remembering(std::mem::take(&mut queue.memory));
+        let carry = Carry::remembering(std::mem::take(&mut queue.memory)).changed(changed).silent().holding();
         self.outcome.passes += 1;
-        let result = pass(&mut self.inventory, queue.config, &jobs, now, u64::MAX, Some(carry));
+        let result = pass(&mut self.inventory, queue.config, jobs, now, u64::MAX, Some(carry));
         queue.memory = result.memory;
-        let places: BTreeMap<u32, (i64, i64, u32)> = keys.into_iter().map(|key| (key.2, key)).collect();
+        for (index, planned) in &result.reserved {
+            self.outcome.promised[*index as usize].get_or_insert(planned.start);
+        }
         let again = cut_short && !result.started.is_empty();
+        if result.started.is_empty() {
+            return again;
+        }
+        let mut started: BTreeMap<u32, Option<Arc<Request>>> =
+            result.started.iter().map(|(index, _)| (*index, None)).collect();
+        queue.waiting.retain(|job| match started.get_mut(&job.id) {
+            Some(request) => {
+                *request = Some(job.request.clone());
+                false
+            }
+            None => true,
+        });
         for (index, placement) in result.started {
-            let key = places.get(&index);
-            let request = key.and_then(|key| self.queues[at].waiting.remove(key));
-            if let Some(request) = request {
+            if let Some(request) = started.get(&index).cloned().flatten() {
                 self.start(index, &request, &placement, now);
             }
         }
@@ -286,23 +324,9 @@ impl<'a> Simulation<'a> {
     fn start(&mut self, index: u32, request: &Request, placement: &Placement, now: i64) {
         let job = &self.trace[index as usize];
         let mut nodes = Vec::with_capacity(placement.slots.len());
-        for (part, slot) in placement.slots.iter().enumerate() {
+        for slot in &placement.slots {
             let cores = request.shapes[slot.shape as usize].needs.get("cpu") * u64::from(slot.count);
             nodes.extend(nodes::index(&slot.node).zip(u32::try_from(cores).ok()));
-            let mut needs = ResourceList::new();
-            needs.set("cpu", cores);
-            let hold = Allocation {
-                needs: Arc::new(needs),
-                ports: Arc::default(),
-                from: now,
-                until: request.end(now),
-                end_assumed: false,
-                kind: AllocationKind::Bound,
-                permanent: false,
-                job: Some(index),
-                peer: None,
-            };
-            self.inventory.hold(holder(index, part), &slot.node, hold);
         }
         self.holdings.insert(index, placement.slots.len());
         let run = if self.machine.enforce_limits { job.run.min(job.limit) } else { job.run };
@@ -311,10 +335,6 @@ impl<'a> Simulation<'a> {
         self.outcome.nodes[index as usize] = nodes::spans(nodes);
         self.outcome.jobs[index as usize] = Some(Ran { start: now, end });
     }
-}
-
-fn holder(index: u32, part: usize) -> Arc<str> {
-    format!("job/{index}/{part}").into()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::Phase;
 use fluxion_scheduler::placement::NodePolicy;
-use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::queue::{Planning, QueueConfig, QueuePolicy};
 use fluxion_scheduler::state::{JobState, Settings};
 use proptest::prelude::*;
 use world::{World, in_group};
@@ -292,6 +292,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
             queue_depth,
             reservation_depth,
             max_reservation_depth: most,
+            planning: Planning::Replan,
             default_duration: limit,
             assumed_duration: assumed,
             node_policy: if high { NodePolicy::High } else { NodePolicy::Low },

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::queue::{Planning, QueueConfig, QueuePolicy};
 
 mod measuring;
 mod queue;
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Queue policy; can be repeated to compare policies [default: all four]
     #[arg(long = "policy", value_enum)]
     policies: Vec<Policy>,
-    /// Queue, as NAME[:POLICY][,queue-depth=N][,reservation-depth=N][,max-reservation-depth=N]; can be repeated.
+    /// Queue, as NAME[:POLICY][,queue-depth=N][,reservation-depth=N][,max-reservation-depth=N][,planning=PLANNING]; can be repeated.
     /// Queues are scheduled in the order given. A job selects its queue by the CSV column queue or by field 15 of the
     /// Standard Workload Format; other jobs use the first queue, and a single queue receives all jobs. Queues
     /// without a policy use each policy being compared [default: one queue for all jobs]
@@ -65,6 +65,10 @@ pub(crate) struct Arguments {
     /// Maximum number of reservations per scheduling pass with policies conservative and hybrid
     #[arg(long, default_value_t = QueueConfig::default().max_reservation_depth, value_parser = depth)]
     max_reservation_depth: usize,
+    /// What becomes of reservations with policy conservative when something changes: compress keeps them and only moves
+    /// them to an earlier start, replan plans all of them again in queue order
+    #[arg(long, value_enum, default_value_t = Plans::Compress)]
+    planning: Plans,
     /// Simulate only the first N jobs of the trace
     #[arg(long, value_parser = depth)]
     pub(crate) jobs: Option<usize>,
@@ -112,6 +116,12 @@ enum Policy {
     Hybrid,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Plans {
+    Compress,
+    Replan,
+}
+
 fn depth(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|depth| *depth > 0).ok_or_else(|| "must be a positive integer".to_owned())
 }
@@ -145,6 +155,10 @@ impl Arguments {
             queue_depth: self.queue_depth,
             reservation_depth: self.reservation_depth,
             max_reservation_depth: self.max_reservation_depth,
+            planning: match self.planning {
+                Plans::Compress => Planning::Compress,
+                Plans::Replan => Planning::Replan,
+            },
             ..QueueConfig::default()
         };
         if self.queues.is_empty() {

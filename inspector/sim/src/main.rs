@@ -129,7 +129,8 @@ fn play(arguments: &Arguments, machine: Machine, trace: &[TraceJob]) -> Result<V
         let report = Report::new(machine, trace, &outcome, &measure);
         let grouped = |by: &By| (*by, groups(trace, &outcome, &measure, (*by).into()));
         let groups = arguments.measuring.by.iter().map(grouped).collect();
-        Ok(PolicyRun { name, report, groups, confidence: None, outcome })
+        let planning = output::planning(configs);
+        Ok(PolicyRun { name, planning, report, groups, confidence: None, outcome })
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = runs

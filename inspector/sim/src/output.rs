@@ -9,7 +9,7 @@ mod swf;
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
-use fluxion_scheduler::queue::QueuePolicy;
+use fluxion_scheduler::queue::{Planning, QueueConfig, QueuePolicy};
 use fluxion_scheduler::sim::{Group, Outcome, Report};
 
 use crate::arguments::By;
@@ -24,6 +24,8 @@ pub(crate) use swf::swf;
 pub(crate) struct PolicyRun {
     /// Its name; `own` where every queue has its own.
     pub name: &'static str,
+    /// What becomes of reservations, if a queue is conservative; `mixed` if that differs between queues.
+    pub planning: Option<&'static str>,
     pub report: Report,
     /// The same by group.
     pub groups: Vec<(By, Vec<Group>)>,
@@ -40,6 +42,17 @@ pub(crate) fn name(policy: QueuePolicy) -> &'static str {
         QueuePolicy::Conservative => "conservative",
         QueuePolicy::Hybrid => "hybrid",
     }
+}
+
+/// What becomes of the reservations of conservative queues, if there are any.
+pub(crate) fn planning(queues: &[QueueConfig]) -> Option<&'static str> {
+    let mut conservative = queues.iter().filter(|queue| queue.policy == QueuePolicy::Conservative);
+    let first = conservative.next()?.planning;
+    Some(match first {
+        _ if conservative.any(|queue| queue.planning != first) => "mixed",
+        Planning::Compress => "compress",
+        Planning::Replan => "replan",
+    })
 }
 
 /// Policies in columns, figures in lines.
@@ -66,6 +79,10 @@ pub(crate) fn table(results: &[PolicyRun]) -> String {
     let mut table = plain();
     let header = results.iter().map(|result| result.name.to_uppercase());
     table.set_header(std::iter::once(String::new()).chain(header));
+    if results.iter().any(|result| result.planning.is_some()) {
+        let plannings = results.iter().map(|result| result.planning.unwrap_or("-").to_owned());
+        table.add_row(std::iter::once("planning".to_owned()).chain(plannings));
+    }
     for (title, figure) in lines {
         let figures = results.iter().map(|result| figure(&result.report));
         table.add_row(std::iter::once(title.to_owned()).chain(figures));

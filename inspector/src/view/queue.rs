@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fluxion_api::queue::{Pass, QueueSpec, QueueStatus};
 use fluxion_api::{API_VERSION, FluxionQueue, JobState, ObjectMeta};
-use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::queue::{Planning, QueueConfig, QueuePolicy};
 
 use super::text::time;
 use super::{Visible, words};
@@ -31,6 +31,8 @@ pub fn queue(visible: &Visible<'_>, config: &QueueConfig) -> FluxionQueue {
         metadata: ObjectMeta { name: config.name.to_string(), ..ObjectMeta::default() },
         spec: QueueSpec {
             policy: policy(config.policy).to_owned(),
+            planning: (config.policy == QueuePolicy::Conservative)
+                .then(|| planning(config.planning).to_owned()),
             queue_depth: number(config.queue_depth),
             reservation_depth: number(config.reservations()),
             default_duration_seconds: config.default_duration,
@@ -40,6 +42,13 @@ pub fn queue(visible: &Visible<'_>, config: &QueueConfig) -> FluxionQueue {
             jobs,
             last_pass: Pass { at: (pass.at > 0).then(|| time(pass.at)), seconds, tried, started },
         },
+    }
+}
+
+fn planning(planning: Planning) -> &'static str {
+    match planning {
+        Planning::Compress => "compress",
+        Planning::Replan => "replan",
     }
 }
 

@@ -190,9 +190,9 @@ impl Search<'_> {
             }
             // If it fits at no start up to this one, it fits at the earliest when something else is released.
             let mut work = Work::default();
-            planned =
-                placement::first_start(inventory, request, (planned.start, planned.start), policy, &mut work)
-                    .ok()?;
+            let (now, before) = (planned.start, i64::MAX);
+            let between = placement::Between { now, from: now, before };
+            planned = placement::first_start(inventory, request, between, policy, &mut work).ok()?;
         }
     }
 

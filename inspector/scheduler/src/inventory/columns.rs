@@ -23,6 +23,8 @@ struct Column {
     most: CowVec<u64>,
     /// The total of `most` over all nodes.
     total: u128,
+    /// The total of `free` over all nodes.
+    total_free: u128,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -58,6 +60,8 @@ impl Columns {
     pub(super) fn set(&mut self, node: NodeId, kind: KindId, numbers: Numbers) {
         let column = &mut Arc::make_mut(&mut self.numbers)[kind as usize];
         column.total = column.total - u128::from(column.most.value(node)) + u128::from(numbers.most);
+        column.total_free =
+            column.total_free - u128::from(column.free.value(node)) + u128::from(numbers.free);
         for (vector, value) in [
             (&mut column.free, numbers.free),
             (&mut column.late, numbers.late),
@@ -79,6 +83,11 @@ impl Columns {
 
     pub(crate) fn most(&self, node: NodeId, kind: KindId) -> u64 {
         self.numbers[kind as usize].most.value(node)
+    }
+
+    /// What is free now of all nodes in total.
+    pub(crate) fn total_free(&self, kind: KindId) -> u128 {
+        self.numbers[kind as usize].total_free
     }
 
     /// The maximum of all nodes in total.

@@ -17,6 +17,7 @@ impl Inventory {
         members.push((value.clone(), id));
         self.graph += 1;
         self.freed += 1;
+        self.disturb(None);
     }
 
     /// Sets the labels that are shown as levels of each node.

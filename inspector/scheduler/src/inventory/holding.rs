@@ -7,7 +7,7 @@ use super::book::Held;
 use super::hold::same_share;
 use super::id::{NodeId, Quantities};
 use crate::constraint::{NodeConstraint, eligible};
-use crate::inventory::{Allocation, assumed_end};
+use crate::inventory::{Allocation, AllocationKind, assumed_end};
 use crate::request::Shape;
 
 impl Inventory {
@@ -22,6 +22,7 @@ impl Inventory {
             let length = until.saturating_sub(held.hold.from);
             held.hold.until = Some(assumed_end(held.hold.from, length, now));
             self.put_in(holder, id, held);
+            self.intrude(id);
             any = true;
         }
         any
@@ -43,6 +44,8 @@ impl Inventory {
         let id = self.open(&Arc::from(node));
         let before = self.holders.get(&holder).copied();
         let mut arrived = false;
+        // Whatever we start was placed with regard to reservations.
+        let mut foreseen = before.is_none() && hold.kind == AllocationKind::Assumed;
         if let Some(old) = before.and_then(|at| self.book(at)).and_then(|book| book.find(&holder)) {
             if before == Some(id) && old.hold == hold {
                 return;
@@ -53,13 +56,18 @@ impl Inventory {
                 && (old.hold.peer == hold.peer || !self.peers.matter());
             if !arrived {
                 self.freed += 1;
+                self.disturb(None);
             }
+            foreseen |= arrived;
         }
         if !arrived && hold.peer.as_ref().is_some_and(|peer| self.peers.awaited(peer)) {
             self.freed += 1;
         }
         if let Some(at) = before {
             self.take_out(&holder, at);
+        }
+        if !foreseen {
+            self.intrude(id);
         }
         let needs: Quantities = {
             let mut needs: Vec<_> = hold
@@ -80,10 +88,28 @@ impl Inventory {
     /// Releases the holder's share; returns whether it had one.
     pub fn release(&mut self, holder: &str) -> bool {
         let Some(id) = self.holders.get(holder).copied() else { return false };
-        self.take_out(holder, id);
+        if let Some(held) = self.take_out(holder, id) {
+            self.disturb(held.hold.until);
+        }
         self.close_unless_used(id);
         self.freed += 1;
         true
+    }
+
+    /// Releases the share of a holder that will hold the same under another name.
+    pub(crate) fn withdraw(&mut self, holder: &str) {
+        if let Some(id) = self.holders.get(holder).copied() {
+            self.take_out(holder, id);
+            self.close_unless_used(id);
+        }
+    }
+
+    /// Records that something is held on a node in spite of reservations there.
+    pub(super) fn intrude(&mut self, id: NodeId) {
+        if !self.reserved_on(id).is_empty() {
+            self.disturb(None);
+            self.totals.overlaid = true;
+        }
     }
 
     /// Whether one slot of this shape would fit on the node now, ignoring reservations.
@@ -151,6 +177,7 @@ impl Inventory {
         }
         self.holders.insert(holder.clone(), id);
         self.peers.add(&holder, id, &held);
+        self.totals.hold(held.hold.until, &held.needs, 1);
         let touched = held.needs.clone();
         if let Some(book) = self.book_mut(id) {
             book.insert(holder, held);
@@ -165,6 +192,7 @@ impl Inventory {
         if let Some(until) = held.hold.until.filter(|_| held.hold.end_assumed) {
             self.assumed.remove(&(until, id, Arc::from(holder)));
         }
+        self.totals.hold(held.hold.until, &held.needs, -1);
         self.refresh_all(id, &held.needs);
         Some(held)
     }

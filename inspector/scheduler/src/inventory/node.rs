@@ -55,8 +55,18 @@ impl Inventory {
         let startup_taints = self.startup_taints.clone();
         let Some(book) = self.book_mut(id) else { return };
         let mut kinds = book.kinds();
+        let offered = |book: &super::book::NodeAllocations, sign: i128| -> Vec<(KindId, i128)> {
+            let kinds = book.kinds().into_iter().filter(|_| book.spec.is_some());
+            kinds.map(|kind| (kind, sign * i128::from(book.offer(kind).allocatable))).collect()
+        };
+        let mut changes = offered(book, -1);
         book.describe(spec, offers, &startup_taints);
         kinds.extend(book.kinds());
+        changes.extend(offered(book, 1));
+        for (kind, amount) in changes {
+            self.totals.offer(kind, amount);
+        }
+        self.intrude(id);
         for kind in kinds {
             self.refresh(id, kind);
         }
@@ -64,5 +74,6 @@ impl Inventory {
         self.eligibility.update(id, facts.as_deref());
         self.graph += 1;
         self.freed += 1;
+        self.disturb(None);
     }
 }

@@ -53,6 +53,7 @@ impl Inventory {
                 count: slot.count,
             };
             self.touch(id);
+            self.totals.reserve(&entry, 1);
             let reserved = Arc::make_mut(self.reserved.slot(id).get_or_insert_default());
             let before = reserved.next();
             if let Some(timeline) = reserved.timeline.get_mut() {
@@ -87,6 +88,9 @@ impl Inventory {
                 let reserved = Arc::make_mut(reserved);
                 reserved.timeline.take();
                 reserved.next().and_then(|next| self.promised.remove(&(next, *id)));
+                for entry in reserved.entries.iter().filter(|entry| entry.job == job) {
+                    self.totals.reserve(entry, -1);
+                }
                 reserved.entries.retain(|entry| entry.job != job);
                 match reserved.next() {
                     Some(next) => drop(self.promised.insert((next, *id))),
@@ -102,6 +106,7 @@ impl Inventory {
         for job in jobs {
             self.clear_reservation(job);
         }
+        self.totals.overlaid = false;
     }
 
     /// All reservations, by job.

@@ -9,11 +9,21 @@ use super::now::try_now;
 use super::plan::Plan;
 use super::policy::{Blocked, NodePolicy};
 use super::promised::NAMED;
-use super::search::place;
+use super::search::{place, still_holds};
 use super::sweep::Sweep;
 use crate::constraint::HostPort;
 use crate::inventory::{AllocationKind, Inventory, KindId, planned_end};
 use crate::request::{Planned, Request};
+
+/// The times considered for a start, epoch seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Between {
+    pub(crate) now: i64,
+    /// The first one; a second after now at the earliest.
+    pub(crate) from: i64,
+    /// The first one that is too late.
+    pub(crate) before: i64,
+}
 
 /// The earliest start at which the request fits for its whole duration, respecting reservations. Fails if no planned
 /// end frees enough: [`Blocked::no_end`] lists the holders without one.
@@ -26,34 +36,83 @@ pub fn earliest(
     let mut work = Work::default();
     match try_now(inventory, request, now, policy, &mut work) {
         Ok(placement) => Ok(Planned { start: now, end: request.end(now), placement, assumed: false }),
-        Err(_) => first_start(inventory, request, (now, now), policy, &mut work),
+        Err(_) => {
+            first_start(inventory, request, Between { now, from: now, before: i64::MAX }, policy, &mut work)
+        }
     }
 }
 
-/// As [`earliest`], for a request that is known not to start now, nor before a later time.
+/// As [`earliest`], for a request that is known not to start now, nor before a later time. There may be a time from
+/// which on nothing is wanted: then a failure gives no reason.
 pub(crate) fn first_start(
     inventory: &Inventory,
     request: &Request,
-    (now, not_before): (i64, i64),
+    Between { now, from, before }: Between,
     policy: NodePolicy,
     work: &mut Work,
 ) -> Result<Planned, Blocked> {
     let plan = Plan::new(inventory, request, policy);
     let mut sweep_work = Work { visited: work.visited, ..Work::default() };
     let planned = if plan.constrained {
-        let from = not_before.max(now.saturating_add(1));
-        later::first_start(&plan, request, now, from, &mut sweep_work)
+        let from = from.max(now.saturating_add(1));
+        later::first_start(&plan, request, now, from, &mut sweep_work).filter(|planned| planned.start < before)
     } else if place(&plan, &Availability::late_unreserved(inventory, now), &mut sweep_work).is_some() {
-        Sweep::new(&plan, request, now, not_before.max(now.saturating_add(1))).run(&mut sweep_work)
+        Sweep::new(&plan, request, now, from.max(now.saturating_add(1))).run(before, &mut sweep_work)
     } else {
         None
     };
     work.visited = sweep_work.visited;
-    let mut planned = planned.ok_or_else(|| in_the_way(&plan, now))?;
+    let Some(mut planned) = planned else {
+        return Err(if before == i64::MAX { in_the_way(&plan, now) } else { Blocked::default() });
+    };
     // Under constraints between Pods, anybody who is assumed to have left by then may be in the way.
     let assumed = || inventory.next_assumed_end().is_some_and(|end| end <= planned.start);
     planned.assumed = plan.constrained && assumed() || rests_on_assumption(inventory, request, &planned, now);
     Ok(planned)
+}
+
+/// A start at a time that is not before now, if it fits then.
+pub(crate) fn start_at(
+    inventory: &Inventory,
+    request: &Request,
+    start: i64,
+    now: i64,
+    policy: NodePolicy,
+    work: &mut Work,
+) -> Option<Planned> {
+    let plan = Plan::new(inventory, request, policy);
+    let end = request.end(start);
+    let lens = Availability::window(inventory, now, start, end.unwrap_or(i64::MAX));
+    let placement = place(&plan, &lens, work)?;
+    let planned = Planned { start, end, placement, assumed: false };
+    let assumed = rests_on_assumption(inventory, request, &planned, now);
+    Some(Planned { assumed, ..planned })
+}
+
+/// The same start on the same nodes, if there still is room for it: nothing else has been planned there, no holder
+/// stays for longer, and the nodes are still eligible.
+pub(crate) fn still_free(
+    inventory: &Inventory,
+    request: &Request,
+    planned: &Planned,
+    now: i64,
+    policy: NodePolicy,
+) -> Option<Planned> {
+    let (start, end) = (planned.start, request.end(planned.start));
+    let plan = Plan::new(inventory, request, policy);
+    let lens = Availability::window(inventory, now, start, end.unwrap_or(i64::MAX));
+    if start <= now {
+        return None;
+    }
+    let mut planned = planned.clone();
+    if plan.constrained {
+        // Others may have come where it was to be: it keeps its start, if not its nodes.
+        planned.placement = place(&plan, &lens, &mut Work::default())?;
+    } else if !still_holds(&plan, &lens, &planned.placement) {
+        return None;
+    }
+    let assumed = rests_on_assumption(inventory, request, &planned, now);
+    Some(Planned { end, assumed, ..planned })
 }
 
 /// Whether the plan would not fit if holders with an assumed end were still there.

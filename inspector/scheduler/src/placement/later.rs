@@ -29,7 +29,7 @@ pub(super) fn first_start(
     let inventory = plan.inventory;
     let loose = Plan::new(inventory, request, plan.policy).unconstrained();
     let mut sweep_work = Work::default();
-    let resources = Sweep::new(&loose, request, now, from).run(&mut sweep_work);
+    let resources = Sweep::new(&loose, request, now, from).run(i64::MAX, &mut sweep_work);
     work.visited += sweep_work.visited;
     let first = resources?.start;
     let mut times = vec![first];

@@ -8,7 +8,7 @@ use super::constrained::{self, Outcome};
 use super::filling::{Filling, Taken, Work, first_fit};
 use super::most::{better, most, sums};
 use super::order;
-use super::plan::Plan;
+use super::plan::{Plan, PlannedShape};
 use super::policy::NodePolicy;
 use super::rules::Rules;
 use crate::inventory::NodeId;
@@ -48,6 +48,32 @@ pub(super) fn still_takes(plan: &Plan<'_>, lens: &Availability<'_>, taken: &Take
         work.visited += 1;
         lens.available(*node, &plan.kinds, &mut available);
         filling.first().is_some_and(|count| *count <= lens.capacity(shape, *node, &available))
+    })
+}
+
+/// Whether there is room for a placement of the plan's request on its nodes, and they are still of its domain.
+pub(super) fn still_holds(plan: &Plan<'_>, lens: &Availability<'_>, placed: &Placement) -> bool {
+    let members = placed.domain.as_ref().map(|domain| {
+        let named = |group: &usize| plan.group(*group).is_some_and(|(name, _)| name == Some(domain));
+        (0..plan.group_count())
+            .find(named)
+            .and_then(|group| plan.group(group))
+            .map_or(&[][..], |(_, nodes)| nodes)
+    });
+    let mut available = Vec::with_capacity(plan.kinds.len());
+    // The slots of a node are contiguous.
+    placed.slots.chunk_by(|a, b| a.node == b.node).all(|slots| {
+        let Some(id) = slots.first().and_then(|slot| plan.inventory.id(&slot.node)) else { return false };
+        if members.is_some_and(|members| !members.contains(&id)) {
+            return false;
+        }
+        lens.available(id, &plan.kinds, &mut available);
+        let count = |shape: &PlannedShape<'_>| {
+            slots.iter().find(|slot| slot.shape == shape.index).map_or(0, |slot| slot.count)
+        };
+        let wanted: Filling = plan.shapes.iter().map(count).collect();
+        let capacities: Filling = plan.shapes.iter().map(|s| lens.capacity(s, id, &available)).collect();
+        first_fit(plan, 0..plan.shapes.len(), &mut available, &capacities, &wanted) == wanted
     })
 }
 

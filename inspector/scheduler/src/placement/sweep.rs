@@ -124,9 +124,12 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    pub(super) fn run(mut self, work: &mut Work) -> Option<Planned> {
+    /// The first start before a time.
+    pub(super) fn run(mut self, before: i64, work: &mut Work) -> Option<Planned> {
         work.visited += self.nodes.len() as u64;
-        while let Some(Reverse(Change { time, .. })) = self.changes.peek().copied() {
+        while let Some(Reverse(Change { time, .. })) = self.changes.peek().copied()
+            && time < before
+        {
             while let Some(Reverse(change)) = self.changes.peek().copied()
                 && change.time == time
             {

@@ -18,6 +18,17 @@ pub enum QueuePolicy {
     Hybrid,
 }
 
+/// What becomes of the reservations of a conservative queue in its next pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Planning {
+    /// They are kept, and the schedule is compressed: each is only moved to an earlier start. A later one is planned only
+    /// where a job with a higher priority, a lost node, an overrun or a change by a user makes it necessary.
+    #[default]
+    Compress,
+    /// All of them are planned again, in queue order, as Fluxion does.
+    Replan,
+}
+
 /// What happens to a partially bound gang when the bind deadline expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnPartialBind {
@@ -41,6 +52,9 @@ pub struct QueueConfig {
     pub reservation_depth: usize,
     /// Maximum number of reservations made in one pass with policies conservative and hybrid.
     pub max_reservation_depth: usize,
+    /// What becomes of reservations in the next pass with policy conservative. Those of other policies are always planned
+    /// again.
+    pub planning: Planning,
     /// Default duration in seconds; none: no limit.
     pub default_duration: Option<i64>,
     /// Assumed duration in seconds of jobs without a limit, for planning others behind them; none: nothing is planned
@@ -60,6 +74,7 @@ impl Default for QueueConfig {
             queue_depth: 10_000,
             reservation_depth: 64,
             max_reservation_depth: 100_000,
+            planning: Planning::default(),
             default_duration: None,
             assumed_duration: Some(3_600),
             node_policy: NodePolicy::Low,
@@ -69,6 +84,11 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
+    /// Whether reservations are kept from one pass to the next.
+    pub fn keeps(&self) -> bool {
+        self.policy == QueuePolicy::Conservative && self.planning == Planning::Compress
+    }
+
     /// Maximum number of reservations made in one pass.
     pub fn reservations(&self) -> usize {
         match self.policy {

@@ -1,14 +1,16 @@
 //! Results of passes that apply to equal requests.
 //!
 //! Within a pass, slots are only allocated and reservations only added, so a request that failed fails again, and
-//! nodes without room still have none. Reservations are recomputed in each pass; what failed because of insufficient
-//! free resources still fails if nothing was freed and the graph did not change.
+//! nodes without room still have none; a reservation that is given up ends that. What failed because of insufficient
+//! free resources still fails in later passes if nothing was freed and the graph did not change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use crate::inventory::{Inventory, Wants};
 use crate::placement::{Blocked, FailedStart};
-use crate::request::Request;
+use crate::request::{Planned, Request};
 
 /// Maximum number of requests remembered across passes.
 const MOST: usize = 100_000;
@@ -16,6 +18,9 @@ const MOST: usize = 100_000;
 /// Known results for a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
+    /// When this was found out.
+    freed: u64,
+    epoch: u64,
     /// In this pass: nodes at the start of the order that have no room for it.
     pub(super) skip: usize,
     /// In this pass: it does not start.
@@ -40,27 +45,65 @@ pub(super) struct Failed {
     pub(super) decided: (usize, usize),
 }
 
-/// Known results by request; valid until something is freed.
+/// A reservation that is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    /// The request it was made for.
+    pub(super) request: Arc<Request>,
+    /// The same with its duration.
+    pub(super) whole: Arc<Request>,
+    /// The priority that the job had.
+    pub(super) priority: i64,
+    pub(super) planned: Arc<Planned>,
+}
+
+/// Hashes addresses, which nobody can choose.
+#[derive(Clone, Copy, Debug, Default)]
+struct Address(u64);
+
+impl Hasher for Address {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        self.0 = (self.0.rotate_left(8) ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+/// What a queue's passes know: results by request, valid until something is freed, and the reservations that it keeps.
 #[derive(Clone, Debug, Default)]
 pub struct KnownFailures {
     freed: u64,
+    /// Incremented whenever what applies within a pass no longer does.
+    epoch: u64,
     places: BTreeMap<Arc<Request>, usize>,
-    known: Vec<Known>,
+    /// Places by the address of the request, which is kept so that the address stays its own.
+    by_address: HashMap<usize, (Arc<Request>, usize), BuildHasherDefault<Address>>,
+    known: Vec<(Arc<Request>, Option<Wants>, Known)>,
+    pub(super) plans: imbl::OrdMap<u32, Kept>,
 }
 
 impl KnownFailures {
     /// Drops everything if something was freed since.
     pub(super) fn begin(&mut self, freed: u64) {
-        if self.freed != freed || self.known.len() > MOST {
-            *self = Self { freed, ..Self::default() };
+        self.freed = freed;
+        if self.known.len() > MOST || self.by_address.len() > MOST {
+            self.places.clear();
+            self.by_address.clear();
+            self.known.clear();
         }
     }
 
-    /// Drops everything that only applies within one pass.
+    /// Drops everything that only applies within one pass, or until a reservation is given up.
     pub(super) fn end(&mut self) {
-        for known in &mut self.known {
-            *known = Known { busy: known.busy, hopeless: known.hopeless, ..Known::default() };
-        }
+        self.epoch += 1;
     }
 
     /// Whether the known results are valid.
@@ -68,15 +111,61 @@ impl KnownFailures {
         self.freed == freed
     }
 
-    pub(super) fn of(&mut self, request: &Arc<Request>) -> &mut Known {
-        let next = self.known.len();
-        let place = if let Some(place) = self.places.get(request) {
-            *place
-        } else {
-            self.places.insert(request.clone(), next);
-            self.known.push(Known::default());
-            next
+    /// The place of a request, which has this duration if it has none of its own.
+    pub(super) fn place(&mut self, request: &Arc<Request>, duration: Option<i64>) -> usize {
+        let address = Arc::as_ptr(request).addr();
+        if let Some((_, place)) = self.by_address.get(&address) {
+            return *place;
+        }
+        let whole = match (request.duration, duration) {
+            (None, Some(_)) => Arc::new(Request { duration, ..request.as_ref().clone() }),
+            _ => request.clone(),
         };
-        &mut self.known[place]
+        let next = self.known.len();
+        let place = *self.places.entry(whole.clone()).or_insert(next);
+        if place == next {
+            self.known.push((whole, None, Known::default()));
+        }
+        self.by_address.insert(address, (request.clone(), place));
+        place
+    }
+
+    /// The request at a place, with its duration.
+    pub(super) fn request(&self, place: usize) -> Arc<Request> {
+        self.known[place].0.clone()
+    }
+
+    /// What the request at a place needs in total at least; nothing if that is unknown.
+    pub(super) fn wants(&mut self, place: usize, inventory: &Inventory) -> Wants {
+        let (request, wants, _) = &mut self.known[place];
+        if let Some(wants) = wants {
+            return wants.clone();
+        }
+        let mut sum = Wants::new();
+        for shape in request.shapes.iter().filter(|_| request.minimum.is_none()) {
+            for (resource, amount) in shape.needs.iter() {
+                // Its number is assigned when a node has it.
+                let Some(kind) = inventory.columns().kind(resource) else { return Wants::new() };
+                let amount = u128::from(amount) * u128::from(shape.count);
+                match sum.iter_mut().find(|(of, _)| *of == kind) {
+                    Some((_, total)) => *total = total.saturating_add(amount),
+                    None => sum.push((kind, amount)),
+                }
+            }
+        }
+        *wants = Some(sum.clone());
+        sum
+    }
+
+    /// What is known of the request at a place.
+    pub(super) fn of(&mut self, place: usize) -> &mut Known {
+        let known = &mut self.known[place].2;
+        if known.freed != self.freed {
+            *known = Known { freed: self.freed, epoch: self.epoch, ..Known::default() };
+        } else if known.epoch != self.epoch {
+            let (busy, hopeless) = (known.busy, known.hopeless);
+            *known = Known { freed: self.freed, epoch: self.epoch, busy, hopeless, ..Known::default() };
+        }
+        known
     }
 }

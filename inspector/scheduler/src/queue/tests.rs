@@ -6,7 +6,11 @@ use crate::request::Request;
 use crate::testing::{cluster, gang, hold, shown, sound};
 
 fn jobs(requests: &[Request]) -> Vec<PassJob> {
-    requests.iter().zip(1..).map(|(request, id)| PassJob { id, request: Arc::new(request.clone()) }).collect()
+    requests
+        .iter()
+        .zip(1..)
+        .map(|(request, id)| PassJob { id, priority: 0, request: Arc::new(request.clone()) })
+        .collect()
 }
 
 fn all(inventory: &mut Inventory, config: &QueueConfig, requests: &[Request], now: i64) -> PassResult {
@@ -161,5 +165,6 @@ fn slices_decide_what_one_pass_decides() {
 }
 
 mod incremental;
+mod kept;
 mod random;
 mod work;

@@ -34,6 +34,8 @@ pub(super) struct PassState {
     /// In the current pass: a job was refused because of reservations, and whether others started after that.
     pub(super) behind: bool,
     pub(super) outdated: bool,
+    /// Something happened since the last complete pass that kept reservations did not foresee.
+    pub(super) disturbed: bool,
     /// When the next pass is due because of time alone.
     pub(super) due: Option<i64>,
     pub(super) at: i64,

@@ -9,12 +9,12 @@ use imbl::OrdMap;
 use fluxion_api::reason::Fact;
 
 use crate::explain::why_never;
-use crate::inventory::Allocation;
+use crate::inventory::{Allocation, Promise};
 use crate::job::{Job, JobId, JobState, Reason, ReasonClass, Reservation};
 use crate::model::SharedStr;
 use crate::placement;
 use crate::queue::{self, Carry, PassJob, PassResult, Refusal};
-use crate::request::{Placement, Request, Shape, Slot};
+use crate::request::{Placement, Planned, Request, Shape, Slot};
 use crate::state::State;
 use crate::state::pass_state::PassReport;
 use crate::state::pod::avoiding;
@@ -152,8 +152,16 @@ impl State {
         }
         let (first, mut carry) = match self.pass.cut.take() {
             Some((index, carry)) if !wanted => (index, Some(carry)),
-            _ => {
-                self.inventory.clear_reservations();
+            cut => {
+                if let Some((index, carry)) = cut {
+                    let name = self.settings.queues[index].name.clone();
+                    self.pass.memory.insert(name, carry.abandon());
+                }
+                if !self.keeps_all() {
+                    self.inventory.clear_reservations();
+                }
+                self.pass.disturbed |= self.inventory.disturbed(self.now);
+                self.inventory.settle();
                 self.pass.before_cut = PassReport::default();
                 // What an earlier slice planned remains due.
                 self.pass.due = None;
@@ -169,7 +177,8 @@ impl State {
             let jobs = self.candidates(index);
             // Reservations of other queues are kept, so the pass must not start from scratch.
             let carry = carry.take().unwrap_or_else(|| {
-                Carry::remembering(self.pass.memory.remove(&config.name).unwrap_or_default())
+                let memory = self.pass.memory.remove(&config.name).unwrap_or_default();
+                Carry::remembering(memory).changed(self.pass.disturbed)
             });
             let mut result = queue::pass(&mut self.inventory, config, &jobs, self.now, budget, Some(carry));
             self.pass.memory.insert(config.name.clone(), std::mem::take(&mut result.memory));
@@ -193,9 +202,27 @@ impl State {
             }
             self.pass.reports.insert(config.name.clone(), report);
         }
+        self.pass.disturbed = false;
+        let first = self.inventory.promised().next().map(|(start, _)| start);
+        if let Some(start) = first.filter(|_| self.keeps_all()) {
+            self.note_due(start);
+        }
         // Jobs started before are then in the way of all others, as after a restart.
         self.pass.wanted |= self.pass.outdated;
         self.pass.at = self.now;
+    }
+
+    /// Whether the reservations in the inventory stay there from one pass to the next. With several queues, those of a
+    /// queue must not be in the way of the queues before it.
+    fn keeps_all(&self) -> bool {
+        matches!(self.settings.queues.as_slice(), [queue] if queue.keeps())
+    }
+
+    /// Another pass is due when a planned start is reached.
+    fn note_due(&mut self, start: i64) {
+        let next = self.now.saturating_add(1);
+        let due = if start <= next { self.now.saturating_add(IDLE_PASS) } else { start };
+        self.pass.due = Some(self.pass.due.map_or(due, |at| at.min(due)));
     }
 
     /// Jobs of one queue that may start on this graph, in order.
@@ -205,10 +232,10 @@ impl State {
             self.pass.verdicts = OrdMap::new();
             self.pass.verdicts_of = graph;
         }
-        let ids: Vec<JobId> =
-            self.waiting.in_order().filter(|key| key.queue == queue).map(|key| key.id).collect();
+        let waiting = self.waiting.in_order().filter(|key| key.queue == queue);
+        let ids: Vec<(JobId, i64)> = waiting.map(|key| (key.id, key.priority.0.into())).collect();
         let mut jobs = Vec::with_capacity(ids.len());
-        for id in ids {
+        for (id, priority) in ids {
             let Some(job) = self.jobs.get(id) else { continue };
             let Some(request) = job.request.clone() else { continue };
             let checked = job.checked == Some(graph);
@@ -236,7 +263,7 @@ impl State {
                 }
             }
             if verdict.is_none() {
-                jobs.push(PassJob { id: id.0, request });
+                jobs.push(PassJob { id: id.0, priority, request });
             }
         }
         jobs
@@ -246,17 +273,18 @@ impl State {
         for (id, placement) in result.started {
             self.start(JobId(id), &placement);
         }
-        for (id, planned) in result.reserved {
+        let untold = |id: &u32| self.job(JobId(*id)).is_some_and(|job| job.reservation.is_none());
+        let kept = result.kept.into_iter().filter(untold).filter_map(|id| {
+            let Promise { placement, start, end, start_assumed, .. } =
+                self.inventory.reservation(id)?.clone();
+            Some((id, Planned { start, end, placement, assumed: start_assumed }))
+        });
+        let kept: Vec<_> = kept.collect();
+        for (id, planned) in result.reserved.into_iter().chain(kept) {
             let id = JobId(id);
             let Some(job) = self.jobs.get(id).cloned() else { continue };
             let nodes = nodes_of(&planned.placement);
-            let due = planned.start.max(self.now.saturating_add(1));
-            let due = if planned.start <= self.now.saturating_add(1) {
-                self.now.saturating_add(IDLE_PASS)
-            } else {
-                due
-            };
-            self.pass.due = Some(self.pass.due.map_or(due, |at| at.min(due)));
+            self.note_due(planned.start);
             let blockers = self.blockers(&job, &nodes, planned.start);
             let promised = self.inventory.reservation(id.0);
             let reservation = Reservation {

@@ -8,7 +8,7 @@ use crate::inventory::Inventory;
 use crate::job::{Job, JobId, JobState};
 use crate::model::SharedStr;
 use crate::placement::{NodePolicy, place_now, satisfiable};
-use crate::queue::{self, Carry, PassJob, QueueConfig, QueuePolicy};
+use crate::queue::{self, Carry, PassJob, Planning, QueueConfig, QueuePolicy};
 use crate::request::{Placement, Request};
 use crate::state::State;
 use crate::state::answers::CancelPlan;
@@ -64,8 +64,13 @@ impl State {
         let mut books = state.inventory.clone();
         let promised: Vec<u32> = books.reservations().map(|(id, _)| id).collect();
         for id in promised {
-            // Later jobs yield.
-            if state.job(JobId(id)).is_none_or(|other| state.order_key(other) >= key) {
+            // Later jobs yield; if reservations are kept, only those with a lower priority.
+            let yields = |other: &Job| {
+                let other = state.order_key(other);
+                let kept = config.keeps() && other.queue == key.queue && other.id != key.id;
+                if kept { other.priority > key.priority } else { other >= key }
+            };
+            if state.job(JobId(id)).is_none_or(yields) {
                 books.clear_reservation(id);
             }
         }
@@ -87,15 +92,23 @@ impl State {
         let job = state.job(job.id).filter(|job| state.ready && waits(job) && job.request.is_some())?;
         let key = state.order_key(job);
         let config = state.settings.queues.get(key.queue)?;
+        // The reservations of jobs behind it are kept, too.
+        let keeps = config.keeps();
         let jobs: Vec<PassJob> = state
             .waiting
-            .up_to(&key)
-            .filter(|other| other.queue == key.queue)
+            .in_order()
+            .filter(|other| other.queue == key.queue && (keeps || **other <= key))
             .filter_map(|other| state.job(other.id).filter(waits))
-            .filter_map(|other| Some(PassJob { id: other.id.0, request: other.request.clone()? }))
+            .filter_map(|other| {
+                let request = other.request.clone()?;
+                Some(PassJob { id: other.id.0, priority: other.priority.into(), request })
+            })
             .collect();
+        let planning = if keeps { Planning::Compress } else { Planning::Replan };
+        let memory = if keeps { state.pass.memory.get(&config.name).cloned() } else { None };
         let config = QueueConfig {
             policy: QueuePolicy::Conservative,
+            planning,
             queue_depth: usize::MAX,
             max_reservation_depth: usize::MAX,
             ..config.clone()
@@ -103,11 +116,15 @@ impl State {
         let mut books = state.inventory.clone();
         let promised: Vec<u32> = books.reservations().map(|(id, _)| id).collect();
         for id in promised {
-            if state.job(JobId(id)).is_none_or(|other| state.order_key(other).queue >= key.queue) {
+            let yields = |other: &Job| {
+                let other = state.order_key(other).queue;
+                if keeps { other > key.queue } else { other >= key.queue }
+            };
+            if state.job(JobId(id)).is_none_or(yields) {
                 books.clear_reservation(id);
             }
         }
-        let carry = Some(Carry::default());
+        let carry = Some(Carry::remembering(memory.unwrap_or_default()));
         let result = queue::pass(&mut books, &config, &jobs, state.now, ESTIMATE_VISITS, carry);
         let (_, planned) = result.reserved.into_iter().find(|(id, _)| *id == job.id.0)?;
         Some((planned.start, planned.assumed))

@@ -1,6 +1,6 @@
 //! Queues on the command line: `NAME[:POLICY][,KEY=VALUE...]`.
 
-use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::queue::{Planning, QueueConfig, QueuePolicy};
 
 /// A queue, and whether it has a policy of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct Queue {
 }
 
 /// Reads a queue. The keys are those of the options for all queues, which count for what it does not say:
-/// `queue-depth`, `reservation-depth`, `max-reservation-depth`.
+/// `queue-depth`, `reservation-depth`, `max-reservation-depth`, `planning`.
 pub(crate) fn parse(text: &str, rest: &QueueConfig) -> Result<Queue, String> {
     let mut parts = text.split(',').map(str::trim);
     let head = parts.next().unwrap_or_default();
@@ -35,6 +35,18 @@ pub(crate) fn parse(text: &str, rest: &QueueConfig) -> Result<Queue, String> {
     let mut config = QueueConfig { name: name.into(), ..rest.clone() };
     for part in parts {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        if key == "planning" {
+            config.planning = match value {
+                "compress" => Planning::Compress,
+                "replan" => Planning::Replan,
+                _ => {
+                    return Err(format!(
+                        "queue {name}: invalid planning `{value}`: must be compress or replan"
+                    ));
+                }
+            };
+            continue;
+        }
         let number = value.parse().ok().filter(|number| *number > 0);
         let number = number
             .ok_or_else(|| format!("queue {name}: invalid {key} `{value}`: must be a positive integer"))?;
@@ -44,7 +56,7 @@ pub(crate) fn parse(text: &str, rest: &QueueConfig) -> Result<Queue, String> {
             "max-reservation-depth" => config.max_reservation_depth = number,
             _ => {
                 return Err(format!(
-                    "queue {name}: unknown option `{key}`: must be queue-depth, reservation-depth or max-reservation-depth"
+                    "queue {name}: unknown option `{key}`: must be queue-depth, reservation-depth, max-reservation-depth or planning"
                 ));
             }
         }
@@ -62,6 +74,7 @@ mod tests {
         let queue = parse("short:hybrid,queue-depth=5, reservation-depth=2", &rest).unwrap();
         assert_eq!((&*queue.config.name, queue.policy), ("short", Some(QueuePolicy::Hybrid)));
         assert_eq!((queue.config.queue_depth, queue.config.reservation_depth), (5, 2));
+        assert_eq!(parse("a,planning=replan", &rest).unwrap().config.planning, Planning::Replan);
         assert_eq!(parse("batch", &rest).unwrap().policy, None);
         for (text, part) in [
             ("", "no name"),
@@ -71,6 +84,7 @@ mod tests {
             ("a,queue-depth=0", "positive"),
             ("a,queue-depth", "positive"),
             ("a,queue-depth=-1", "`-1`"),
+            ("a,planning=new", "`new`"),
         ] {
             let error = parse(text, &rest).unwrap_err();
             assert!(error.contains(part), "{error}");

@@ -20,6 +20,7 @@ pub(crate) fn metrics(results: &[PolicyRun]) -> Result<String> {
     let mut writer = Writer::from_writer(Vec::new());
     writer.write_record([
         "policy",
+        "planning",
         "by",
         "group",
         "jobs",
@@ -42,8 +43,10 @@ pub(crate) fn metrics(results: &[PolicyRun]) -> Result<String> {
         let Spread { mean, median, p95, max } = spread;
         [mean, median, p95, max].map(f64::to_string)
     };
-    for PolicyRun { name, report, groups, .. } in results {
-        let head = [(*name).to_owned(), String::new(), String::new(), report.measured.to_string()];
+    for PolicyRun { name, planning, report, groups, .. } in results {
+        let planning = planning.unwrap_or_default().to_owned();
+        let head =
+            [(*name).to_owned(), planning.clone(), String::new(), String::new(), report.measured.to_string()];
         let whole = [
             report.refused.to_string(),
             report.makespan.to_string(),
@@ -57,7 +60,13 @@ pub(crate) fn metrics(results: &[PolicyRun]) -> Result<String> {
         )?;
         for (by, group) in groups.iter().flat_map(|(by, groups)| groups.iter().map(move |group| (by, group)))
         {
-            let head = [(*name).to_owned(), by.name().to_owned(), group.name.clone(), group.jobs.to_string()];
+            let head = [
+                (*name).to_owned(),
+                planning.clone(),
+                by.name().to_owned(),
+                group.name.clone(),
+                group.jobs.to_string(),
+            ];
             let whole = [const { String::new() }; 6];
             writer.write_record(
                 head.into_iter().chain(whole).chain(spread(&group.wait)).chain(spread(&group.slowdown)),
@@ -76,6 +85,7 @@ pub(crate) fn schedule(machine: Machine, trace: &[TraceJob], results: &[PolicyRu
         "user",
         "queue",
         "submit",
+        "promised",
         "start",
         "end",
         "wait",

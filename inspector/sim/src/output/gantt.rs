@@ -140,6 +140,7 @@ mod tests {
         let outcome = Outcome {
             jobs: vec![ran(0, 10), ran(0, 20), None, ran(10, 20)],
             nodes: vec![span(0, 0, 1), span(0, 1, 1), Box::default(), span(0, 0, 1)],
+            promised: vec![None; 4],
             passes: 0,
         };
         let bar = |job, first, count| Bar { job, first, count };

@@ -31,6 +31,9 @@ struct Cluster {
 #[serde(rename_all = "camelCase")]
 struct PolicyResult<'a> {
     policy: &'static str,
+    /// Of conservative queues: `compress`, `replan` or `mixed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planning: Option<&'static str>,
     #[serde(flatten)]
     report: Report,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +54,7 @@ pub(crate) fn json(
 ) -> Result<String> {
     let results = results.iter().map(|result| PolicyResult {
         policy: result.name,
+        planning: result.planning,
         report: result.report,
         confidence: result.confidence,
         by: result.groups.iter().map(|(by, groups)| (by.name(), groups.as_slice())).collect(),

@@ -11,6 +11,8 @@ pub(super) struct Row<'a> {
     pub(super) user: Option<&'a str>,
     pub(super) queue: Option<&'a str>,
     pub(super) submit: i64,
+    /// The start that was planned first, if the job ever had a reservation.
+    pub(super) promised: Option<i64>,
     pub(super) start: Option<i64>,
     pub(super) end: Option<i64>,
     pub(super) wait: Option<i64>,
@@ -32,11 +34,13 @@ pub(super) fn rows<'a>(
     trace: &'a [TraceJob],
     outcome: &'a Outcome,
 ) -> impl Iterator<Item = Row<'a>> {
-    trace.iter().zip(&outcome.jobs).zip(&outcome.nodes).map(move |((job, ran), nodes)| Row {
+    let outcomes = outcome.jobs.iter().zip(&outcome.nodes).zip(&outcome.promised);
+    trace.iter().zip(outcomes).map(move |(job, ((ran, nodes), promised))| Row {
         id: job.id,
         user: job.user.as_deref(),
         queue: job.queue.as_deref(),
         submit: job.submit,
+        promised: *promised,
         start: ran.map(|ran| ran.start),
         end: ran.map(|ran| ran.end),
         wait: ran.map(|ran| ran.start - job.submit),

@@ -51,9 +51,10 @@ pub(crate) fn swf(machine: Machine, trace: &[TraceJob], result: &PolicyRun) -> S
     let processors = u64::from(machine.nodes) * u64::from(machine.cores);
     let mut text = format!(
         "; Version: 2.2\n; MaxJobs: {jobs}\n; MaxRecords: {jobs}\n; MaxNodes: {}\n; MaxProcs: {processors}\n\
-         ; Note: schedule simulated by fluxion-sim with policy {}\n{}{}",
+         ; Note: schedule simulated by fluxion-sim with policy {}{}\n{}{}",
         machine.nodes,
         result.name,
+        result.planning.map_or(String::new(), |planning| format!(", planning {planning}")),
         queues.remarks("Queue"),
         users.remarks("Note: user"),
         jobs = trace.len(),

@@ -13,7 +13,7 @@ use crate::testing::{hold, node, sound};
 
 /// What happens between two passes. Numbers pick one of those that there are.
 #[derive(Clone, Debug)]
-enum Change {
+pub(super) enum Change {
     Release(usize),
     /// In place, to another size.
     Resize(usize, u64),
@@ -29,7 +29,7 @@ enum Change {
 
 /// Jobs that come (which request, which queue, whether before those that wait), what else happens, seconds that pass,
 /// and how much a slice may look at.
-type Round = (Vec<(usize, usize, bool)>, Vec<Change>, i64, u64);
+pub(super) type Round = (Vec<(usize, usize, bool)>, Vec<Change>, i64, u64);
 
 fn change() -> impl Strategy<Value = Change> {
     let at = || 0..40_usize;
@@ -47,7 +47,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn round() -> impl Strategy<Value = Round> {
+pub(super) fn round() -> impl Strategy<Value = Round> {
     let arriving = prop::collection::vec((0..6_usize, 0..3_usize, prop::bool::weighted(0.2)), 0..6);
     // Often nothing happens, so that what is remembered is used.
     let changes = prop_oneof![2 => Just(vec![]), 3 => prop::collection::vec(change(), 1..4)];
@@ -55,13 +55,13 @@ fn round() -> impl Strategy<Value = Round> {
     (arriving, changes, prop_oneof![Just(0_i64), 1_i64..12], budget)
 }
 
-struct World {
-    books: Inventory,
-    now: i64,
-    queues: Vec<QueueConfig>,
-    waiting: Vec<Vec<PassJob>>,
-    memory: Vec<Arc<KnownFailures>>,
-    next: u32,
+pub(super) struct World {
+    pub(super) books: Inventory,
+    pub(super) now: i64,
+    pub(super) queues: Vec<QueueConfig>,
+    pub(super) waiting: Vec<Vec<PassJob>>,
+    pub(super) memory: Vec<Arc<KnownFailures>>,
+    pub(super) next: u32,
 }
 
 impl World {
@@ -76,7 +76,7 @@ impl World {
         format!("n{}", at % 8)
     }
 
-    fn apply(&mut self, change: &Change) {
+    pub(super) fn apply(&mut self, change: &Change) {
         match change {
             Change::Release(at) => {
                 self.holder(*at, None).map(|(holder, ..)| self.books.release(&holder));
@@ -132,9 +132,16 @@ impl World {
     /// One pass over all queues, in slices.
     fn pass(&mut self, budget: u64) -> Vec<Decisions> {
         self.books.clear_reservations();
+        self.pass_on(budget, false)
+    }
+
+    /// The same with the reservations that there are.
+    pub(super) fn pass_on(&mut self, budget: u64, changed: bool) -> Vec<Decisions> {
         let mut all = Vec::new();
         for queue in 0..self.queues.len() {
-            let mut carry = Some(Carry::remembering(self.memory[queue].clone()));
+            // The definition does not rearrange anything.
+            let known = Carry::remembering(self.memory[queue].clone());
+            let mut carry = Some(Carry { in_vain: u32::MAX, ..known.changed(changed) });
             let jobs = self.waiting[queue].clone();
             let mut decisions = Decisions::default();
             while let Some(before) = carry {
@@ -195,7 +202,7 @@ proptest! {
                 let request: Arc<Request> = Arc::new(distinct[pick % distinct.len()].clone());
                 let queue = queue % world.queues.len();
                 let at = if first { 0 } else { world.waiting[queue].len() };
-                world.waiting[queue].insert(at, PassJob { id: world.next, request });
+                world.waiting[queue].insert(at, PassJob { id: world.next, priority: 0, request });
             }
             let wanted = world.definition();
             let decided = world.pass(budget);

@@ -102,7 +102,7 @@ pub(super) fn definition(
     done
 }
 
-fn request_of(job: &PassJob, config: &QueueConfig) -> Request {
+pub(super) fn request_of(job: &PassJob, config: &QueueConfig) -> Request {
     let duration = job.request.duration.or(config.default_duration);
     Request { duration, ..job.request.as_ref().clone() }
 }
@@ -158,6 +158,7 @@ pub(super) fn config() -> impl Strategy<Value = QueueConfig> {
                 [policy],
             queue_depth: depth,
             reservation_depth: reservations,
+            planning: Planning::Replan,
             default_duration: default,
             node_policy: if high {
                 crate::placement::NodePolicy::High
@@ -191,7 +192,7 @@ pub(super) fn inventory() -> impl Strategy<Value = Inventory> {
 }
 
 /// Nowhere and at no time is more planned than there is, beyond what already runs.
-fn nothing_is_promised_twice(books: &Inventory, now: i64) {
+pub(super) fn nothing_is_promised_twice(books: &Inventory, now: i64) {
     let times: Vec<i64> =
         books.reservations().map(|(_, reservation)| reservation.start).chain([now]).collect();
     for name in books.node_names() {
