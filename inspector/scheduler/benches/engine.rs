@@ -10,7 +10,9 @@ use std::sync::Arc;
 #[expect(clippy::disallowed_types, reason = "the engine has no clock, its benchmark needs one")]
 use std::time::Instant;
 
-use fluxion_scheduler::constraint::{Expression, Operator, Peer, PodSelector, PodTerm, PodTerms, Spread};
+use fluxion_scheduler::constraint::{
+    Expression, Operator, Peer, PodSelector, PodTerm, PodTerms, TopologySpread,
+};
 use fluxion_scheduler::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use fluxion_scheduler::placement::{NodePolicy, earliest};
 use fluxion_scheduler::queue::{Carry, PassJob, QueueConfig, QueuePolicy, pass};
@@ -105,7 +107,7 @@ fn constrained(spread: bool) -> Vec<PassJob> {
         };
         let mut terms = PodTerms::default();
         if spread {
-            terms.spread.push(Spread {
+            terms.spread.push(TopologySpread {
                 selector,
                 topology: "rack".into(),
                 max_skew: 1,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use eligible::{Exclusion, NodeFacts, eligible, exclusions};
-pub use peer::{Labels, Namespaces, Peer, PodSelector, PodTerm, PodTerms, Spread};
+pub use peer::{Labels, Namespaces, Peer, PodSelector, PodTerm, PodTerms, TopologySpread};
 
 pub(crate) use eligible::{affinity_matches, taints_tolerated};
 pub(crate) use selector_map::SelectorMap;

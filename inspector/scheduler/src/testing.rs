@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::check::check;
 use crate::constraint::{
-    Expression, HostPort, NodeConstraint, Operator, Peer, PodSelector, PodTerm, PodTerms, Protocol, Spread,
+    Expression, HostPort, NodeConstraint, Operator, Peer, PodSelector, PodTerm, PodTerms, Protocol,
+    TopologySpread,
 };
 use crate::explain::{Nameless, Names, WhyNot, facts};
 use crate::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
@@ -169,8 +170,8 @@ pub(crate) fn pod_term(topology: &str, labels: &str) -> PodTerm {
     PodTerm { selector: pods(labels), topology: topology.into() }
 }
 
-pub(crate) fn spread(topology: &str, max_skew: u32, labels: &str) -> Spread {
-    Spread {
+pub(crate) fn spread(topology: &str, max_skew: u32, labels: &str) -> TopologySpread {
+    TopologySpread {
         selector: pods(labels),
         topology: topology.into(),
         max_skew,

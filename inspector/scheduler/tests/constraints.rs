@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fluxion_scheduler::constraint::{
-    Expression, Namespaces, Operator, PodSelector, PodTerm, PodTerms, Spread,
+    Expression, Namespaces, Operator, PodSelector, PodTerm, PodTerms, TopologySpread,
 };
 use fluxion_scheduler::event::{Effect, Event};
 use fluxion_scheduler::model::{Phase, PodSpec, SharedStr};
@@ -39,7 +39,7 @@ fn near(topology: &str, of: &str) -> PodTerms {
 }
 
 fn spread(topology: &str, of: &str) -> PodTerms {
-    let spread = Spread {
+    let spread = TopologySpread {
         selector: app(of),
         topology: topology.into(),
         max_skew: 1,

@@ -93,7 +93,7 @@ pub struct PodTerm {
 
 /// A topology spread constraint with `DoNotSchedule`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Spread {
+pub struct TopologySpread {
     /// The Pods that are counted.
     pub selector: PodSelector,
     /// The label of nodes that defines the domains.
@@ -116,7 +116,7 @@ pub struct PodTerms {
     /// No Pod that matches any of these may be in its domain of that term.
     pub anti_affinity: Vec<Arc<PodTerm>>,
     /// Its spread constraints.
-    pub spread: Vec<Spread>,
+    pub spread: Vec<TopologySpread>,
 }
 
 impl PodTerms {

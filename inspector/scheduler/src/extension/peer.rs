@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::constraint::{expression, expression_json, list};
 use super::yaml::{only, refuse, text};
-use crate::constraint::{Expression, Peer, PodSelector, PodTerm, PodTerms, Spread};
+use crate::constraint::{Expression, Peer, PodSelector, PodTerm, PodTerms, TopologySpread};
 
 /// Keys of a selector.
 const SELECTOR: [&str; 4] = ["topologyKey", "namespaces", "namespaceSelector", "labelSelector"];
@@ -60,7 +60,7 @@ fn term(value: &Value) -> Result<PodTerm, JobspecError> {
     Ok(PodTerm { selector: selector(value)?, topology: topology(value)? })
 }
 
-fn spread(value: &Value) -> Result<Spread, JobspecError> {
+fn spread(value: &Value) -> Result<TopologySpread, JobspecError> {
     let own = ["maxSkew", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy"];
     let keys: Vec<&str> = SELECTOR.into_iter().chain(own).collect();
     only(value, "constraint", &keys)?;
@@ -77,7 +77,7 @@ fn spread(value: &Value) -> Result<Spread, JobspecError> {
         Some("Ignore") => Ok(false),
         Some(other) => refuse(format!("\"{key}\" must be Honor or Ignore, not \"{other}\"")),
     };
-    Ok(Spread {
+    Ok(TopologySpread {
         selector: selector(value)?,
         topology: topology(value)?,
         max_skew: count("maxSkew", 1)?,
@@ -136,7 +136,7 @@ fn term_json(term: &PodTerm) -> Json {
     Json::Object(selector_json(&term.selector, &term.topology))
 }
 
-fn spread_json(spread: &Spread) -> Json {
+fn spread_json(spread: &TopologySpread) -> Json {
     let policy = |honor: bool| if honor { "Honor" } else { "Ignore" };
     let mut all = selector_json(&spread.selector, &spread.topology);
     all.insert("maxSkew".to_owned(), json!(spread.max_skew));

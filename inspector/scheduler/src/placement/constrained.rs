@@ -23,7 +23,7 @@ const FIRST: u64 = 20_000_000;
 const MOST_SLOTS: u64 = 100_000;
 
 /// The result of a search.
-pub(super) struct Outcome {
+pub(super) struct Attempt {
     /// The slots: all, at least the minimum, or as many as the best attempt placed.
     pub(super) taken: Taken,
     /// All slots, or at least the minimum, are placed.
@@ -39,9 +39,9 @@ pub(super) fn search(
     rules: Rules,
     nodes: &[NodeId],
     work: &mut Work,
-) -> Outcome {
+) -> Attempt {
     if plan.slots() > MOST_SLOTS {
-        return Outcome { taken: Taken::new(), placed: false, cut: true };
+        return Attempt { taken: Taken::new(), placed: false, cut: true };
     }
     let exact = rules.greedy_is_exact();
     let mut board = Board::new(plan, lens, rules, nodes);
@@ -91,7 +91,7 @@ pub(super) fn search(
     }
     work.visited += board.looked;
     let placed = count >= goal;
-    Outcome { taken: best, placed, cut: cut && !placed }
+    Attempt { taken: best, placed, cut: cut && !placed }
 }
 
 /// Whether the room of all nodes, by shape, may suffice for the goal.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::availability::Availability;
 use super::plan::{Plan, PlannedShape};
 use super::tally::Tally;
-use crate::constraint::{Peer, PodSelector, Spread, affinity_matches, taints_tolerated};
+use crate::constraint::{Peer, PodSelector, TopologySpread, affinity_matches, taints_tolerated};
 use crate::inventory::{Inventory, NodeId, Selection, Topology};
 
 /// Why a slot must not be on a node.
@@ -213,7 +213,7 @@ impl Building<'_> {
         }
     }
 
-    fn spread(&mut self, spread: &Spread, all: &[Spread], shape: &PlannedShape<'_>) {
+    fn spread(&mut self, spread: &TopologySpread, all: &[TopologySpread], shape: &PlannedShape<'_>) {
         let topologies: Vec<_> = all.iter().map(|one| self.inventory().topology(&one.topology)).collect();
         let counts = |id: &NodeId| {
             let facts = self.inventory().book(*id).map(|book| &book.facts);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::alternatives::{self, Candidate};
 use super::availability::Availability;
-use super::constrained::{self, Outcome};
+use super::constrained::{self, Attempt};
 use super::filling::{Filling, Taken, Work, first_fit};
 use super::most::{better, most, sums};
 use super::order;
@@ -170,7 +170,7 @@ fn constrained(
     rules: &Rules,
     group: usize,
     work: &mut Work,
-) -> Option<Outcome> {
+) -> Option<Attempt> {
     let (domain, nodes) = plan.group(group)?;
     let order = order::free_last(plan, lens, nodes).unwrap_or_else(|| {
         let skip = if domain.is_none() { work.skip } else { 0 };

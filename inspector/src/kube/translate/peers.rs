@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fluxion_scheduler::constraint::{Expression, Operator, PodSelector, PodTerm, PodTerms, Spread};
+use fluxion_scheduler::constraint::{Expression, Operator, PodSelector, PodTerm, PodTerms, TopologySpread};
 use fluxion_scheduler::model::{SharedStr, Unsupported};
 use k8s_openapi::api::core::v1::{PodAffinityTerm, PodSpec, TopologySpreadConstraint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
@@ -72,7 +72,7 @@ impl Reading<'_> {
         PodTerm { selector, topology: term.topology_key.as_str().into() }
     }
 
-    fn spread(&mut self, spread: &TopologySpreadConstraint) -> Spread {
+    fn spread(&mut self, spread: &TopologySpreadConstraint) -> TopologySpread {
         let mut labels = spread.label_selector.as_ref().map(|selector| self.expressions(selector));
         if let Some(labels) = &mut labels {
             for key in spread.match_label_keys.iter().flatten() {
@@ -83,7 +83,7 @@ impl Reading<'_> {
             labels.dedup();
         }
         let positive = |count: i32| u32::try_from(count).unwrap_or(1).max(1);
-        Spread {
+        TopologySpread {
             selector: PodSelector {
                 namespaces: [self.namespace.clone()].into(),
                 namespace_selector: None,

@@ -8,7 +8,7 @@ use fluxion::jobspec::Jobspec;
 
 use crate::constraint::{
     Expression, HostPort, NodeConstraint, Operator as Compare, Peer, PodSelector, PodTerm, PodTerms,
-    Protocol, Spread, TaintEffect, Term, Toleration, TolerationOperator,
+    Protocol, TaintEffect, Term, Toleration, TolerationOperator, TopologySpread,
 };
 use crate::extension::GangReader;
 use crate::request::{Request, Shape};
@@ -97,7 +97,7 @@ fn peer() -> impl Strategy<Value = Peer> {
     let key = || text().prop_filter("a topology key", |key| !key.is_empty());
     let term = || (selector(), key()).prop_map(|(selector, topology)| PodTerm { selector, topology });
     let spread = (selector(), key(), 1..=u32::MAX, 1..=u32::MAX, any::<(bool, bool)>()).prop_map(
-        |(selector, topology, max_skew, min_domains, (honor_affinity, honor_taints))| Spread {
+        |(selector, topology, max_skew, min_domains, (honor_affinity, honor_taints))| TopologySpread {
             selector,
             topology,
             max_skew,

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::super::*;
 use super::naive::{Cluster, Machine, Running};
 use crate::constraint::{
-    Expression, Labels, NodeConstraint, Operator, Peer, PodSelector, PodTerm, PodTerms, Spread, Taint,
-    TaintEffect, Toleration, TolerationOperator,
+    Expression, Labels, NodeConstraint, Operator, Peer, PodSelector, PodTerm, PodTerms, Taint, TaintEffect,
+    Toleration, TolerationOperator, TopologySpread,
 };
 use crate::inventory::{Allocation, Inventory};
 use crate::request::{Request, Shape};
@@ -69,9 +69,9 @@ fn term() -> impl Strategy<Value = PodTerm> {
     (selector(), key()).prop_map(|(selector, topology)| PodTerm { selector, topology })
 }
 
-fn spread() -> impl Strategy<Value = Spread> {
+fn spread() -> impl Strategy<Value = TopologySpread> {
     (selected(), key(), 1..3_u32, 1..4_u32, any::<(bool, bool)>()).prop_map(
-        |(labels, topology, max_skew, min_domains, (honor_affinity, honor_taints))| Spread {
+        |(labels, topology, max_skew, min_domains, (honor_affinity, honor_taints))| TopologySpread {
             selector: PodSelector { labels, ..PodSelector::default() },
             topology,
             max_skew,
