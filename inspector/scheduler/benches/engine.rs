@@ -129,7 +129,7 @@ fn constrained(spread: bool) -> Vec<PassJob> {
             peer: Some(Arc::new(peer(u64::from(number), Some(Arc::new(terms))))),
         };
         let request = Request { shapes: vec![shape], duration: Some(3_600), ..Request::default() };
-        PassJob { id: number, request: Arc::new(request) }
+        PassJob { id: number, request: Arc::new(request), priority: 0 }
     };
     (0..1_000).map(one).collect()
 }

@@ -9,7 +9,7 @@ mod why;
 
 use crate::inventory::Inventory;
 use crate::placement::{
-    Availability, NodePolicy, Plan, Work, first_start, in_the_way, place, place_now, satisfiable,
+    Availability, Between, NodePolicy, Plan, Work, first_start, in_the_way, place, place_now, satisfiable,
 };
 use crate::request::Request;
 
@@ -39,7 +39,14 @@ pub fn why_not_now(inventory: &Inventory, request: &Request, now: i64) -> WhyNot
     }
     // Whoever others wait for under constraints between Pods may have left at the end.
     let planned = if plan.constrained {
-        first_start(inventory, request, (now, now), NodePolicy::Low, &mut Work::default()).is_ok()
+        first_start(
+            inventory,
+            request,
+            Between { now, from: now, before: i64::MAX },
+            NodePolicy::Low,
+            &mut Work::default(),
+        )
+        .is_ok()
     } else {
         fits(late)
     };

@@ -26,8 +26,8 @@ mod spec;
 mod timeline;
 mod topologies;
 mod topology;
-mod tracking;
 mod totals;
+mod tracking;
 mod view;
 mod window;
 

@@ -277,7 +277,8 @@ fn a_forged_record_holds_nothing() {
 #[test]
 fn what_kube_scheduler_checks_is_no_obstacle() {
     let mut world = world();
-    let unsupported = || vec![Unsupported::ResourceClaim("gpu".into()), Unsupported::PodAntiAffinity];
+    let unsupported =
+        || vec![Unsupported::ResourceClaim("gpu".into()), Unsupported::PodTerms("too many terms".into())];
     world.pod_with("gated", "cpu=1000", |pod| {
         gated(pod);
         pod.unsupported = unsupported();

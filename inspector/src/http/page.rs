@@ -95,9 +95,7 @@ impl Pages {
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = begun.iter().find(|kept| kept.served.version == version);
         kept.map(|kept| Arc::clone(&kept.served)).ok_or_else(|| {
-            Refusal::Expired(
-                "continue: the token has expired: restart the list without continue".to_owned(),
-            )
+            Refusal::Expired("continue: the token has expired: restart the list without continue".to_owned())
         })
     }
 }

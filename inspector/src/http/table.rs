@@ -93,12 +93,7 @@ impl<R: Resource> Table<R> {
 
     /// The same for a later snapshot. Without the one `before`, what may have changed counts as changed, and watches
     /// can't go on from versions before that.
-    pub(super) fn next(
-        &self,
-        before: Option<&Visible<'_>>,
-        after: &Visible<'_>,
-        version: &mut u64,
-    ) -> Self {
+    pub(super) fn next(&self, before: Option<&Visible<'_>>, after: &Visible<'_>, version: &mut u64) -> Self {
         let mut changes = Changes { floor: self.floor, latest: VecDeque::new(), version };
         let mut row = |(key, uid, id, stamp): Listed<R::Id>| {
             let there = self.rows.get(&key);
@@ -109,8 +104,11 @@ impl<R: Resource> Table<R> {
             }
             let was = there.map_or(Was::Nothing, |old| Was::Unrendered(old.id.clone()));
             let (version, kept) = match (old, before) {
-                (Some(old), _) if own(old.stamp.as_ref()).is_some_and(|was| own(stamp.as_ref()) == Some(was)) => {
-                    let equal = before.is_some_and(|before| filled_alike::<R>((before, &old.id), (after, &id)));
+                (Some(old), _)
+                    if own(old.stamp.as_ref()).is_some_and(|was| own(stamp.as_ref()) == Some(was)) =>
+                {
+                    let equal =
+                        before.is_some_and(|before| filled_alike::<R>((before, &old.id), (after, &id)));
                     let version = if equal { old.version } else { changes.add(&key, before, was) };
                     (version, Arc::clone(&old.kept))
                 }
@@ -173,7 +171,8 @@ impl<R: Resource> Changes<'_, R> {
         before: Option<&Visible<'_>>,
     ) -> (VecDeque<Arc<RowChange<R>>>, u64) {
         let excess = (older.len() + self.latest.len()).saturating_sub(REMEMBERED).min(older.len());
-        let dropped = excess.checked_sub(1).and_then(|last| older.get(last)).map_or(0, |change| change.version);
+        let dropped =
+            excess.checked_sub(1).and_then(|last| older.get(last)).map_or(0, |change| change.version);
         let change = |(version, key, was)| {
             let before = match was {
                 Was::Nothing => None,

@@ -122,19 +122,10 @@ impl Shared {
 
     /// A binding that was not attempted: the engine emits it again once it schedules again.
     fn not_deciding(&self, effect: Effect) {
-        match effect {
-            Effect::Bind { pod, .. } => {
-                let outcome = BindOutcome::Transient("not the leader, or the watches are stale".into());
-                self.engine.send(Event::Bound { pod: pod.uid, outcome });
-            }
-            Effect::Resume { object } => {
-                let outcome = BindOutcome::Transient("not the leader, or the watches are stale".into());
-                self.engine.send(Event::Resumed { object: object.uid, outcome });
-            }
-            Effect::Note { .. } => {
-                self.metrics.events_dropped.inc();
-            }
-            _ => {}
+        if let Some(event) = failed(&effect, "not the leader, or the watches are stale") {
+            self.engine.send(event);
+        } else if matches!(effect, Effect::Note { .. }) {
+            self.metrics.events_dropped.inc();
         }
     }
 
@@ -150,17 +141,13 @@ impl Shared {
         if !self.right.holds() {
             return self.not_deciding(work.effect);
         }
-        let binding = match &work.effect {
-            Effect::Bind { pod, .. } => Some(pod.uid.clone()),
-            _ => None,
-        };
+        // Whether it has arrived is seen by the object.
+        let broken_off = failed(&work.effect, "no longer the leader, or the watches are stale");
         let mut right = self.right.clone();
         tokio::select! {
             biased;
-            () = right.ended() => if let Some(pod) = binding {
-                // Whether it has arrived is seen by the Pod.
-                let outcome = BindOutcome::Transient("no longer the leader, or the watches are stale".into());
-                self.engine.send(Event::Bound { pod, outcome });
+            () = right.ended() => if let Some(event) = broken_off {
+                self.engine.send(event);
             },
             () = self.carry_out(work) => {}
         }
@@ -286,3 +273,13 @@ async fn work(shared: Arc<Shared>) {
 
 #[cfg(test)]
 mod tests;
+
+/// What the engine is told when an effect whose outcome it waits for was not carried out, and may be tried again.
+fn failed(effect: &Effect, why: &str) -> Option<Event> {
+    let outcome = BindOutcome::Transient(why.into());
+    match effect {
+        Effect::Bind { pod, .. } => Some(Event::Bound { pod: pod.uid.clone(), outcome }),
+        Effect::Resume { object } => Some(Event::Resumed { object: object.uid.clone(), outcome }),
+        _ => None,
+    }
+}

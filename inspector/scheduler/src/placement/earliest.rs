@@ -55,7 +55,8 @@ pub(crate) fn first_start(
     let mut sweep_work = Work { visited: work.visited, ..Work::default() };
     let planned = if plan.constrained {
         let from = from.max(now.saturating_add(1));
-        later::first_start(&plan, request, now, from, &mut sweep_work).filter(|planned| planned.start < before)
+        later::first_start(&plan, request, now, from, &mut sweep_work)
+            .filter(|planned| planned.start < before)
     } else if place(&plan, &Availability::late_unreserved(inventory, now), &mut sweep_work).is_some() {
         Sweep::new(&plan, request, now, from.max(now.saturating_add(1))).run(before, &mut sweep_work)
     } else {

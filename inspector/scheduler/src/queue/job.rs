@@ -43,6 +43,7 @@ pub enum Refusal {
 
 /// State passed from one slice to the next.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent of each other")]
 pub struct Carry {
     pub(super) done: BTreeSet<u32>,
     /// Those of them that count against the queue's depth.

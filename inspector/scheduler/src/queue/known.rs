@@ -4,8 +4,7 @@
 //! nodes without room still have none; a reservation that is given up ends that. What failed because of insufficient
 //! free resources still fails in later passes if nothing was freed and the graph did not change.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::inventory::{Inventory, Wants};
@@ -57,26 +56,6 @@ pub(super) struct Kept {
     pub(super) planned: Arc<Planned>,
 }
 
-/// Hashes addresses, which nobody can choose.
-#[derive(Clone, Copy, Debug, Default)]
-struct Address(u64);
-
-impl Hasher for Address {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_usize(usize::from(*byte));
-        }
-    }
-
-    fn write_usize(&mut self, address: usize) {
-        self.0 = (self.0.rotate_left(8) ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-}
-
 /// What a queue's passes know: results by request, valid until something is freed, and the reservations that it keeps.
 #[derive(Clone, Debug, Default)]
 pub struct KnownFailures {
@@ -85,7 +64,7 @@ pub struct KnownFailures {
     epoch: u64,
     places: BTreeMap<Arc<Request>, usize>,
     /// Places by the address of the request, which is kept so that the address stays its own.
-    by_address: HashMap<usize, (Arc<Request>, usize), BuildHasherDefault<Address>>,
+    by_address: BTreeMap<usize, (Arc<Request>, usize)>,
     known: Vec<(Arc<Request>, Option<Wants>, Known)>,
     pub(super) plans: imbl::OrdMap<u32, Kept>,
 }

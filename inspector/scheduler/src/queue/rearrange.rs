@@ -19,7 +19,9 @@ const MOST: usize = 1_000_000;
 
 /// Whether the totals may tell when it fits.
 fn simple(request: &Request) -> bool {
-    request.shapes.len() == 1 && request.minimum.is_none() && request.level.is_none()
+    matches!(&request.shapes[..], [shape] if shape.peer.is_none())
+        && request.minimum.is_none()
+        && request.level.is_none()
 }
 
 impl Turn<'_> {

@@ -201,7 +201,11 @@ impl<'a> Turn<'a> {
         // Where others have constraints on them, Pods are counted.
         let each = |slot: &Slot| {
             let single = request.shapes.get(slot.shape as usize).is_some_and(|shape| shape.peer.is_some());
-            if single { vec![Slot { count: 1, ..slot.clone() }; slot.count as usize] } else { vec![slot.clone()] }
+            if single {
+                vec![Slot { count: 1, ..slot.clone() }; slot.count as usize]
+            } else {
+                vec![slot.clone()]
+            }
         };
         for (index, slot) in placement.slots.iter().flat_map(each).enumerate() {
             let Some(shape) = request.shapes.get(slot.shape as usize) else { continue };

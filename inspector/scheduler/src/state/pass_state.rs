@@ -22,6 +22,7 @@ pub struct PassReport {
 
 /// The pass over the queues, which may be split over several steps.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent of each other")]
 pub(super) struct PassState {
     /// There is a job that has not been considered yet.
     pub wanted: bool,

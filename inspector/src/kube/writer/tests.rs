@@ -230,7 +230,8 @@ impl Writing {
     /// Queues bindings of so many Pods.
     async fn bind(&self, pods: usize) {
         let bind = |index: usize| {
-            let record = AllocationRecord { job: "job.x".into(), start: 1, planned_end: None, size: 1, pin: None };
+            let record =
+                AllocationRecord { job: "job.x".into(), start: 1, planned_end: None, size: 1, pin: None };
             let pod = ObjectRef { uid: format!("u{index}").into(), ..pod() };
             Effect::Bind { pod, node: "n1".into(), record }
         };
