@@ -47,11 +47,11 @@ fn archive_traces_are_read_as_they_come() {
     assert_eq!(
         text.lines().collect::<Vec<_>>(),
         [
-            "policy,id,user,queue,submit,start,end,wait,run,limit,processors,allocated,nodes,nodeList",
-            "easy,1,7,1,0,0,50,0,50,50,2,2,1,0",
-            "easy,2,8,2,1,50,51,49,1,60,4,4,2,0-1",
-            "easy,3,7,1,2,2,32,0,30,40,1,1,1,1",
-            "easy,4,8,1,3,,,,,20,8,,,",
+            "policy,id,user,queue,submit,promised,start,end,wait,run,limit,processors,allocated,nodes,nodeList",
+            "easy,1,7,1,0,,0,50,0,50,50,2,2,1,0",
+            "easy,2,8,2,1,50,50,51,49,1,60,4,4,2,0-1",
+            "easy,3,7,1,2,,2,32,0,30,40,1,1,1,1",
+            "easy,4,8,1,3,,,,,,20,8,,,",
         ]
     );
     assert_eq!(
@@ -166,7 +166,7 @@ fn policies_are_compared_by_user_and_width() {
     let document = json(&by);
     assert_eq!(document["results"][1]["by"]["user"][0]["name"], "7");
     let (text, _) = texts(&[&by[..], &["-o", "csv"]].concat());
-    assert!(text.contains("\neasy,width,3-4,1,,,,,,,49,49,49,49,5,5,5,5\n"), "{text}");
+    assert!(text.contains("\neasy,,width,3-4,1,,,,,,,49,49,49,49,5,5,5,5\n"), "{text}");
 }
 
 #[test]

@@ -97,6 +97,11 @@ fn every_class_of_nodes_reads_as_a_sentence() {
             "had insufficient memory",
             "had host port V in use",
             "were reserved for job/a, job/b",
+            "didn't match pod affinity rules",
+            "didn't match pod anti-affinity rules",
+            "didn't satisfy existing pods' anti-affinity rules",
+            "didn't have topology label V",
+            "didn't match pod topology spread constraints (V)",
         ]
     );
     assert_eq!(left(NodeReasonClass::NotReady, 1).text(), "was not ready");
