@@ -12,7 +12,8 @@ use fluxion_scheduler::constraint::{
 };
 use fluxion_scheduler::event::{Effect, Event};
 use fluxion_scheduler::model::{Phase, PodSpec, SharedStr};
-use fluxion_scheduler::state::JobState;
+use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::state::{JobState, Settings};
 use proptest::prelude::*;
 use world::{World, in_group};
 
@@ -58,9 +59,13 @@ fn labelled(app: &str, terms: Option<PodTerms>) -> impl FnOnce(&mut PodSpec) {
     }
 }
 
-/// Nodes with their names as hosts, in two zones by turns.
 fn world(nodes: usize) -> World {
-    let mut world = World::default();
+    world_under(QueueConfig::default(), nodes)
+}
+
+/// Nodes with their names as hosts, in two zones by turns.
+fn world_under(queue: QueueConfig, nodes: usize) -> World {
+    let mut world = World::new(Settings { queues: vec![queue], ..Settings::default() });
     for at in 1..=nodes {
         let name = format!("n{at}");
         world.node_with(&name, "cpu=4000", |node| {
@@ -343,8 +348,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_nothing_is_bound_where_it_is_forbidden(acts in prop::collection::vec(acts(), 1..60)) {
-        let mut world = world(4);
+    fn whatever_happens_nothing_is_bound_where_it_is_forbidden(
+        acts in prop::collection::vec(acts(), 1..60),
+        conservative in any::<bool>(),
+    ) {
+        let policy = if conservative { QueuePolicy::Conservative } else { QueuePolicy::Easy };
+        let mut world = world_under(QueueConfig { policy, ..QueueConfig::default() }, 4);
         let mut seen = 0;
         for (number, act) in acts.into_iter().enumerate() {
             play(&mut world, number, act);
