@@ -15,6 +15,7 @@ pub(crate) mod graph;
 mod hold;
 mod holding;
 mod id;
+mod in_total;
 mod node;
 mod peers;
 mod reservation;
@@ -77,7 +78,7 @@ pub struct Inventory {
     eligibility: sets::Sets,
     domains: domain::Cache,
     memberships: domain::Memberships,
-    topologies: topology::Cache,
+    topologies: topology::TopologyCache,
     peers: peers::Peers,
     levels: Arc<Vec<Arc<str>>>,
     startup_taints: Arc<[Arc<str>]>,

@@ -19,7 +19,7 @@ pub(crate) struct Topology {
 }
 
 /// Topologies by label, with the generation of the graph for which they were computed.
-pub(super) type Cache = imbl::OrdMap<Arc<str>, (u64, Arc<Topology>)>;
+pub(super) type TopologyCache = imbl::OrdMap<Arc<str>, (u64, Arc<Topology>)>;
 
 impl Topology {
     /// The node's domain, if it has one.
