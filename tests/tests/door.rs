@@ -215,12 +215,29 @@ async fn in_mode_gate_what_kube_scheduler_does_not_bind_is_told_and_released() {
     let options = Options::default().with_scheduler();
     let settings = Settings { config: Some("bindDeadline: 5s\n".to_owned()), ..Settings::default() };
     let stage = Stage::with_admission(options, &settings, &nodes(3), "gate").await.unwrap();
-    let lonely = json!({ "podAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [{
-        "topologyKey": "kubernetes.io/hostname",
-        "labelSelector": { "matchLabels": { "app": "nobody" } },
-    }] } });
-    let bare = plain("bare", "1").spec("affinity", lonely.clone()).build();
-    stage.create([plain("t", "1").spec("affinity", lonely).gang_job("gang", 2), bare]).await.unwrap();
+    let class = json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": { "name": "none" },
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    });
+    let claim = json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": { "name": "data" },
+        "spec": {
+            "storageClassName": "none",
+            "accessModes": ["ReadWriteMany"],
+            "resources": { "requests": { "storage": "1Gi" } },
+        },
+    });
+    let volumes = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
+    let bare = plain("bare", "1").spec("volumes", volumes.clone()).build();
+    stage
+        .create([class, claim, plain("t", "1").spec("volumes", volumes).gang_job("gang", 2), bare])
+        .await
+        .unwrap();
     let told = stage
         .job_becomes("job/gang", "told what kube-scheduler says", |job| {
             job.status.reason.as_ref().is_some_and(|reason| reason.text.contains("kube-scheduler: 0/3 nodes"))
