@@ -66,7 +66,7 @@ fn archive_traces_are_read_as_they_come() {
         ]
     );
     let (text, notes) = texts(&[&easy[..], &["--allow-overruns", "--nodes", "1"]].concat());
-    assert!(text.contains("\neasy,1,7,1,0,0,100,0,100,50,2,2,1,0\n"), "{text}");
+    assert!(text.contains("\neasy,1,7,1,0,,0,100,0,100,50,2,2,1,0\n"), "{text}");
     assert!(notes.contains("MaxProcs 4, but the simulated cluster has 1 node with 2 cores"), "{notes}");
 }
 
