@@ -5,22 +5,12 @@
 mod world;
 
 use fluxion_scheduler::event::{BindOutcome, Effect, LET_GO};
-use fluxion_scheduler::model::{PodSpec, Unsupported};
-use fluxion_scheduler::state::{JobState, Settings};
-use world::{World, in_group};
-
-const GATE: &str = "fluxion.flux-framework.org/gate";
+use fluxion_scheduler::model::Unsupported;
+use fluxion_scheduler::state::JobState;
+use world::{GATE, World, gated, in_group};
 
 fn world() -> World {
-    let mut world = World::new(Settings { bind_deadline: 60, ..Settings::default() });
-    world.node("n1", "cpu=2000");
-    world.node("n2", "cpu=2000");
-    world
-}
-
-fn gated(pod: &mut PodSpec) {
-    pod.scheduler_name = "default-scheduler".into();
-    pod.gates = vec![GATE.into()];
+    World::of_two(60)
 }
 
 fn pair_of_job(world: &mut World) {

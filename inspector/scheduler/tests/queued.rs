@@ -7,23 +7,14 @@ mod world;
 use std::sync::Arc;
 
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
-use fluxion_scheduler::model::{ControllerRef, OwnerDetail, PodSpec};
-use fluxion_scheduler::state::{JobState, Settings};
-use world::World;
+use fluxion_scheduler::model::{ControllerRef, OwnerDetail};
+use fluxion_scheduler::state::JobState;
+use world::{World, gated};
 
 const ADMISSION: &str = "fluxion.flux-framework.org/admission";
-const GATE: &str = "fluxion.flux-framework.org/gate";
 
 fn world() -> World {
-    let mut world = World::new(Settings { bind_deadline: 60, ..Settings::default() });
-    world.node("n1", "cpu=2000");
-    world.node("n2", "cpu=2000");
-    world
-}
-
-fn gated(pod: &mut PodSpec) {
-    pod.scheduler_name = "default-scheduler".into();
-    pod.gates = vec![GATE.into()];
+    World::of_two(60)
 }
 
 /// As admission leaves it: suspended, and marked.

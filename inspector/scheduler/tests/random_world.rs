@@ -89,8 +89,7 @@ fn pick(world: &World, pick: u16) -> Option<String> {
 /// Every third Pod or gang comes through the gate.
 fn at_the_gate(name: u8, pod: &mut PodSpec) {
     if name.is_multiple_of(3) {
-        pod.scheduler_name = "default-scheduler".into();
-        pod.gates = vec!["fluxion.flux-framework.org/gate".into()];
+        world::gated(pod);
     }
 }
 

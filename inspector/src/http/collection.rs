@@ -60,7 +60,10 @@ pub(super) async fn list<R: Indexed>(
         return Ok(watch::respond(app, asker, filter, options, permit));
     }
     let served = match &query.continue_ {
-        Some(token) => app.pages.at(token.version)?,
+        Some(token) => {
+            app.index.touch();
+            app.pages.at(token.version)?
+        }
         None => of_version(app.index.at(Arc::clone(&newest)).await?, &query)?,
     };
     let moment = Moment { version: served.version, ..app.moment(&newest) };

@@ -52,15 +52,8 @@ impl Versions {
     }
 
     /// The same without the changes, which are only for watches.
-    fn at_rest(&self) -> Self {
-        Self {
-            version: self.version,
-            since: self.since,
-            room: Arc::clone(&self.room),
-            jobs: self.jobs.at_rest(),
-            nodes: self.nodes.at_rest(),
-            queues: self.queues.at_rest(),
-        }
+    fn at_rest(self) -> Self {
+        Self { jobs: self.jobs.at_rest(), nodes: self.nodes.at_rest(), queues: self.queues.at_rest(), ..self }
     }
 }
 
@@ -156,19 +149,22 @@ struct Unused {
 }
 
 impl Index {
-    /// Drops the latest snapshot if there was no request since the last call: it would keep all state as of that
-    /// request in memory. The versions stay for longer, so that unchanged objects keep theirs; a watch from before the
-    /// next change has to list again.
+    /// Drops the latest snapshot if there was no request since the last call, and no answer is being written from it: it
+    /// would keep all state as of that request in memory. The versions stay for longer, so that unchanged objects keep
+    /// theirs; a watch from before the next change has to list again.
     pub(super) async fn tidy(&self) {
         let mut unused = self.building.lock().await;
-        if self.used.swap(false, Ordering::Relaxed) {
-            unused.calls = 0;
-            return;
+        let mut in_use = self.used.swap(false, Ordering::Relaxed);
+        if !in_use && let Some(served) = self.current.swap(None) {
+            match Arc::try_unwrap(served) {
+                Ok(served) => unused.versions = Some(served.versions.at_rest()),
+                Err(served) => {
+                    self.current.store(Some(served));
+                    in_use = true;
+                }
+            }
         }
-        unused.calls = unused.calls.saturating_add(1);
-        if let Some(served) = self.current.swap(None) {
-            unused.versions = Some(served.at_rest());
-        }
+        unused.calls = if in_use { 0 } else { unused.calls.saturating_add(1) };
         if unused.calls >= FORGOTTEN_AFTER
             && let Some(versions) = unused.versions.take()
         {
@@ -176,9 +172,14 @@ impl Index {
         }
     }
 
+    /// Keeps the latest one for a client that reads the pages of an earlier one: it may watch from there.
+    pub(super) fn touch(&self) {
+        self.used.store(true, Ordering::Relaxed);
+    }
+
     /// The index of this snapshot or a later one.
     pub(super) async fn at(&self, published: Arc<Published>) -> Result<Arc<Served>, Refusal> {
-        self.used.store(true, Ordering::Relaxed);
+        self.touch();
         let known =
             || self.current.load_full().filter(|served| served.published.sequence >= published.sequence);
         if let Some(served) = known() {

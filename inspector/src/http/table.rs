@@ -86,9 +86,9 @@ impl<R: Resource> Table<R> {
     }
 
     /// The same without its changes: earlier versions are then too old for a watch to go on from.
-    pub(super) fn at_rest(&self) -> Self {
+    pub(super) fn at_rest(self) -> Self {
         let floor = self.log.back().map_or(self.floor, |last| last.version);
-        Self { rows: self.rows.clone(), log: VecDeque::new(), floor }
+        Self { log: VecDeque::new(), floor, ..self }
     }
 
     /// The same for a later snapshot. Without the one `before`, what may have changed counts as changed, and watches

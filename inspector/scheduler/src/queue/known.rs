@@ -70,7 +70,7 @@ pub struct KnownFailures {
 }
 
 impl KnownFailures {
-    /// Drops everything if something was freed since.
+    /// What was known before something was freed no longer applies ([`Self::of`]). Bounds what is remembered.
     pub(super) fn begin(&mut self, freed: u64) {
         self.freed = freed;
         if self.known.len() > MOST || self.by_address.len() > MOST {

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use fluxion_api::reason::Fact;
 
 use crate::event::{BindOutcome, Effect};
-use crate::inventory::{Allocation, AllocationKind};
 use crate::job::{Job, JobId, JobState, Losses, Reason, ReasonClass};
 use crate::model::{AllocationRecord, Pin, PodSpec, SharedStr};
 use crate::placement;
 use crate::request::{Placement, Request};
 use crate::state::State;
 use crate::state::assumed::{Assumed, BindFailure};
-use crate::state::pod::{avoiding, needs};
+use crate::state::pod::{avoiding, needs, share};
 
 /// A failed binding is retried after 1, 2, 4 … seconds, at most this many …
 const RETRY_MAX: i64 = 32;
@@ -102,19 +101,8 @@ impl State {
                 size: job.binds.size.or(job.members.wanted).unwrap_or(1),
                 pin: self.at_gate(pod).then(|| Pin { node: node.clone(), at: self.now }),
             };
-            let (until, end_assumed) = self.release_of_member(job, record.start, record.planned_end);
-            let hold = Allocation {
-                needs,
-                ports: pod.ports.clone(),
-                from: record.start,
-                until,
-                end_assumed,
-                kind: AllocationKind::Assumed,
-                permanent: false,
-                job: Some(job.id.0),
-                peer: Some(Arc::new(pod.peer())),
-            };
-            self.inventory.hold(pod.uid.clone(), &node, hold);
+            let release = self.release_of_member(job, record.start, record.planned_end);
+            self.inventory.hold(pod.uid.clone(), &node, share(pod, job.id, record.start, release));
             let assumed = Assumed {
                 node: node.clone(),
                 job: job.id,
@@ -153,19 +141,8 @@ impl State {
             BindOutcome::Elsewhere(node) => {
                 let (start, end) = (assumed.record.start, assumed.record.planned_end);
                 let release = self.jobs.get(assumed.job).map(|job| self.release_of_member(job, start, end));
-                let (until, end_assumed) = release.unwrap_or((end, false));
-                let hold = Allocation {
-                    needs: needs(&pod),
-                    ports: pod.ports.clone(),
-                    from: start,
-                    until,
-                    end_assumed,
-                    kind: AllocationKind::Assumed,
-                    permanent: false,
-                    job: Some(assumed.job.0),
-                    peer: Some(Arc::new(pod.peer())),
-                };
-                self.inventory.hold(uid.clone(), &node, hold);
+                let release = release.unwrap_or((end, false));
+                self.inventory.hold(uid.clone(), &node, share(&pod, assumed.job, start, release));
                 self.bindings.assume(uid.clone(), Assumed { node, retry_at: None, ..assumed });
             }
             BindOutcome::Transient(text) => self.bind_failed(&pod, assumed, &text, false),

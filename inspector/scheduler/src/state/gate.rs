@@ -8,14 +8,13 @@ use std::sync::Arc;
 use fluxion_api::reason::Fact;
 
 use crate::event::{Effect, LET_GO};
-use crate::inventory::{Allocation, AllocationKind};
 use crate::job::{Job, JobId, Reason, ReasonClass};
 use crate::marks::GATE;
 use crate::model::{Pin, PodSpec, SharedStr};
 use crate::queue::OnPartialBind;
 use crate::state::State;
 use crate::state::assumed::Assumed;
-use crate::state::pod::needs;
+use crate::state::pod::share;
 
 /// Maximum length of kube-scheduler's message in a reason, in characters.
 const MESSAGE_MAX: usize = 300;
@@ -117,19 +116,8 @@ impl State {
 
     fn hold_pinned(&mut self, job: &Job, pod: &PodSpec, pin: &Pin) {
         let Some(record) = pod.record.clone() else { return };
-        let (until, end_assumed) = self.release_of_member(job, record.start, record.planned_end);
-        let hold = Allocation {
-            needs: needs(pod),
-            ports: pod.ports.clone(),
-            from: record.start,
-            until,
-            end_assumed,
-            kind: AllocationKind::Assumed,
-            permanent: false,
-            job: Some(job.id.0),
-            peer: Some(Arc::new(pod.peer())),
-        };
-        self.inventory.hold(pod.uid.clone(), &pin.node, hold);
+        let release = self.release_of_member(job, record.start, record.planned_end);
+        self.inventory.hold(pod.uid.clone(), &pin.node, share(pod, job.id, record.start, release));
         let assumed = Assumed {
             node: pin.node.clone(),
             job: job.id,

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::constraint::NodeConstraint;
+use crate::inventory::{Allocation, AllocationKind};
+use crate::job::JobId;
 use crate::model::{PodSpec, SharedStr};
 use crate::request::Shape;
 use crate::resources::ResourceList;
@@ -26,6 +28,23 @@ pub(super) fn avoiding(mut shapes: Vec<Shape>, nodes: &BTreeSet<SharedStr>) -> V
         }
     }
     shapes
+}
+
+/// What a member holds on the node where it was placed, until it is observed there. `release` is its end, if it has one, and
+/// whether that is assumed.
+pub(super) fn share(pod: &PodSpec, job: JobId, from: i64, release: (Option<i64>, bool)) -> Allocation {
+    let (until, end_assumed) = release;
+    Allocation {
+        needs: needs(pod),
+        ports: pod.ports.clone(),
+        from,
+        until,
+        end_assumed,
+        kind: AllocationKind::Assumed,
+        permanent: false,
+        job: Some(job.0),
+        peer: Some(Arc::new(pod.peer())),
+    }
 }
 
 impl State {

@@ -17,7 +17,7 @@ use crate::placement;
 use crate::request::Placement;
 use crate::state::State;
 use crate::state::membership::{Membership, Size, owner_key};
-use crate::state::pod::needs;
+use crate::state::pod::share;
 use crate::state::summary::MemberSummary;
 
 /// Seconds until a job that could not be resumed is tried again.
@@ -94,23 +94,13 @@ impl State {
         let (Some(template), Some(object)) = (self.queued(&job).cloned(), job.object.clone()) else { return };
         self.dequeue(&job);
         let planned_end = job.end_when_started_at(self.now);
-        let (until, end_assumed) = self.release_of_member(&job, self.now, planned_end);
+        let release = self.release_of_member(&job, self.now, planned_end);
         let mut holders = Vec::new();
         let nodes =
             placement.slots.iter().flat_map(|slot| std::iter::repeat_n(&slot.node, slot.count as usize));
         for (index, node) in nodes.enumerate() {
             let holder: SharedStr = format!("place/{}/{index}", object.uid).into();
-            let hold = Allocation {
-                needs: needs(&template),
-                ports: template.ports.clone(),
-                from: self.now,
-                until,
-                end_assumed,
-                kind: AllocationKind::Kept,
-                permanent: false,
-                job: Some(id.0),
-                peer: Some(Arc::new(template.peer())),
-            };
+            let hold = Allocation { kind: AllocationKind::Kept, ..share(&template, id, self.now, release) };
             self.inventory.hold(holder.clone(), node, hold);
             holders.push(holder);
         }

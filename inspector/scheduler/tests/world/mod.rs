@@ -47,7 +47,24 @@ impl Default for World {
     }
 }
 
+/// The scheduling gate of Pods that we place and kube-scheduler binds.
+pub const GATE: &str = "fluxion.flux-framework.org/gate";
+
+/// As admission leaves a Pod in mode `gate`.
+pub fn gated(pod: &mut PodSpec) {
+    pod.scheduler_name = "default-scheduler".into();
+    pod.gates = vec![GATE.into()];
+}
+
 impl World {
+    /// Two nodes with 2 cores each, and this bind deadline in seconds.
+    pub fn of_two(bind_deadline: i64) -> Self {
+        let mut world = Self::new(Settings { bind_deadline, ..Settings::default() });
+        world.node("n1", "cpu=2000");
+        world.node("n2", "cpu=2000");
+        world
+    }
+
     pub fn new(settings: Settings) -> Self {
         let mut world = Self {
             state: State::new(settings),

@@ -239,9 +239,18 @@ async fn what_nobody_asks_for_is_forgotten_and_versions_go_on() {
     assert!(Arc::ptr_eq(&first, &index.at(Arc::clone(&published)).await.unwrap()), "somebody had asked");
     index.tidy().await;
     index.tidy().await;
+    assert!(
+        Arc::ptr_eq(&first, &index.at(Arc::clone(&published)).await.unwrap()),
+        "an answer is being written"
+    );
     let versions = |served: &Served| served.jobs.rows.values().map(|row| row.version).collect::<Vec<_>>();
     let (version, rows, kept) = (first.version, versions(&first), Arc::downgrade(&first));
     drop(first);
+    index.tidy().await;
+    index.touch();
+    index.tidy().await;
+    assert!(kept.upgrade().is_some(), "pages of an earlier one were read");
+    index.tidy().await;
     assert!(kept.upgrade().is_none());
 
     // What is unchanged keeps its version, and a watch of it goes on.
@@ -259,11 +268,11 @@ async fn what_nobody_asks_for_is_forgotten_and_versions_go_on() {
     assert_eq!(versions(&changed)[0], rows[0]);
     assert!(versions(&changed)[1] > version, "{:?}", versions(&changed));
 
+    let version = changed.version;
+    drop(changed);
     for _ in 0..=100 {
         index.tidy().await;
     }
-    let version = changed.version;
-    drop(changed);
     let later = index.at(publish(&state, 2)).await.unwrap();
     assert!(later.version > version && later.jobs.floor > version && later.jobs.log.is_empty());
 }
