@@ -128,8 +128,8 @@ fn header(frame: &mut Frame, area: Rect, app: &App, theme: Theme) {
     spans.push(Span::raw(format!("{running} running, {waiting} waiting  ")));
     match app.findings.as_ref().map(Vec::len) {
         Some(0) | None => {}
-        Some(1) => spans.push(Span::styled("1 audit finding  ", theme.bad())),
-        Some(number) => spans.push(Span::styled(format!("{number} audit findings  "), theme.bad())),
+        Some(1) => spans.push(Span::styled("1 problem  ", theme.bad())),
+        Some(number) => spans.push(Span::styled(format!("{number} problems  "), theme.bad())),
     }
     let role =
         if app.role == Role::default() { String::new() } else { format!(" ({})", clean(app.role.as_str())) };
