@@ -17,6 +17,7 @@ pub mod journal;
 pub mod kube;
 pub mod logs;
 pub mod metrics;
+pub mod open_files;
 mod plural;
 pub mod signals;
 pub mod standalone;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use fluxion_inspector::cli::{Cli, Command};
-use fluxion_inspector::{cluster, logs, standalone, trial};
+use fluxion_inspector::{cluster, logs, open_files, standalone, trial};
 
 fn main() -> ExitCode {
     match run() {
@@ -21,6 +21,7 @@ fn run() -> anyhow::Result<()> {
     let command = cli.command.unwrap_or_else(default_command);
     // The log must not overwrite the interactive view of `try`.
     logs::start(cli.log_format, if matches!(command, Command::Try(_)) { "error" } else { "info" });
+    open_files::raise();
     // Only one of the crates that use TLS may install the provider; a second call returns an error.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

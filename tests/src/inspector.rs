@@ -17,6 +17,7 @@ use crate::helm;
 use crate::plugin::Plugin;
 use crate::programs::{self, Program};
 use crate::server::Server;
+use crate::usage::Usage;
 use crate::wait;
 
 /// How long it may take from the start until it is ready.
@@ -177,6 +178,24 @@ impl Inspector {
         std::fs::write(&self.token_file, &self.server.token).context("writing the token's file")
     }
 
+    /// Memory and processor time that it has taken.
+    pub fn usage(&self) -> Result<Usage> {
+        Usage::of(self.process.id())
+    }
+
+    /// Processor time of its threads of this name, e.g. `engine`.
+    pub fn thread_time(&self, name: &str) -> Result<Duration> {
+        Usage::of_threads(self.process.id(), name)
+    }
+
+    /// The value of a metric, by its name and labels as `/metrics` writes them; 0 where it is not there.
+    pub async fn metric(&self, name: &str) -> Result<f64> {
+        let asked = reqwest::Client::new().get(format!("{}/metrics", self.server.url));
+        let text = asked.bearer_auth(&self.server.token).send().await?.error_for_status()?.text().await?;
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        Ok(value.map_or(Ok(0.0), str::parse)?)
+    }
+
     /// How it ended, when it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.process.ended()
@@ -266,7 +285,7 @@ const RIGHTS: [&str; 7] =
     ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema", "Secret"];
 
 /// Applies the roles of the chart's plain manifests and takes a token of its ServiceAccount.
-async fn rights(cluster: &Cluster) -> Result<Access> {
+pub async fn rights(cluster: &Cluster) -> Result<Access> {
     let path = helm::plain_manifests_file();
     let manifest = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     rights_in(cluster, &manifest, &[]).await.with_context(|| format!("from {}", path.display()))

@@ -93,7 +93,7 @@ pub async fn create_many(client: &Client, count: usize) -> Result<()> {
 /// Waits until no Ready node carries the taint that each new node is born with.
 pub(crate) async fn untainted(client: &Client) -> Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
-    wait::until("new nodes have lost their not-ready taint", Duration::from_mins(1), || async {
+    wait::until("new nodes have lost their not-ready taint", Duration::from_mins(5), || async {
         let list = nodes.list(&ListParams::default()).await?;
         match list.iter().find(|node| is_ready(node) && is_tainted(node)) {
             None => Ok(()),

@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::{Api, Client};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use serde_json::json;
 
 use crate::apply::Applier;
@@ -92,14 +94,27 @@ impl SecurePort {
         .await
     }
 
+    /// The inspector's own authority, in PEM.
+    pub async fn authority(client: &Client) -> Result<Vec<u8>> {
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+        let secret = secrets.get("fluxion-inspector-tls").await.context("reading the authority's Secret")?;
+        let mut data = secret.data.unwrap_or_default();
+        Ok(data.remove("ca.crt").context("the Secret has no ca.crt")?.0)
+    }
+
+    /// A TLS client that trusts it.
+    pub async fn tls(client: &Client) -> Result<rustls::ClientConfig> {
+        let mut roots = rustls::RootCertStore::empty();
+        for root in CertificateDer::pem_slice_iter(&Self::authority(client).await?) {
+            roots.add(root?)?;
+        }
+        Ok(rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+    }
+
     /// A client of the port itself that trusts the inspector's own authority; with a certificate of its own (PEM files)
     /// where one is given.
     pub async fn direct(&self, client: &Client, identity: Option<(&Path, &Path)>) -> Result<reqwest::Client> {
-        let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
-        let secret = secrets.get("fluxion-inspector-tls").await.context("reading the authority's Secret")?;
-        let data = secret.data.unwrap_or_default();
-        let bundle = data.get("ca.crt").context("the Secret has no ca.crt")?;
-        let trusted = reqwest::Certificate::from_pem_bundle(&bundle.0)?;
+        let trusted = reqwest::Certificate::from_pem_bundle(&Self::authority(client).await?)?;
         let mut builder = reqwest::Client::builder().tls_certs_only(trusted).no_proxy();
         if let Some((certificate, key)) = identity {
             let mut pem = std::fs::read(certificate).context("reading a client certificate")?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fluxion_scheduler::model::SharedStr;
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Moment;
@@ -14,6 +14,7 @@ use super::index::Index;
 use super::page::Pages;
 use super::refusal::Refusal;
 use super::requests::Requests;
+use super::tickets::{Ticket, Tickets};
 use crate::access::Expiring;
 use crate::deletion::Deletion;
 use crate::engine::{EngineHandle, Published};
@@ -24,7 +25,9 @@ use crate::submit::Submit;
 use crate::supervise::Liveness;
 
 /// Maximum number of concurrent watches.
-pub(super) const WATCHES: usize = 512;
+pub(super) const WATCHES: usize = 2048;
+/// Maximum number of concurrent watches of one user.
+pub(super) const WATCHES_OF_ONE: usize = 1024;
 
 /// How long the deletion of a job's objects may take to become visible; after that, the job can be cancelled again.
 const DELETED: Duration = Duration::from_mins(1);
@@ -33,6 +36,9 @@ const DELETED_MAX: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
 
 /// Snapshots that no request has needed for one to two times this long are dropped.
 const UNUSED: Duration = Duration::from_secs(2);
+
+/// A watch that counts.
+pub(super) type WatchTicket = Ticket<Arc<str>>;
 
 /// Who deletes the objects of cancelled jobs.
 #[derive(Clone, Debug)]
@@ -71,7 +77,8 @@ pub struct App {
     pub(super) requests: Arc<Requests>,
     pub(super) index: Arc<Index>,
     pub(super) pages: Arc<Pages>,
-    pub(super) watches: Arc<Semaphore>,
+    /// By user.
+    pub(super) watches: Arc<Tickets<Arc<str>>>,
     /// Serializes cancel requests, so that a second one for the same job sees the effects of the first.
     pub(super) cancelling: Arc<Mutex<()>>,
     /// Jobs (by UID) whose objects were deleted for users a short time ago.
@@ -99,7 +106,7 @@ impl App {
             metrics,
             index: Arc::default(),
             pages: Arc::default(),
-            watches: Arc::new(Semaphore::new(WATCHES)),
+            watches: Tickets::new(WATCHES, WATCHES_OF_ONE),
             cancelling: Arc::default(),
             deleted: Arc::new(Expiring::new(DELETED_MAX, DELETED)),
             stopping,
@@ -166,15 +173,17 @@ impl App {
             tokio::time::sleep(UNUSED).await;
             self.pages.tidy(Instant::now());
             // An idle watch makes no requests, and continues from its position.
-            if self.watches.available_permits() == WATCHES {
+            if self.watches.is_idle() {
                 self.index.tidy().await;
             }
         }
     }
 
-    pub(super) fn watch_permit(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        Arc::clone(&self.watches).try_acquire_owned().map_err(|_| {
-            let refusal = Refusal::TooMany(WATCHES);
+    /// Counts a watch of this user.
+    pub(super) fn watch_ticket(&self, user: &Arc<str>) -> Result<WatchTicket, Refusal> {
+        let ticket = self.watches.take(Arc::clone(user)).inspect(Ticket::prove);
+        ticket.ok_or_else(|| {
+            let refusal = Refusal::TooMany(WATCHES_OF_ONE, WATCHES);
             self.metrics.watch_dropped(refusal.code().1);
             refusal
         })

@@ -11,6 +11,7 @@ use subtle::ConstantTimeEq;
 
 use super::app::App;
 use super::audit_log::AskedBy;
+use super::connection;
 use super::refusal::Refusal;
 use super::standing::Standing;
 use crate::view::Viewer;
@@ -34,6 +35,7 @@ pub(super) async fn bearer(
     if !holds_token(request.headers(), &app.settings.token) {
         return Err(Refusal::Unauthorized);
     }
+    connection::prove(&request);
     let asker = Asker { name: Arc::from("administrator"), viewer: Viewer::everything(), standing: None };
     let by = AskedBy(Arc::clone(&asker.name));
     request.extensions_mut().insert(asker);

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::audit_log::AskedBy;
 use super::auth::Asker;
+use super::connection;
 use super::refusal::Refusal;
 use super::standing::{Standing, viewer};
 use crate::access::attributes::Attributes;
@@ -49,6 +50,8 @@ async fn allowed(
         Viewer::namespaces([])
     } else {
         access.authorise(&user, &attributes).await?;
+        // Every Pod of the cluster has a token: only a right tells who is welcome.
+        connection::prove(&request);
         viewer(&access, &user, &attributes).await?
     };
     let name = Arc::clone(&user.name);

@@ -43,7 +43,7 @@ pub(super) async fn list<R: Indexed>(
     let newest = app.ready()?;
     let style = Style { form, include: query.include, now: newest.observed_at };
     if query.watch {
-        let permit = app.watch_permit()?;
+        let ticket = app.watch_ticket(&asker.name)?;
         let start = match query.resource_version {
             Some(version) if version > 0 && !query.initial_events => Start::After(version),
             _ => Start::Everything,
@@ -57,7 +57,7 @@ pub(super) async fn list<R: Indexed>(
                 .timeout_seconds
                 .map(|seconds| tokio::time::Instant::now() + Duration::from_secs(seconds)),
         };
-        return Ok(watch::respond(app, asker, filter, options, permit));
+        return Ok(watch::respond(app, asker, filter, options, ticket));
     }
     let served = match &query.continue_ {
         Some(token) => {

@@ -1,29 +1,23 @@
-//! The API's listener: on loopback only, with a connection limit, closing connections of clients that stop reading.
+//! The API's listener on loopback. Every user of this machine may connect, and only one has the token: where there are too
+//! many connections, the oldest over which no token came makes way for the next.
 
 use std::io;
-use std::net::SocketAddr;
-use std::pin::Pin;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::serve::Listener;
 use fluxion_api::server_file;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
 
+use super::connection::Answering;
+use super::patient::PatientStream;
+use super::tickets::Tickets;
 use super::{App, router};
-use crate::metrics::Metrics;
+use crate::open_files;
 
-/// Maximum number of concurrent connections; others wait to be accepted.
-const CONNECTIONS: usize = 1024;
-/// A connection whose client has not read pending data for this long is closed.
-const STALLED: Duration = Duration::from_secs(30);
-/// A connection without traffic in either direction for this long is closed. It is longer than the longest request and
-/// than the interval between bookmarks of a watch.
-const QUIET: Duration = Duration::from_secs(45);
+/// Maximum number of concurrent connections.
+const CONNECTIONS: usize = 2048;
 
 /// Why the listener could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -70,155 +64,42 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
 
 /// Serves until the app is stopped, then ends watches and waits for running requests.
 pub async fn serve(listener: TcpListener, app: App) -> io::Result<()> {
-    let stopping = app.stopping.clone();
-    let free = Arc::new(Semaphore::new(CONNECTIONS));
-    let listener = LimitedListener {
-        listener,
-        free,
-        patience: STALLED,
-        quiet: QUIET,
-        metrics: Arc::clone(&app.metrics),
-    };
-    let serving =
-        axum::serve(listener, router(app.clone())).with_graceful_shutdown(stopping.cancelled_owned());
+    let tickets = Tickets::new(open_files::share(CONNECTIONS), open_files::share(CONNECTIONS));
+    let serving = accepted(listener, app.clone(), tickets);
     tokio::select! {
-        ended = serving.into_future() => ended,
+        () = serving => Ok(()),
         never = app.tidy() => match never {},
     }
 }
 
-struct LimitedListener {
-    listener: TcpListener,
-    free: Arc<Semaphore>,
-    patience: Duration,
-    quiet: Duration,
-    metrics: Arc<Metrics>,
-}
-
-impl Listener for LimitedListener {
-    type Io = PatientStream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (PatientStream, SocketAddr) {
-        // The semaphore is never closed; if it were, the connection would be served without being counted.
-        let permit = if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
-            Some(permit)
-        } else {
-            tracing::warn!(CONNECTIONS, "connection limit reached: new connections have to wait");
-            Arc::clone(&self.free).acquire_owned().await.ok()
+async fn accepted(listener: TcpListener, app: App, tickets: Arc<Tickets<IpAddr>>) {
+    let (stopping, metrics) = (app.stopping.clone(), Arc::clone(&app.metrics));
+    let answering = Answering { router: router(app), metrics, stopping };
+    let connections = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = answering.stopping.cancelled() => break,
         };
-        let (stream, address) = Listener::accept(&mut self.listener).await;
-        (PatientStream::with(stream, permit, Arc::clone(&self.metrics), (self.patience, self.quiet)), address)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection that fails if its client does not read pending data for too long, and ends if there is no traffic at
-/// all.
-///
-/// Streams with a timeout per direction, such as those of tokio-io-timeout, would end watches: a watch client sends
-/// nothing, and only successful writes show that it is alive.
-pub(super) struct PatientStream {
-    stream: TcpStream,
-    /// Time since the last traffic.
-    silence: Pin<Box<Sleep>>,
-    quiet: Duration,
-    /// Runs while there is data to write.
-    stalled: Option<Pin<Box<Sleep>>>,
-    patience: Duration,
-    metrics: Arc<Metrics>,
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
-impl PatientStream {
-    /// One with the usual patience; `permit` is given back at its end.
-    pub(super) fn new(
-        stream: TcpStream,
-        permit: Option<OwnedSemaphorePermit>,
-        metrics: Arc<Metrics>,
-    ) -> Self {
-        Self::with(stream, permit, metrics, (STALLED, QUIET))
-    }
-
-    fn with(
-        stream: TcpStream,
-        permit: Option<OwnedSemaphorePermit>,
-        metrics: Arc<Metrics>,
-        (patience, quiet): (Duration, Duration),
-    ) -> Self {
-        let silence = Box::pin(sleep(quiet));
-        Self { stream, stalled: None, patience, silence, quiet, metrics, _permit: permit }
-    }
-
-    fn spoken(&mut self) {
-        let until = Instant::now() + self.quiet;
-        self.silence.as_mut().reset(until);
-    }
-
-    fn watched<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.stalled = None;
-            self.spoken();
-            return written;
+        match accepted {
+            Ok((stream, address)) => {
+                let _ = stream.set_nodelay(true);
+                if let Some(ticket) = tickets.take(address.ip()) {
+                    let stream = PatientStream::new(stream, Arc::clone(&answering.metrics));
+                    connections.spawn(answering.clone().serve(stream, ticket, |_| {}));
+                } else {
+                    answering.metrics.connection_dropped("limit");
+                    tracing::info!(limit = tickets.most(), "closed a connection: there are too many");
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "failed to accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
         }
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
-        ready!(stalled.as_mut().poll(context));
-        self.metrics.connection_dropped("stalled");
-        tracing::info!("closed a connection whose client stopped reading");
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
-}
-
-impl AsyncRead for PatientStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if read.is_ready() {
-            self.spoken();
-            return read;
-        }
-        ready!(self.silence.as_mut().poll(context));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-    }
-}
-
-impl AsyncWrite for PatientStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watched(context, written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watched(context, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
+    connections.close();
+    connections.wait().await;
 }
 
 #[cfg(test)]
@@ -245,30 +126,39 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_stops_reading_is_dropped() {
+    async fn who_has_no_token_makes_way() {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        use tokio::net::TcpStream;
+        let server = crate::http::tests::Server::started(true).await;
+        let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut patient = LimitedListener {
-            listener,
-            free: Arc::new(Semaphore::new(1)),
-            patience: Duration::from_millis(50),
-            quiet: Duration::from_millis(50),
-            metrics: Arc::default(),
+        let serving = tokio::spawn(accepted(listener, server.app.clone(), Tickets::new(4, 4)));
+        let ask = async |stream: &mut TcpStream, token: &str| {
+            let request =
+                format!("GET /version HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = [0; 1024];
+            let read = tokio::time::timeout(Duration::from_secs(10), stream.read(&mut answer)).await;
+            String::from_utf8_lossy(&answer[..read.unwrap().unwrap()]).into_owned()
         };
-        let _client = TcpStream::connect(address).await.unwrap();
-        let (mut connection, _) = patient.accept().await;
-        let chunk = vec![0_u8; 1 << 20];
-        let error = loop {
-            if let Err(error) = connection.write_all(&chunk).await {
-                break error;
-            }
-        };
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        // An idle connection must be closed as well.
-        drop(connection);
-        let _client = TcpStream::connect(address).await.unwrap();
-        let (mut connection, _) = patient.accept().await;
-        assert_eq!(connection.read(&mut [0]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let mut first = TcpStream::connect(address).await.unwrap();
+        assert!(ask(&mut first, "secret").await.starts_with("HTTP/1.1 200"));
+        let mut others = Vec::new();
+        for _ in 0..20 {
+            let mut other = TcpStream::connect(address).await.unwrap();
+            assert!(ask(&mut other, "guessed").await.starts_with("HTTP/1.1 401"));
+            others.push(other);
+        }
+        assert!(ask(&mut first, "secret").await.starts_with("HTTP/1.1 200"), "it is not closed");
+        let mut ended = 0;
+        for other in &mut others {
+            let read = tokio::time::timeout(Duration::from_millis(20), other.read(&mut [0])).await;
+            ended += usize::from(matches!(read, Ok(Ok(0) | Err(_))));
+        }
+        assert_eq!(ended, 17);
+        let mut second = TcpStream::connect(address).await.unwrap();
+        assert!(ask(&mut second, "secret").await.starts_with("HTTP/1.1 200"));
+        server.stopping.cancel();
+        tokio::time::timeout(Duration::from_secs(5), serving).await.expect("it ends").unwrap();
     }
 }

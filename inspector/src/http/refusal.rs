@@ -42,8 +42,11 @@ pub enum Refusal {
     TooNew(u64, u64),
     #[error("the request body is larger than 64 KiB")]
     TooLarge,
-    #[error("the limit of {0} concurrent watches has been reached: close one, or try again later")]
-    TooMany(usize),
+    /// Watches of one user, and in all.
+    #[error(
+        "the limit of {0} concurrent watches of one user, or of {1} in all, has been reached: close one, or try again later"
+    )]
+    TooMany(usize, usize),
     #[error("too many unknown tokens have been sent from this address: try again later")]
     TooManyTokens,
     #[error("the request timed out after {0} s: request less (limit=, a selector), or try again later")]
@@ -69,7 +72,7 @@ impl Refusal {
             Self::Conflict(_) => (StatusCode::CONFLICT, "Conflict"),
             Self::Expired(_) => (StatusCode::GONE, "Expired"),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge"),
-            Self::TooMany(_) | Self::TooManyTokens => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
+            Self::TooMany(..) | Self::TooManyTokens => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
             Self::Timeout(_) | Self::TooNew(..) => (StatusCode::GATEWAY_TIMEOUT, "Timeout"),
             Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
@@ -94,7 +97,7 @@ impl IntoResponse for Refusal {
             Self::MethodNotAllowed(allowed, _) => {
                 headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
             }
-            Self::Unavailable(_) | Self::TooMany(_) | Self::TooManyTokens | Self::TooNew(..) => {
+            Self::Unavailable(_) | Self::TooMany(..) | Self::TooManyTokens | Self::TooNew(..) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             _ => {}

@@ -1,38 +1,30 @@
 //! The secure port: TLS, open to other machines, for kube-apiserver and for users with a token.
 //!
 //! Whoever connects costs little until known, and no sender can take up all there is: what kube-apiserver forwards has
-//! connections of its own, and so has what other inspectors forward.
+//! connections of its own, and so has what other inspectors forward. Where there are too many, who has not proved a right to
+//! anything makes way for the next.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::ServiceExt as _;
 
+use super::connection::{Answering, ConnectionTicket};
 use super::forward::{FORWARDED, Forwarding};
-use super::listen::{ListenError, PatientStream};
-use super::tickets::{Ticket, Tickets};
+use super::listen::ListenError;
+use super::patient::PatientStream;
+use super::tickets::Tickets;
 use super::{App, secure_router};
 use crate::access::Access;
-use crate::access::peer::Peer;
-use crate::metrics::Metrics;
+use crate::access::peer::{Peer, sender};
+use crate::open_files;
 
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long the headers of a request may take, the pause before them included.
-const HEADERS: Duration = Duration::from_secs(40);
-/// Users may be in many groups, each of which has a header.
-const HEADERS_MOST: usize = 1024;
 
 /// Binds an address of the secure port; port 0 takes a free one.
 pub async fn listen_secure(address: SocketAddr) -> Result<TcpListener, ListenError> {
@@ -41,20 +33,21 @@ pub async fn listen_secure(address: SocketAddr) -> Result<TcpListener, ListenErr
 
 /// Who may connect: at once in all, and of one sender.
 struct Limits {
-    handshakes: Arc<Tickets>,
-    forwarded: Arc<Tickets>,
-    replicas: Arc<Tickets>,
-    direct: Arc<Tickets>,
+    handshakes: Arc<Tickets<IpAddr>>,
+    forwarded: Arc<Tickets<IpAddr>>,
+    replicas: Arc<Tickets<IpAddr>>,
+    direct: Arc<Tickets<IpAddr>>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
+        let tickets = |most, of_one| Tickets::new(open_files::share(most), open_files::share(of_one));
         Self {
-            handshakes: Tickets::new(1024, 64),
-            forwarded: Tickets::new(2048, 2048),
+            handshakes: tickets(1024, 64),
+            forwarded: tickets(4096, 4096),
             // Idle ones are kept for a while.
-            replicas: Tickets::new(4 * FORWARDED, 2 * FORWARDED),
-            direct: Tickets::new(512, 128),
+            replicas: tickets(4 * FORWARDED, 2 * FORWARDED),
+            direct: tickets(512, 128),
         }
     }
 }
@@ -63,11 +56,9 @@ impl Default for Limits {
 #[derive(Clone)]
 struct Serving {
     acceptor: TlsAcceptor,
-    router: Router,
+    answering: Answering,
     access: Arc<Access>,
     limits: Arc<Limits>,
-    metrics: Arc<Metrics>,
-    stopping: CancellationToken,
 }
 
 /// Serves until the app is told to stop, then lets running requests finish. With `forwarding`, the leader answers requests
@@ -79,11 +70,11 @@ pub async fn serve_secure(
     access: Arc<Access>,
     forwarding: Option<Arc<Forwarding>>,
 ) {
+    let (stopping, metrics) = (app.stopping.clone(), Arc::clone(&app.metrics));
+    let router = secure_router(app, Arc::clone(&access), forwarding);
     let serving = Serving {
         acceptor: TlsAcceptor::from(Arc::new(tls)),
-        stopping: app.stopping.clone(),
-        metrics: Arc::clone(&app.metrics),
-        router: secure_router(app, Arc::clone(&access), forwarding),
+        answering: Answering { router, metrics, stopping },
         access,
         limits: Arc::default(),
     };
@@ -91,15 +82,15 @@ pub async fn serve_secure(
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = serving.stopping.cancelled() => break,
+            () = serving.answering.stopping.cancelled() => break,
         };
         match accepted {
             Ok((stream, address)) => {
-                // Who has too many under way already is not answered at all.
-                if let Some(ticket) = serving.limits.handshakes.take(address.ip()) {
+                // Of one sender, who has waited longest makes way; there is no one who has proved anything.
+                if let Some(ticket) = serving.limits.handshakes.take(sender(address.ip())) {
                     connections.spawn(serving.clone().connection(stream, address, ticket));
                 } else {
-                    serving.metrics.connection_dropped("limit");
+                    serving.answering.metrics.connection_dropped("limit");
                 }
             }
             Err(error) => {
@@ -113,55 +104,47 @@ pub async fn serve_secure(
 }
 
 impl Serving {
-    async fn connection(self, stream: TcpStream, address: SocketAddr, handshake: Ticket) {
+    async fn connection(self, stream: TcpStream, address: SocketAddr, handshake: ConnectionTicket) {
+        let metrics = &self.answering.metrics;
         let _ = stream.set_nodelay(true);
-        let accepted = self.acceptor.accept(PatientStream::new(stream, None, Arc::clone(&self.metrics)));
-        let stream = match tokio::time::timeout(HANDSHAKE, accepted).await {
+        let accepted = self.acceptor.accept(PatientStream::new(stream, Arc::clone(metrics)));
+        let accepted = tokio::select! {
+            accepted = tokio::time::timeout(HANDSHAKE, accepted) => accepted,
+            () = handshake.ended() => return metrics.connection_dropped("limit"),
+        };
+        let stream = match accepted {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => {
-                self.metrics.connection_dropped("handshake");
+                metrics.connection_dropped("handshake");
                 return tracing::debug!(%error, %address, "a TLS handshake failed");
             }
             Err(_) => {
-                self.metrics.connection_dropped("handshake");
+                metrics.connection_dropped("handshake");
                 return tracing::debug!(%address, "a TLS handshake took too long");
             }
         };
         let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
         let certificates = certificates.iter().map(|one| one.clone().into_owned()).collect();
         let peer = Peer::new(address, certificates);
-        let tickets = if self.access.front_proxy().is(&peer) {
-            &self.limits.forwarded
+        let (tickets, known) = if self.access.front_proxy().is(&peer) {
+            (&self.limits.forwarded, true)
         } else if self.access.replicas().is(&peer) {
-            &self.limits.replicas
+            (&self.limits.replicas, true)
         } else {
-            &self.limits.direct
+            (&self.limits.direct, false)
         };
-        let Some(_ticket) = tickets.take(address.ip()) else {
-            self.metrics.connection_dropped("limit");
+        let Some(ticket) = tickets.take(sender(address.ip())) else {
+            metrics.connection_dropped("limit");
             return tracing::info!(%address, "closed a connection: its sender has too many");
         };
-        drop(handshake);
-        let router = self.router;
-        let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
-            request.extensions_mut().insert(peer.clone());
-            router.clone().oneshot(request.map(Body::new))
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADERS)
-            .max_headers(HEADERS_MOST)
-            .serve_connection(TokioIo::new(stream), service);
-        let mut connection = std::pin::pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = self.stopping.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, %address, "a connection ended with an error");
+        if known {
+            ticket.prove();
         }
+        drop(handshake);
+        self.answering
+            .serve(stream, ticket, move |extensions| {
+                extensions.insert(peer.clone());
+            })
+            .await;
     }
 }

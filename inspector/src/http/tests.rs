@@ -42,12 +42,12 @@ mod watches;
 const START: i64 = 1_767_225_600;
 const BASE: &str = "/apis/fluxion.flux-framework.org/v1alpha1";
 
-struct Server {
-    app: App,
+pub(super) struct Server {
+    pub(super) app: App,
     router: Router,
     engine: EngineHandle,
     effects: mpsc::Receiver<Vec<Effect>>,
-    stopping: CancellationToken,
+    pub(super) stopping: CancellationToken,
 }
 
 impl Server {
@@ -74,7 +74,7 @@ impl Server {
     }
 
     /// With two nodes of 4 cpus.
-    async fn started(cancels: bool) -> Self {
+    pub(super) async fn started(cancels: bool) -> Self {
         let server = Self::unready(cancels);
         server.tell([node("n1", 4), node("n2", 4), Event::Synced]).await;
         server

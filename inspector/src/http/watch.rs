@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +17,11 @@ use fluxion_api::API_VERSION;
 use futures::stream;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::accept::{Form, Include};
-use super::app::App;
+use super::app::{App, WatchTicket};
 use super::auth::Asker;
 use super::filter::Filter;
 use super::index::{Indexed, Served};
@@ -31,8 +32,10 @@ use super::standing::{Standing, UNANSWERED};
 use super::table::{Row, RowChange, Table};
 use crate::view::{Viewer, Visible};
 
-/// Maximum number of events written at once.
+/// Maximum number of events written at once, and of bytes after which no further event is written: what a client does not
+/// read is kept in memory.
 const CHUNK: usize = 128;
+const CHUNK_BYTES: usize = 64 * 1024;
 /// Maximum number of objects examined without yielding.
 const LOOK: usize = 512;
 /// Minimum time between checks for changes.
@@ -70,13 +73,14 @@ pub(super) struct WatchOptions {
 /// Events not yet written from the last check.
 struct Pending<R: Indexed> {
     served: Arc<Served>,
+    /// Where the objects begin that existed when the watch started, and have not been written yet.
+    there: Option<Bound<Key>>,
+    /// What follows them.
     events: VecDeque<Pick<R>>,
 }
 
 /// An event to write.
 enum Pick<R: Indexed> {
-    /// The object existed when the watch started.
-    There(Key),
     /// The first and the latest change that this client has not seen.
     Changed(Arc<RowChange<R>>, Arc<RowChange<R>>),
     InitialEnd,
@@ -96,7 +100,7 @@ struct Watch<R: Indexed> {
     recheck_at: Option<Instant>,
     unanswered: u32,
     done: bool,
-    _permit: OwnedSemaphorePermit,
+    _ticket: WatchTicket,
 }
 
 /// The event that ends a watch with this error.
@@ -110,7 +114,7 @@ pub(super) fn respond<R: Indexed>(
     asker: Asker,
     filter: Filter<R>,
     options: WatchOptions,
-    permit: OwnedSemaphorePermit,
+    ticket: WatchTicket,
 ) -> Response {
     let changes = app.engine.changed();
     let bookmark_at = Instant::now() + BOOKMARK;
@@ -127,7 +131,7 @@ pub(super) fn respond<R: Indexed>(
         standing: asker.standing,
         unanswered: 0,
         done: false,
-        _permit: permit,
+        _ticket: ticket,
     };
     let body = Body::from_stream(stream::unfold(watch, |mut watch| async {
         let chunk = watch.pull().await?;
@@ -196,10 +200,11 @@ impl<R: Indexed> Watch<R> {
         self.changes.borrow_and_update();
         let served = self.app.index.at(self.app.engine.snapshot()).await?;
         let table = R::table(&served);
+        let mut there = None;
         let mut events = match self.options.start {
             Start::Everything => {
-                let keys = table.rows.keys().filter(|key| self.filter.takes_key(key, &self.viewer));
-                keys.map(|key| Pick::There(key.clone())).collect()
+                there = Some(Bound::Unbounded);
+                VecDeque::new()
             }
             Start::After(version) if version < table.floor || version > served.version => {
                 return Err(Refusal::Expired(format!(
@@ -213,7 +218,8 @@ impl<R: Indexed> Watch<R> {
             self.options.mark_initial = false;
         }
         self.options.start = Start::After(served.version);
-        self.pending = (!events.is_empty()).then_some(Pending { served, events });
+        let any = there.is_some() || !events.is_empty();
+        self.pending = any.then_some(Pending { served, there, events });
         Ok(())
     }
 
@@ -230,24 +236,32 @@ impl<R: Indexed> Watch<R> {
             lines: Vec::new(),
             first: self.first,
         };
-        let mut written = 0;
-        for _ in 0..LOOK {
-            if written == CHUNK {
-                break;
-            }
-            let Some(pick) = pending.events.pop_front() else { break };
+        let (mut looks, mut written) = (0, 0);
+        while looks < LOOK && written < CHUNK && writer.lines.len() < CHUNK_BYTES {
+            looks += 1;
             let before = writer.lines.len();
-            match pick {
-                Pick::There(key) => writer.there(&key),
-                Pick::Changed(first, last) => writer.changed(&first, &last),
-                Pick::InitialEnd => writer.bookmark(pending.served.version, true),
+            if let Some(from) = pending.there.take() {
+                if let Some((key, row)) =
+                    R::table(&pending.served).rows.range((from, Bound::Unbounded)).next()
+                {
+                    pending.there = Some(Bound::Excluded(key.clone()));
+                    if self.filter.takes_key(key, &self.viewer) {
+                        writer.there(row);
+                    }
+                }
+            } else {
+                match pending.events.pop_front() {
+                    Some(Pick::Changed(first, last)) => writer.changed(&first, &last),
+                    Some(Pick::InitialEnd) => writer.bookmark(pending.served.version, true),
+                    None => break,
+                }
             }
             written += usize::from(writer.lines.len() > before);
         }
         let Writer { lines, first, .. } = writer;
         self.first = first;
         drop(visible);
-        if !pending.events.is_empty() {
+        if pending.there.is_some() || !pending.events.is_empty() {
             self.pending = Some(pending);
         }
         (!lines.is_empty()).then(|| lines.into())
@@ -319,17 +333,21 @@ struct Writer<'a, R: Indexed> {
 
 impl<R: Indexed> Writer<'_, R> {
     /// An object that was there when the watch began.
-    fn there(&mut self, key: &Key) {
-        if let Some(row) = self.now(key).map(Arc::clone) {
-            self.write_now("ADDED", &row);
+    fn there(&mut self, row: &Row<R>) {
+        if self.takes(row) {
+            self.write_now("ADDED", row);
         }
+    }
+
+    /// Whether this client's selectors take the object as it is now.
+    fn takes(&self, row: &Row<R>) -> bool {
+        let takes = || R::render(self.visible, &row.id).is_some_and(|object| self.filter.takes(&object));
+        self.filter.needs_key_only() || takes()
     }
 
     /// The object as it is now, if this client's selectors take it.
     fn now(&self, key: &Key) -> Option<&Arc<Row<R>>> {
-        let row = R::table(self.served).rows.get(key)?;
-        let takes = || R::render(self.visible, &row.id).is_some_and(|object| self.filter.takes(&object));
-        (self.filter.needs_key_only() || takes()).then_some(row)
+        R::table(self.served).rows.get(key).filter(|row| self.takes(row))
     }
 
     fn changed(&mut self, first: &RowChange<R>, last: &RowChange<R>) {

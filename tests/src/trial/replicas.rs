@@ -7,8 +7,8 @@ use fluxion_api::Role;
 
 use crate::apply::Applier;
 use crate::balancer::Balancer;
-use crate::cluster::Cluster;
-use crate::inspector::{Inspector, Settings};
+use crate::cluster::{Access, Cluster};
+use crate::inspector::{Inspector, Settings, rights};
 use crate::registration::SecurePort;
 use crate::wait;
 
@@ -23,10 +23,28 @@ pub struct Replicas {
 impl Replicas {
     /// Starts both with the rights of the chart, and registers them.
     pub async fn start(cluster: &Cluster, applier: &Applier, config: &str) -> Result<Self> {
+        let access = rights(cluster).await?;
+        Self::start_as(cluster, applier, config, [access.clone(), access], Default::default()).await
+    }
+
+    /// The same, where each reaches the API server in its own way, and has further variables in its environment.
+    pub async fn start_as(
+        cluster: &Cluster,
+        applier: &Applier,
+        config: &str,
+        [one, other]: [Access; 2],
+        [of_one, of_other]: [Vec<(String, String)>; 2],
+    ) -> Result<Self> {
         let ports = [SecurePort::reserve()?, SecurePort::reserve()?];
-        let settings = |port: &SecurePort| Settings { config: Some(config.to_owned()), ..port.settings() };
-        let first = Inspector::start(cluster, "replica-0", &settings(&ports[0])).await?;
-        let second = Inspector::start(cluster, "replica-1", &settings(&ports[1])).await?;
+        let settings = |port: &SecurePort, environment| Settings {
+            config: Some(config.to_owned()),
+            environment,
+            ..port.settings()
+        };
+        let first = settings(&ports[0], of_one);
+        let first = Inspector::start_as(cluster, "replica-0", &first, one).await?;
+        let second = settings(&ports[1], of_other);
+        let second = Inspector::start_as(cluster, "replica-1", &second, other).await?;
         let service = Balancer::start(ports.iter().map(SecurePort::address).collect()).await?;
         ports[0].register_at(applier, service.port()).await?;
         Ok(Self { all: [first, second], ports, service })

@@ -247,14 +247,22 @@ async fn a_watch_ends_when_it_is_asked_to_and_when_the_server_goes() {
 }
 
 #[tokio::test]
-async fn too_many_watches_are_refused() {
+async fn one_user_can_not_have_all_watches() {
+    use crate::http::app::{WATCHES, WATCHES_OF_ONE};
     let server = Server::started(true).await;
     let mut open = Vec::new();
-    for _ in 0..crate::http::app::WATCHES {
+    for _ in 0..WATCHES_OF_ONE {
         open.push(Reader::open(&server, "fluxionjobs?watch=true").await);
     }
     let response = server.send(request(Method::GET, "fluxionjobs?watch=true")).await;
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    let held: Vec<_> = (0..WATCHES)
+        .map_while(|number| {
+            let user = format!("user-{}", number / 16);
+            server.app.watch_ticket(&user.into()).ok()
+        })
+        .collect();
+    assert_eq!(held.len(), WATCHES - WATCHES_OF_ONE);
     open.pop();
     Reader::open(&server, "fluxionjobs?watch=true").await;
 }

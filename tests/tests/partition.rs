@@ -1,0 +1,213 @@
+//! The leader's connection to kube-apiserver is blocked, its clock is wrong: another one leads in time, nothing is lost or done
+//! twice, and no plan is lost.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, ensure};
+use fluxion_api::{FluxionJob, JobState, Role};
+use fluxion_tests::apply::Applier;
+use fluxion_tests::clock::Clock;
+use fluxion_tests::inspector::{self, Inspector, Settings};
+use fluxion_tests::manifests::PodManifest;
+use fluxion_tests::nodes::{self, NodeSpec};
+use fluxion_tests::stage::Stage;
+use fluxion_tests::trial::{Load, Replicas, Witness};
+use fluxion_tests::valve::Valve;
+use fluxion_tests::{Cluster, Options, wait};
+
+const CONFIG: &str = "bindDeadline: 60s\n";
+const TAKEOVER: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(2);
+const HOUR: i64 = 3600;
+
+/// Waits until more gangs have become whole.
+async fn works(witness: &Witness) {
+    let before = witness.seen().whole;
+    wait::until("gangs are bound", PATIENCE, || async {
+        let seen = witness.seen();
+        ensure!(seen.whole >= before + 3, "{seen:?}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+}
+
+/// A job that runs on a node of its own, and one that waits for its end.
+async fn planned(applier: &Applier) {
+    let only = |name: &str| {
+        let pod = PodManifest::new(name).request("cpu", "4");
+        pod.spec("nodeSelector", serde_json::json!({ "only": "planned" })).deadline(7200).build()
+    };
+    applier.create(only("first")).await.unwrap();
+    applier.create(only("second")).await.unwrap();
+}
+
+async fn plan(inspector: &Inspector) -> FluxionJob {
+    inspector::job_becomes(inspector, "default", "pod/second", "reserved", |job| {
+        job.status.state == JobState::Reserved && job.status.planned_start.is_some()
+    })
+    .await
+    .unwrap()
+}
+
+async fn clean(inspector: &Inspector) {
+    wait::until("the audit is clean", Duration::from_secs(30), || async {
+        let findings = inspector.client()?.audit().await?.findings;
+        if findings.is_empty() { Ok(()) } else { bail!("{findings:?}") }
+    })
+    .await
+    .unwrap();
+}
+
+fn some_nodes() -> Vec<NodeSpec> {
+    let mut specs: Vec<NodeSpec> = (0..8).map(|index| NodeSpec::new(format!("n{index}"))).collect();
+    specs.push(NodeSpec::new("planned").label("only", "planned"));
+    specs
+}
+
+/// Nothing passes between the leader and kube-apiserver, though no connection is closed. What it had sent before arrives once
+/// the connection is open again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_is_cut_off_writes_no_more_and_another_one_leads() {
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    let client = cluster.client().await.unwrap();
+    nodes::create(&client, &some_nodes()).await.unwrap();
+    let applier = Applier::new(client.clone());
+    let access = inspector::rights(&cluster).await.unwrap();
+    let valves = [Valve::before(&cluster).await.unwrap(), Valve::before(&cluster).await.unwrap()];
+    let ways =
+        [0, 1].map(|index: usize| valves[index].access(&cluster, &access, &format!("way-{index}")).unwrap());
+    let mut replicas =
+        Replicas::start_as(&cluster, &applier, CONFIG, ways, Default::default()).await.unwrap();
+    let witness = Witness::start(client.clone(), 4000);
+    planned(&applier).await;
+    let _load = Load::start(applier, Duration::from_millis(600));
+    works(&witness).await;
+    for round in 0..2 {
+        let (leader, _) = replicas.some_leader(PATIENCE).await.unwrap();
+        let before = plan(&replicas.all[leader]).await.status;
+        // In the midst of a gang, if there is one.
+        let until = Instant::now() + Duration::from_secs(2);
+        while witness.seen().partial == 0 && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let blocked = Instant::now();
+        valves[leader].block(true);
+        replicas.leads(1 - leader, TAKEOVER).await.unwrap();
+        let taken = blocked.elapsed();
+        assert!(taken < TAKEOVER, "{taken:?}");
+        let standing = replicas.all[leader].standing().await.unwrap();
+        assert_eq!(standing.role, Role::Follower, "{standing:?}");
+        works(&witness).await;
+        let after = plan(&replicas.all[1 - leader]).await.status;
+        assert_eq!(before.planned_start, after.planned_start, "the plan of the job is kept");
+        let nodes = [&before, &after].map(|status| status.reservation.as_ref().map(|one| one.nodes.clone()));
+        assert_eq!(nodes[0], nodes[1]);
+        valves[leader].block(false);
+        wait::until("it follows", PATIENCE, || async {
+            let standing = replicas.all[leader].standing().await?;
+            ensure!(standing.role == Role::Follower && standing.warning.is_none(), "{standing:?}");
+            let (ready, text) = replicas.all[leader].answers("/readyz").await?;
+            ensure!(ready, "{text}");
+            Ok(())
+        })
+        .await
+        .unwrap();
+        works(&witness).await;
+        let seen = witness.seen();
+        println!("round {round}: taken over after {taken:.1?}; {} Pods bound, {seen:?}", seen.bound);
+        assert_eq!(seen.wrong, Vec::<String>::new());
+        clean(&replicas.all[1 - leader]).await;
+    }
+    for inspector in &mut replicas.all {
+        inspector.healthy().unwrap();
+    }
+}
+
+/// The clock of an inspector is set forward and back by an hour while it decides.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_is_set_changes_no_decision_for_the_worse() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::in_folder(folder.path()).unwrap();
+    let settings =
+        Settings { environment: clock.environment(), config: Some(CONFIG.to_owned()), ..Settings::default() };
+    let mut stage = Stage::start(Options::default(), &settings, &some_nodes()).await.unwrap();
+    let witness = Witness::start(stage.client.clone(), 4000);
+    // Runs for a quarter of an hour, by its limit.
+    let only = |name: &str| {
+        let pod = PodManifest::new(name).request("cpu", "4").deadline(900);
+        pod.spec("nodeSelector", serde_json::json!({ "only": "planned" })).build()
+    };
+    stage.create([only("first")]).await.unwrap();
+    stage.job_is("pod/first", "Running").await.unwrap();
+    stage.create([only("second")]).await.unwrap();
+    stage.job_is("pod/second", "Reserved").await.unwrap();
+    let load = Load::start(Applier::new(stage.client.clone()), Duration::from_secs(1));
+    works(&witness).await;
+    for offset in [HOUR, -HOUR, 0, HOUR] {
+        clock.set(offset).unwrap();
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        works(&witness).await;
+        // Its node is held for as long as it runs, whatever the clock says.
+        let first = stage.job("pod/first").await.unwrap();
+        assert_eq!(first.status.state, JobState::Running, "{offset}");
+        let second = stage.job("pod/second").await.unwrap();
+        assert!(
+            matches!(second.status.state, JobState::Reserved | JobState::Pending),
+            "{offset}: {second:?}"
+        );
+        let standing = stage.inspector.standing().await.unwrap();
+        assert_eq!(standing.role, Role::Leader, "{offset}");
+        let (ready, text) = stage.inspector.answers("/readyz").await.unwrap();
+        assert!(ready, "{offset}: {text}");
+        let seen = witness.seen();
+        println!("clock {offset:+} s: {seen:?}");
+        assert_eq!(seen.wrong, Vec::<String>::new());
+        assert!(seen.longest_partial < Duration::from_mins(1), "{seen:?}");
+    }
+    drop(load);
+    stage.delete_pod("first").await.unwrap();
+    stage.pod_bound("second").await.unwrap();
+    // Restarted with the wrong clock, it knows the same.
+    stage.inspector.restart_without_state(&stage.cluster).await.unwrap();
+    stage.job_is("pod/second", "Running").await.unwrap();
+    clean(&stage.inspector).await;
+    stage.inspector.healthy().unwrap();
+}
+
+/// Of two inspectors, the clock of one is an hour fast: who leads is decided all the same, in time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn inspectors_whose_clocks_differ_take_over_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::in_folder(folder.path()).unwrap();
+    clock.set(HOUR).unwrap();
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    let client = cluster.client().await.unwrap();
+    nodes::create(&client, &some_nodes()).await.unwrap();
+    let applier = Applier::new(client.clone());
+    let access = inspector::rights(&cluster).await.unwrap();
+    let environments = [clock.environment(), Vec::new()];
+    let ways = [access.clone(), access];
+    let mut replicas = Replicas::start_as(&cluster, &applier, CONFIG, ways, environments).await.unwrap();
+    let witness = Witness::start(client.clone(), 4000);
+    planned(&applier).await;
+    let _load = Load::start(applier, Duration::from_millis(600));
+    works(&witness).await;
+    for round in 0..4 {
+        let (leader, _) = replicas.some_leader(PATIENCE).await.unwrap();
+        plan(&replicas.all[leader]).await;
+        replicas.all[leader].freeze(true).unwrap();
+        let taken = replicas.leads(1 - leader, TAKEOVER).await.unwrap();
+        replicas.all[leader].freeze(false).unwrap();
+        works(&witness).await;
+        plan(&replicas.all[1 - leader]).await;
+        let seen = witness.seen();
+        println!("round {round}: inspector {} leads after {taken:.1?}; {seen:?}", 1 - leader);
+        assert_eq!(seen.wrong, Vec::<String>::new());
+    }
+    for inspector in &mut replicas.all {
+        inspector.healthy().unwrap();
+    }
+}
