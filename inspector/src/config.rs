@@ -92,6 +92,7 @@ enum Nodes {
     #[default]
     Low,
     High,
+    Spread,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -311,6 +312,7 @@ fn queue_config(
         node_policy: match queue.node_policy {
             Nodes::Low => NodePolicy::Low,
             Nodes::High => NodePolicy::High,
+            Nodes::Spread => NodePolicy::Spread,
         },
         on_partial_bind: queue.on_partial_bind.map(Into::into),
     })

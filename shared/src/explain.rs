@@ -6,6 +6,23 @@ use crate::job::FluxionJob;
 use crate::meta::ObjectMeta;
 use crate::reason::{Fact, NodesLeftOut};
 
+/// A preference of a job's members: preferred affinity, a soft topology spread constraint, or the absence of a taint
+/// `PreferNoSchedule`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Preference {
+    /// What is preferred, e.g. `node affinity to disk=ssd`.
+    pub text: String,
+    /// Its weight, 1 to 100.
+    pub weight: u32,
+    /// Number of members that have it.
+    pub members: u32,
+    /// Number of members on nodes that meet it; absent if that depends on Pods that the user may not see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub met: Option<u32>,
+}
+
 /// The response to `GET …/fluxionjobs/NAME/explain`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -32,6 +49,10 @@ pub struct FluxionExplanation {
     /// Changes that would let the job start now, smallest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<String>,
+    /// What the members prefer, and how many of them are on nodes (or planned for nodes) that meet it; the greatest weight
+    /// first. Empty without nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub preferences: Vec<Preference>,
     /// The request as a jobspec, which `resource-query --kubernetes` can match against the JGF graph; absent if the
     /// request is not known yet.
     #[serde(skip_serializing_if = "Option::is_none")]

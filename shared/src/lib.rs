@@ -28,7 +28,7 @@ pub use cancel::{CancelAnswer, CancelOutcome, CancelTarget};
 #[cfg(feature = "client")]
 pub use client::Client;
 pub use exit::Exit;
-pub use explain::FluxionExplanation;
+pub use explain::{FluxionExplanation, Preference};
 pub use graph::{FluxionAudit, FluxionGraph, FluxionTimeline};
 pub use job::FluxionJob;
 pub use meta::{List, ListMeta, ObjectMeta, Quantities, WatchEvent};

@@ -34,6 +34,9 @@ pub struct QueueSpec {
     pub queue_depth: u32,
     /// Maximum number of jobs with a reservation.
     pub reservation_depth: u32,
+    /// Which of the suitable nodes are used first: `low` (in order of their names), `high` (in reverse order) or `spread` (the
+    /// least allocated).
+    pub node_policy: String,
     /// Planned duration of jobs without one, in seconds; `null` for none.
     pub default_duration_seconds: Option<i64>,
     /// Duration assumed for jobs without a time limit when planning later jobs, in seconds; `null` for none.

@@ -78,6 +78,7 @@ fn request() -> impl Strategy<Value = Request> {
                 constraint: Arc::new(NodeConstraint { selector, ..NodeConstraint::default() }),
                 ports: ports.into(),
                 peer: None,
+                preferences: None,
             }
         });
     let level = prop::option::weighted(0.3, Just(Arc::from("zone")));

@@ -127,6 +127,7 @@ fn constrained(spread: bool) -> Vec<PassJob> {
             constraint: Arc::default(),
             ports: Arc::default(),
             peer: Some(Arc::new(peer(u64::from(number), Some(Arc::new(terms))))),
+            preferences: None,
         };
         let request = Request { shapes: vec![shape], duration: Some(3_600), ..Request::default() };
         PassJob { id: number, request: Arc::new(request), priority: 0 }
@@ -151,6 +152,7 @@ fn requests() -> Vec<Arc<Request>> {
             constraint: Arc::new(constraint.clone()),
             ports: Arc::default(),
             peer: None,
+            preferences: None,
         }];
         if dice.roll(10) == 0 {
             let mut launcher = list(500, 1, 0);
@@ -161,6 +163,7 @@ fn requests() -> Vec<Arc<Request>> {
                 constraint: Arc::new(constraint),
                 ports: Arc::default(),
                 peer: None,
+                preferences: None,
             });
         }
         let level = (dice.roll(20) == 0).then(|| Arc::from("rack"));

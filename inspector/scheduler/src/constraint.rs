@@ -4,6 +4,7 @@
 
 mod eligible;
 mod peer;
+mod preference;
 mod selector_map;
 pub mod words;
 
@@ -15,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 pub use eligible::{Exclusion, NodeFacts, eligible, exclusions};
 pub use peer::{Labels, Namespaces, Peer, PodSelector, PodTerm, PodTerms, TopologySpread};
+pub use preference::{Preferences, PreferredNodes, PreferredPods};
 
-pub(crate) use eligible::{affinity_matches, taints_tolerated};
+pub(crate) use eligible::{affinity_matches, discouraging_taints, taints_tolerated, term_matches};
 pub(crate) use selector_map::SelectorMap;
 
 /// What a taint does to Pods that do not tolerate it.
@@ -24,7 +26,7 @@ pub(crate) use selector_map::SelectorMap;
 pub enum TaintEffect {
     /// No new Pods.
     NoSchedule,
-    /// A preference; ignored.
+    /// Rather no new Pods.
     PreferNoSchedule,
     /// No new Pods, and existing ones are evicted.
     NoExecute,

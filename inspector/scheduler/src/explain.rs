@@ -5,6 +5,7 @@
 
 mod facts;
 mod look;
+mod preferred;
 mod why;
 
 use crate::inventory::Inventory;
@@ -15,6 +16,8 @@ use crate::request::Request;
 
 pub(crate) use facts::told;
 pub use facts::{Nameless, Names, facts, utc};
+pub use preferred::PreferenceMet;
+pub(crate) use preferred::{Placed, preferences};
 pub use why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNot};
 
 /// Why the request does not start now.

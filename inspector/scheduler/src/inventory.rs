@@ -80,6 +80,8 @@ pub struct Inventory {
     memberships: domain::Memberships,
     topologies: topology::TopologyCache,
     peers: peers::Peers,
+    /// Number of nodes with a taint `PreferNoSchedule`.
+    discouraging: usize,
     levels: Arc<Vec<Arc<str>>>,
     startup_taints: Arc<[Arc<str>]>,
     freed: u64,
@@ -101,6 +103,11 @@ impl Inventory {
     /// Key prefixes of further temporary taints, in addition to the known ones; for nodes set from now on.
     pub fn set_startup_taints(&mut self, keys: impl IntoIterator<Item = Arc<str>>) {
         self.startup_taints = keys.into_iter().collect();
+    }
+
+    /// Whether any node has a taint `PreferNoSchedule`.
+    pub(crate) fn has_discouraging_taints(&self) -> bool {
+        self.discouraging > 0
     }
 
     /// Incremented whenever something was freed or rescheduled, or a node changed: what did not fit may fit now.

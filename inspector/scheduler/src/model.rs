@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::constraint::{HostPort, Labels, NodeConstraint, Peer, PodTerms};
+use crate::constraint::{HostPort, Labels, NodeConstraint, Peer, PodSelector, PodTerms, Preferences};
 use crate::resources::{InvalidRequest, ResourceList};
 
 /// A short shared string: names, UIDs, label keys and values.
@@ -184,6 +184,8 @@ pub struct PodSpec {
     pub ports: Arc<[HostPort]>,
     /// Required inter-Pod affinity and anti-affinity, and topology spread constraints; none if there are none.
     pub terms: Option<Arc<PodTerms>>,
+    /// Preferred affinities and soft topology spread constraints; none if there are none.
+    pub preferences: Option<Arc<Preferences>>,
     pub unsupported: Vec<Unsupported>,
     pub priority: i32,
     pub labels: Marks,
@@ -218,6 +220,12 @@ impl PodSpec {
             terms: self.terms.clone(),
             deleting: self.deleting,
         }
+    }
+
+    /// Every selector of Pods in its constraints and preferences.
+    pub(crate) fn selectors(&self) -> impl Iterator<Item = &PodSelector> {
+        let required = self.terms.iter().flat_map(|terms| terms.selectors());
+        required.chain(self.preferences.iter().flat_map(|preferences| preferences.selectors()))
     }
 }
 

@@ -10,6 +10,7 @@ mod availability;
 mod board;
 mod changes;
 mod constrained;
+mod counting;
 mod earliest;
 mod filling;
 mod later;
@@ -20,6 +21,7 @@ mod plan;
 mod policy;
 mod promised;
 mod rules;
+mod scored;
 mod search;
 mod sweep;
 mod tally;
@@ -35,6 +37,7 @@ pub(crate) use filling::Work;
 pub(crate) use now::{FailedStart, allows, start_now};
 pub(crate) use plan::{Plan, PlannedShape};
 pub(crate) use rules::Rules;
+pub(crate) use scored::WEIGHT;
 pub(crate) use search::{Room, place, room};
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::constraint::{HostPort, NodeConstraint, Peer};
+use crate::constraint::{HostPort, NodeConstraint, Peer, Preferences};
 use crate::resources::{OutOfRange, ResourceList};
 
 /// Equal slots: each is within one node, several may share a node.
@@ -21,6 +21,8 @@ pub struct Shape {
     pub ports: Arc<[HostPort]>,
     /// Each slot's Pod, if it has constraints on other Pods or others may have some on it.
     pub peer: Option<Arc<Peer>>,
+    /// Which nodes are preferred; none if all are alike. Not part of jobspecs.
+    pub preferences: Option<Arc<Preferences>>,
 }
 
 /// Slots that start together or not at all.

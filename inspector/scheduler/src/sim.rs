@@ -237,6 +237,7 @@ impl<'a> Simulation<'a> {
             constraint: Arc::default(),
             ports: Arc::default(),
             peer: None,
+            preferences: None,
         };
         let duration = Some(job.limit.max(1));
         (fits && count > 0).then(|| Request { shapes: vec![shape], duration, ..Request::default() })

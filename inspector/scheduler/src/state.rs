@@ -35,6 +35,7 @@ mod partial;
 mod pass_state;
 mod peering;
 mod pod;
+mod preferred;
 mod queued;
 mod reasons;
 mod refusals;

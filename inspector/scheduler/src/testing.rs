@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::check::check;
 use crate::constraint::{
-    Expression, HostPort, NodeConstraint, Operator, Peer, PodSelector, PodTerm, PodTerms, Protocol,
-    TopologySpread,
+    Expression, HostPort, NodeConstraint, Operator, Peer, PodSelector, PodTerm, PodTerms, Preferences,
+    PreferredNodes, PreferredPods, Protocol, Term, TopologySpread,
 };
 use crate::explain::{Nameless, Names, WhyNot, facts};
 use crate::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
@@ -78,7 +78,14 @@ pub(crate) fn hold(text: &str, until: impl Into<Option<i64>>) -> Allocation {
 }
 
 pub(crate) fn shape(count: u32, text: &str) -> Shape {
-    Shape { count, needs: pod(text), constraint: Arc::default(), ports: Arc::default(), peer: None }
+    Shape {
+        count,
+        needs: pod(text),
+        constraint: Arc::default(),
+        ports: Arc::default(),
+        peer: None,
+        preferences: None,
+    }
 }
 
 pub(crate) fn gang(count: u32, text: &str) -> Request {
@@ -142,6 +149,38 @@ impl Shape {
     /// A spread constraint over Pods with these labels in namespace `a`.
     pub(crate) fn spread(self, topology: &str, max_skew: u32, labels: &str) -> Self {
         self.requiring(|terms| terms.spread.push(spread(topology, max_skew, labels)))
+    }
+
+    fn preferring(self, change: impl FnOnce(&mut Preferences)) -> Self {
+        let mut preferences = self.preferences.as_deref().cloned().unwrap_or_default();
+        change(&mut preferences);
+        Self { preferences: Some(Arc::new(preferences)), ..self }
+    }
+
+    /// Preferred node affinity to a label with this value.
+    pub(crate) fn rather_on(self, weight: u32, key: &str, value: &str) -> Self {
+        let labels = vec![Expression { key: key.into(), operator: Operator::In, values: vec![value.into()] }];
+        let term = Term { labels, fields: Vec::new() };
+        self.preferring(|preferences| preferences.nodes.push(PreferredNodes { weight, term }))
+    }
+
+    fn rather(self, weight: u32, apart: bool, term: PodTerm) -> Self {
+        self.preferring(|preferences| preferences.pods.push(PreferredPods { weight, apart, term }))
+    }
+
+    /// Preferred affinity to Pods with these labels in namespace `a`.
+    pub(crate) fn rather_near(self, weight: u32, topology: &str, labels: &str) -> Self {
+        self.rather(weight, false, pod_term(topology, labels))
+    }
+
+    /// Preferred anti-affinity to Pods with these labels in namespace `a`.
+    pub(crate) fn rather_apart(self, weight: u32, topology: &str, labels: &str) -> Self {
+        self.rather(weight, true, pod_term(topology, labels))
+    }
+
+    /// A soft spread constraint over Pods with these labels in namespace `a`.
+    pub(crate) fn rather_spread(self, topology: &str, max_skew: u32, labels: &str) -> Self {
+        self.preferring(|preferences| preferences.spread.push(spread(topology, max_skew, labels)))
     }
 }
 

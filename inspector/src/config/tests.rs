@@ -80,7 +80,10 @@ fn errors_name_the_line_the_field_and_what_is_allowed() {
         ),
         ("queues: [{name: a, maxReservationDepth: 0}]\n", &["queues[0].maxReservationDepth", "at least 1"]),
         ("queues: [{name: a, assumedDuration: never}]\n", &["queues[0].assumedDuration", "never"]),
-        ("queues: [{name: a, nodePolicy: first}]\n", &["queues[0].nodePolicy", "first", "low", "high"]),
+        (
+            "queues: [{name: a, nodePolicy: first}]\n",
+            &["queues[0].nodePolicy", "first", "low", "high", "spread"],
+        ),
         ("bindDeadline: soon\n", &["line 1", "bindDeadline", "soon"]),
         ("limits: {groupSizeMax: 0}\n", &["limits.groupSizeMax: must be at least 1"]),
         ("queues: [\n", &["c.yaml, line "]),

@@ -2,8 +2,8 @@
 
 use fluxion_api::reason::{self, Fact, ShapeNodes};
 use fluxion_api::{API_VERSION, FluxionJob, ObjectMeta};
-use fluxion_api::{FluxionExplanation, reason::NodesLeftOut};
-use fluxion_scheduler::explain::{self, Names};
+use fluxion_api::{FluxionExplanation, Preference, reason::NodesLeftOut};
+use fluxion_scheduler::explain::{self, Names, PreferenceMet};
 use fluxion_scheduler::state::{Job, JobId};
 use fluxion_text::quantity::Amount;
 
@@ -26,6 +26,7 @@ pub fn explain(visible: &Visible<'_>, job: &Job, mut object: FluxionJob) -> Flux
         },
         ..FluxionExplanation::default()
     };
+    explanation.preferences = preferences(visible, job);
     explanation.jobspec = job.request.as_deref().map(|request| request.to_jobspec(Some(&job.queue)));
     if let Some(request) = job.request.as_deref().filter(|_| job.state.waiting()) {
         // What the job was promised itself does not stand in its way.
@@ -56,6 +57,17 @@ pub fn explain(visible: &Visible<'_>, job: &Job, mut object: FluxionJob) -> Flux
     }
     explanation.job = object;
     explanation
+}
+
+fn preferences(visible: &Visible<'_>, job: &Job) -> Vec<Preference> {
+    let all = visible.viewer.sees_everything();
+    let one = |preference: PreferenceMet| Preference {
+        text: preference.text,
+        weight: preference.weight,
+        members: preference.members,
+        met: (all || !preference.beyond_namespace).then_some(preference.met),
+    };
+    visible.state.preferences(job).into_iter().map(one).collect()
 }
 
 /// Names of the jobs that the viewer may see, short in the job's own namespace.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fluxion_api::queue::{Pass, QueueSpec, QueueStatus};
 use fluxion_api::{API_VERSION, FluxionQueue, JobState, ObjectMeta};
+use fluxion_scheduler::placement::NodePolicy;
 use fluxion_scheduler::queue::{Planning, QueueConfig, QueuePolicy};
 
 use super::text::time;
@@ -35,6 +36,7 @@ pub fn queue(visible: &Visible<'_>, config: &QueueConfig) -> FluxionQueue {
                 .then(|| planning(config.planning).to_owned()),
             queue_depth: number(config.queue_depth),
             reservation_depth: number(config.reservations()),
+            node_policy: nodes(config.node_policy).to_owned(),
             default_duration_seconds: config.default_duration,
             assumed_duration_seconds: config.assumed_duration,
         },
@@ -49,6 +51,14 @@ fn planning(planning: Planning) -> &'static str {
     match planning {
         Planning::Compress => "compress",
         Planning::Replan => "replan",
+    }
+}
+
+fn nodes(policy: NodePolicy) -> &'static str {
+    match policy {
+        NodePolicy::Low => "low",
+        NodePolicy::High => "high",
+        NodePolicy::Spread => "spread",
     }
 }
 

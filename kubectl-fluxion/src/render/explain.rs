@@ -1,6 +1,6 @@
 //! Output of `explain`, similar to `kubectl describe`.
 
-use fluxion_api::{FluxionExplanation, FluxionJob, JobState};
+use fluxion_api::{FluxionExplanation, FluxionJob, JobState, Preference};
 use fluxion_text::{clean, hostlist};
 
 use super::Options;
@@ -20,6 +20,7 @@ pub fn explain(answer: &FluxionExplanation, options: &Options) -> String {
     out.head(job);
     out.why(answer);
     out.place(job);
+    out.preferences(&answer.preferences);
     out.waits(job);
     out.list("What would help", &answer.suggestions);
     out.warnings(job);
@@ -180,6 +181,24 @@ impl Page<'_> {
         } else if matches!(status.state, JobState::Pending | JobState::Reserved) {
             self.title("Planned start");
             putln!(self.text, "  no estimate available");
+        }
+    }
+
+    /// Which preferences its nodes meet.
+    fn preferences(&mut self, preferences: &[Preference]) {
+        if preferences.is_empty() {
+            return;
+        }
+        self.title("Preferences");
+        for preference in preferences {
+            let met = match preference.met {
+                None => format!("{} members", preference.members),
+                Some(met) if met == preference.members => "met".to_owned(),
+                Some(0) => "not met".to_owned(),
+                Some(met) => format!("met for {met} of {} members", preference.members),
+            };
+            let text = clean(&preference.text);
+            putln!(self.text, "  {text}: {met}  {DIM}weight {}{DIM:#}", preference.weight);
         }
     }
 

@@ -142,6 +142,17 @@ pub(crate) fn taints_tolerated(constraint: &NodeConstraint, node: &NodeFacts) ->
     node.taints.iter().all(|taint| taint.effect == TaintEffect::PreferNoSchedule || tolerated(taint))
 }
 
+/// The node's taints with `PreferNoSchedule` that the constraint does not tolerate.
+pub(crate) fn discouraging_taints<'a>(
+    constraint: &'a NodeConstraint,
+    node: &'a NodeFacts,
+) -> impl Iterator<Item = &'a Taint> {
+    node.taints.iter().filter(|taint| {
+        let tolerated = |one: &Toleration| tolerates(one, &taint.key, &taint.value, taint.effect);
+        taint.effect == TaintEffect::PreferNoSchedule && !constraint.tolerations.iter().any(tolerated)
+    })
+}
+
 /// The reasons from the node's readiness, cordon and taints, readiness first.
 fn states<'a>(tolerations: &'a [Toleration], node: &'a NodeFacts) -> impl Iterator<Item = Exclusion> + 'a {
     let tolerated = move |key: &str, value: &str, effect: TaintEffect| {
@@ -187,7 +198,8 @@ fn tolerates(toleration: &Toleration, key: &str, value: &str, effect: TaintEffec
     }
 }
 
-fn term_matches(term: &Term, node: &NodeFacts) -> bool {
+/// Whether the node matches all expressions of the term, which has any.
+pub(crate) fn term_matches(term: &Term, node: &NodeFacts) -> bool {
     !(term.labels.is_empty() && term.fields.is_empty())
         && term.labels.iter().all(|e| matches(e, node.labels.get(&e.key).map(AsRef::as_ref)))
         && term.fields.iter().all(|e| e.key.as_ref() == "metadata.name" && matches(e, Some(&node.name)))

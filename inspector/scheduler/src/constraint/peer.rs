@@ -91,7 +91,7 @@ pub struct PodTerm {
     pub topology: Arc<str>,
 }
 
-/// A topology spread constraint with `DoNotSchedule`.
+/// A topology spread constraint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TopologySpread {
     /// The Pods that are counted.

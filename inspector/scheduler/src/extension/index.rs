@@ -302,6 +302,7 @@ impl Nodes {
                 constraint: Arc::new(NodeConstraint::default()),
                 ports: ports.into(),
                 peer: None,
+                preferences: None,
             };
             let request = Request { shapes: vec![shape], ..Request::default() };
             let slots = vec![Slot { shape: 0, node: node.key.clone(), count: 1 }];

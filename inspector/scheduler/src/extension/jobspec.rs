@@ -124,7 +124,14 @@ fn shape(entry: &Value) -> Result<Shape, JobspecError> {
         Some(value) => constraint::ports(value)?,
         None => Vec::new(),
     };
-    Ok(Shape { count, needs: Arc::new(needs), constraint: Arc::new(constraint), ports: ports.into(), peer })
+    Ok(Shape {
+        count,
+        needs: Arc::new(needs),
+        constraint: Arc::new(constraint),
+        ports: ports.into(),
+        peer,
+        preferences: None,
+    })
 }
 
 /// A pool and the amount to allocate, in the pool's unit.

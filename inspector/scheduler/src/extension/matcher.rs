@@ -334,6 +334,7 @@ fn block(inventory: &mut Inventory, attempt: u32, node: &Arc<str>, needs: Resour
         constraint: Arc::new(NodeConstraint::default()),
         ports: Arc::new([]),
         peer: None,
+        preferences: None,
     };
     let request = Request { shapes: vec![shape], ..Request::default() };
     let slots = vec![Slot { shape: 0, node: node.clone(), count: 1 }];

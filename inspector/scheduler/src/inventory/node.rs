@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::Inventory;
 use super::book::Offer;
 use super::id::KindId;
+use crate::constraint::TaintEffect;
 use crate::inventory::NodeSpec;
 use fluxion_text::natural_order;
 
@@ -59,10 +60,17 @@ impl Inventory {
             let kinds = book.kinds().into_iter().filter(|_| book.spec.is_some());
             kinds.map(|kind| (kind, sign * i128::from(book.offer(kind).allocatable))).collect()
         };
+        let discourages = |book: &super::book::NodeAllocations| {
+            let mut taints = book.facts.taints.iter();
+            book.spec.is_some() && taints.any(|taint| taint.effect == TaintEffect::PreferNoSchedule)
+        };
         let mut changes = offered(book, -1);
+        let discouraged = discourages(book);
         book.describe(spec, offers, &startup_taints);
+        let discourages = discourages(book);
         kinds.extend(book.kinds());
         changes.extend(offered(book, 1));
+        self.discouraging = self.discouraging + usize::from(discourages) - usize::from(discouraged);
         for (kind, amount) in changes {
             self.totals.offer(kind, amount);
         }

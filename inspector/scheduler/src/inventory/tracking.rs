@@ -9,29 +9,38 @@ use super::book::Held;
 use super::id::NodeId;
 use super::peers::{ByHolder, Found, Selection, Tracked};
 use crate::constraint::{Labels, Namespaces, Peer, PodSelector, PodTerm, SelectorMap};
-use crate::request::Request;
+use crate::request::{Request, Shape};
 
 /// Number of passes after which an unused selection is no longer tracked.
 const KEPT: u64 = 64;
 
-/// The selections on which a Pod with these terms depends, and whether it awaits such Pods.
-fn selections(peer: &Peer) -> impl Iterator<Item = (Selection, bool)> {
-    peer.terms.iter().flat_map(|terms| {
-        let affinity: Selection = terms.affinity.iter().map(|term| term.selector.clone()).collect();
-        let affinity = (!affinity.is_empty()).then_some((affinity, true));
-        let apart = terms.anti_affinity.iter().map(|term| (vec![term.selector.clone()], false));
-        let spread = terms.spread.iter().map(|spread| (vec![spread.selector.clone()], true));
-        affinity.into_iter().chain(apart).chain(spread)
-    })
+/// The selections on which a slot depends, and whether it awaits such Pods.
+fn selections(shape: &Shape) -> impl Iterator<Item = (Selection, bool)> {
+    let preferred = shape.preferences.iter().flat_map(|preferences| preferences.selectors());
+    let preferred = preferred.map(|selector| (vec![selector.clone()], false));
+    let required = shape.peer.iter().flat_map(|peer| &peer.terms);
+    required
+        .flat_map(|terms| {
+            let affinity: Selection = terms.affinity.iter().map(|term| term.selector.clone()).collect();
+            let affinity = (!affinity.is_empty()).then_some((affinity, true));
+            let apart = terms.anti_affinity.iter().map(|term| (vec![term.selector.clone()], false));
+            let spread = terms.spread.iter().map(|spread| (vec![spread.selector.clone()], true));
+            affinity.into_iter().chain(apart).chain(spread)
+        })
+        .chain(preferred)
 }
 
-/// The topology keys on which a Pod with these terms depends.
-fn topologies(peer: &Peer) -> impl Iterator<Item = &Arc<str>> {
-    peer.terms.iter().flat_map(|terms| {
-        let affinity = terms.affinity.iter().map(|term| &term.topology);
-        let apart = terms.anti_affinity.iter().map(|term| &term.topology);
-        affinity.chain(apart).chain(terms.spread.iter().map(|spread| &spread.topology))
-    })
+/// The topology keys on which a slot depends.
+fn topologies(shape: &Shape) -> impl Iterator<Item = &Arc<str>> {
+    let preferred = shape.preferences.iter().flat_map(|preferences| preferences.topologies());
+    let required = shape.peer.iter().flat_map(|peer| &peer.terms);
+    required
+        .flat_map(|terms| {
+            let affinity = terms.affinity.iter().map(|term| &term.topology);
+            let apart = terms.anti_affinity.iter().map(|term| &term.topology);
+            affinity.chain(apart).chain(terms.spread.iter().map(|spread| &spread.topology))
+        })
+        .chain(preferred)
 }
 
 impl Inventory {
@@ -61,8 +70,8 @@ impl Inventory {
         self.peers.pass += 1;
         let pass = self.peers.pass;
         let mut new: SelectorMap<Selection, Tracked> = SelectorMap::default();
-        for peer in requests.flat_map(|request| &request.shapes).filter_map(|shape| shape.peer.as_ref()) {
-            for (selection, awaited) in selections(peer) {
+        for shape in requests.flat_map(|request| &request.shapes) {
+            for (selection, awaited) in selections(shape) {
                 if let Some(tracked) = self.peers.tracked.get_mut(&selection) {
                     tracked.used = pass;
                     tracked.awaited |= awaited;
@@ -75,7 +84,7 @@ impl Inventory {
                     new.insert(Arc::new(selection), tracked);
                 }
             }
-            for key in topologies(peer) {
+            for key in topologies(shape) {
                 self.prepare_topology(key);
             }
         }
@@ -122,8 +131,19 @@ impl Inventory {
     pub(crate) fn selected(&self, selection: &Selection) -> Vec<Found> {
         match self.peers.tracked.get(selection) {
             Some(tracked) => tracked.found.values().copied().collect(),
-            None => self.search_holders(selection).map(|(_, found)| found).collect(),
+            None => self.selected_holders(selection).map(|(_, found)| found).collect(),
         }
+    }
+
+    /// Whether required anti-affinity of a Pod on a node, or of a promised one, may keep this Pod away.
+    pub(crate) fn keeps_away(&self, peer: &Peer) -> bool {
+        let selects = |term: &Arc<PodTerm>| peer.is_selected(&term.selector, &self.peers.namespaces);
+        let promised = || self.promised().flat_map(|(_, id)| self.reserved_on(id));
+        let terms = &self.peers.anti_affinity;
+        terms.selecting(&peer.namespace, &peer.labels, &self.peers.namespaces).next().is_some()
+            || promised()
+                .filter_map(|entry| entry.peer.as_deref())
+                .any(|promised| promised.anti_affinity().iter().any(selects))
     }
 
     /// Required anti-affinity that keeps this Pod away, with the Pods that have it.
@@ -136,7 +156,8 @@ impl Inventory {
         selecting.filter_map(|term| Some((term, terms.get(term)?.values().copied().collect())))
     }
 
-    fn search_holders<'a>(
+    /// The same with their keys; all holders are looked at.
+    pub(crate) fn selected_holders<'a>(
         &'a self,
         selection: &'a Selection,
     ) -> impl Iterator<Item = (Arc<str>, Found)> + 'a {
@@ -151,7 +172,7 @@ impl Inventory {
     pub(crate) fn check_peers(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for (selection, tracked) in self.peers.tracked.iter() {
-            if self.search_holders(selection).collect::<ByHolder>() != tracked.found {
+            if self.selected_holders(selection).collect::<ByHolder>() != tracked.found {
                 wrong.push(format!("the Pods selected by {selection:?} are out of date"));
             }
         }

@@ -83,6 +83,11 @@ impl<'a> Availability<'a> {
         }
     }
 
+    /// Whether it is about a start, now or planned, whose nodes matter.
+    pub(super) fn is_start(&self) -> bool {
+        matches!(self.moment, Moment::Now { .. } | Moment::Later { .. })
+    }
+
     /// Whether it is an upper bound of all that can ever be.
     pub(super) fn is_upper_bound(&self) -> bool {
         matches!(self.moment, Moment::Most)

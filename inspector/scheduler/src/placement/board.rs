@@ -89,6 +89,12 @@ impl<'a> Board<'a> {
         self.room[position * shapes + shape]
     }
 
+    /// Free amounts of the plan's kinds at a position whose room was read.
+    pub(super) fn free(&self, position: usize) -> &[u64] {
+        let kinds = self.plan.kinds.len();
+        &self.free[position * kinds..(position + 1) * kinds]
+    }
+
     fn free_at(&mut self, position: usize) -> &mut [u64] {
         let kinds = self.plan.kinds.len();
         &mut self.free[position * kinds..(position + 1) * kinds]

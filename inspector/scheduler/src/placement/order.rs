@@ -2,7 +2,7 @@
 //!
 //! A start now takes the nodes whose next promise comes soonest, as long as they are free until then; a planned start
 //! takes those that become free last before it. So no idle node is promised where a busy one will be free in time, and
-//! no promise is broken. Among nodes that are alike in this the policy decides.
+//! no promise is broken. Among nodes that are alike in this the policy decides, and before it [`super::scored`].
 
 use std::cmp::Reverse;
 
@@ -52,9 +52,34 @@ pub(super) fn free_last(plan: &Plan<'_>, lens: &Availability<'_>, nodes: &[NodeI
     Some(nodes.into_iter().map(|(.., id)| id).collect())
 }
 
+/// What comes first of two nodes in time; the least is the first.
+pub(super) type Class = (Reverse<i64>, i64);
+
+/// These nodes with their classes: the first in time first, then in the policy's order.
+pub(super) fn by_class(
+    plan: &Plan<'_>,
+    lens: &Availability<'_>,
+    nodes: &[NodeId],
+) -> (Vec<Class>, Vec<NodeId>) {
+    let inventory = plan.inventory;
+    let promises = lens.minds_promises_now() && inventory.promises();
+    let class = |id: &NodeId| match lens.planned_start() {
+        Some(start) => {
+            let timeline = inventory.timeline(*id, inventory.book(*id)?);
+            Some(in_time(plan, timeline, start, lens.now()))
+        }
+        None if promises => Some((Reverse(0), inventory.next_promise(*id).unwrap_or(i64::MAX))),
+        None => Some((Reverse(0), 0)),
+    };
+    let key = |id: &NodeId| Some((class(id)?, rank(inventory, plan.policy, *id), *id));
+    let mut keyed: Vec<_> = nodes.iter().filter_map(key).collect();
+    keyed.sort_unstable();
+    keyed.into_iter().map(|(class, _, id)| (class, id)).unzip()
+}
+
 /// The order of nodes for a start that is planned: since when there has been what there is then, the latest first, and
 /// when something is taken of it next, the soonest first.
-pub(super) fn in_time(plan: &Plan<'_>, timeline: &Timeline, start: i64, now: i64) -> (Reverse<i64>, i64) {
+pub(super) fn in_time(plan: &Plan<'_>, timeline: &Timeline, start: i64, now: i64) -> Class {
     // Whoever is past his planned end is there until a second from now.
     let risen =
         timeline.risen_at(&plan.kinds, start).map_or(i64::MIN, |risen| risen.max(now.saturating_add(1)));

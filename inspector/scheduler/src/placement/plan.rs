@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::policy::NodePolicy;
-use crate::constraint::{HostPort, NodeConstraint, Peer};
+use crate::constraint::{HostPort, NodeConstraint, Peer, Preferences};
 use crate::inventory::{Domains, Eligibility, Inventory, KindId, NodeId};
 use crate::request::{Request, Shape};
 
@@ -22,6 +22,7 @@ pub(crate) struct PlannedShape<'a> {
     pub(crate) ports: &'a [HostPort],
     pub(crate) constraint: &'a NodeConstraint,
     pub(crate) peer: Option<&'a Peer>,
+    pub(crate) preferences: Option<&'a Preferences>,
 }
 
 impl PlannedShape<'_> {
@@ -60,6 +61,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) minimum: Option<u32>,
     /// Constraints between Pods may apply.
     pub(crate) constrained: bool,
+    /// Some nodes may be preferred to others.
+    pub(crate) scored: bool,
     /// Node lists to be tried in order, with the domain's name; a single one without a level.
     groups: Groups,
 }
@@ -91,8 +94,14 @@ impl<'a> Plan<'a> {
             None => Groups::All,
         };
         let minimum = request.minimum.filter(|minimum| u64::from(*minimum) < request.slots());
-        let constrained = shapes.iter().any(|shape| shape.peer.is_some());
-        Self { inventory, kinds, shapes, policy, minimum, constrained, groups }
+        let constrained = shapes
+            .iter()
+            .filter_map(|shape| shape.peer)
+            .any(|peer| peer.terms.is_some() || inventory.keeps_away(peer));
+        let scored = policy == NodePolicy::Spread
+            || inventory.has_discouraging_taints()
+            || shapes.iter().any(|shape| shape.preferences.is_some());
+        Self { inventory, kinds, shapes, policy, minimum, constrained, scored, groups }
     }
 
     /// The same, ignoring constraints between Pods.
@@ -163,6 +172,7 @@ fn plan_shape<'a>(
         ports: &shape.ports,
         constraint: &shape.constraint,
         peer: shape.peer.as_deref(),
+        preferences: shape.preferences.as_deref(),
     }
 }
 

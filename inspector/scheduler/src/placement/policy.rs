@@ -10,6 +10,9 @@ pub enum NodePolicy {
     Low,
     /// The last in natural order of names.
     High,
+    /// Those that would be the least allocated: for each slot, the node of which the smallest share of its scarcest
+    /// resource would be in use.
+    Spread,
 }
 
 /// Why a request does not start, according to the search; [`crate::explain`] gives more details.

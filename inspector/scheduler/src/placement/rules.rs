@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::availability::Availability;
+use super::counting::{Counting, Counts};
 use super::plan::{Plan, PlannedShape};
 use super::tally::Tally;
-use crate::constraint::{Peer, PodSelector, TopologySpread, affinity_matches, taints_tolerated};
-use crate::inventory::{Inventory, NodeId, Selection, Topology};
+use crate::constraint::{Peer, PodSelector};
+use crate::inventory::{NodeId, Selection, Topology};
 
 /// Why a slot must not be on a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,16 +53,21 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
+    /// No rules.
+    pub(super) fn none(plan: &Plan<'_>) -> Self {
+        Self { tallies: Vec::new(), rules: vec![Vec::new(); plan.shapes.len()] }
+    }
+
     /// The rules at this moment; none if no constraint applies.
     pub(crate) fn new(plan: &Plan<'_>, lens: &Availability<'_>) -> Option<Self> {
         if !plan.constrained {
             return None;
         }
-        let mut rules = Self { tallies: Vec::new(), rules: vec![Vec::new(); plan.shapes.len()] };
-        let promised: Vec<_> = lens.promised_peers().collect();
+        let mut rules = Self::none(plan);
+        let counting = Counting::new(plan, lens);
         for (at, shape) in plan.shapes.iter().enumerate() {
             if let Some(peer) = shape.peer {
-                Building { plan, lens, promised: &promised, rules: &mut rules, at, peer }.all(shape);
+                Building { counting: &counting, rules: &mut rules, at, peer }.all(shape);
             }
         }
         rules.rules.iter().any(|rules| !rules.is_empty()).then_some(rules)
@@ -153,45 +159,28 @@ impl Rules {
 
 /// Adds the rules of one shape.
 struct Building<'a> {
-    plan: &'a Plan<'a>,
-    lens: &'a Availability<'a>,
-    /// Promised Pods with their nodes and numbers, and whether they are there at the start.
-    promised: &'a [(NodeId, &'a Peer, u32, bool)],
+    counting: &'a Counting<'a>,
     rules: &'a mut Rules,
     /// Index of the shape in the plan.
     at: usize,
     peer: &'a Peer,
 }
 
-/// Which of the found Pods a tally counts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Counts {
-    /// Those that are there.
-    There,
-    /// The same without terminating ones.
-    Staying,
-    /// All that may be in the way.
-    InTheWay,
-}
-
 impl Building<'_> {
-    fn inventory(&self) -> &Inventory {
-        self.plan.inventory
-    }
-
     fn all(mut self, shape: &PlannedShape<'_>) {
         self.others_anti_affinity();
         let Some(terms) = self.peer.terms.clone() else { return };
         for term in &terms.anti_affinity {
             let selection = vec![term.selector.clone()];
-            let tally = self.counting(&selection, &term.topology, Counts::InTheWay, None);
+            let tally = self.counting.tally(&selection, &term.topology, Counts::InTheWay, None);
+            let tally = self.push(tally);
             self.rules.rules[self.at].push(Rule::Apart { tally, own: true });
         }
-        if self.lens.is_upper_bound() {
+        if self.counting.lens.is_upper_bound() {
             // Other Pods may come and go; only the nodes' labels are certain.
             let affinity = terms.affinity.iter().map(|term| &term.topology);
             for key in affinity.chain(terms.spread.iter().map(|spread| &spread.topology)) {
-                let topology = self.inventory().topology(key);
+                let topology = self.counting.inventory().topology(key);
                 self.rules.rules[self.at].push(Rule::Domain { key: key.clone(), topology });
             }
             return;
@@ -201,102 +190,46 @@ impl Building<'_> {
             let mut tallies: Vec<(Arc<str>, usize)> = Vec::new();
             for term in &terms.affinity {
                 if tallies.iter().all(|(key, _)| *key != term.topology) {
-                    let tally = self.counting(&selection, &term.topology, Counts::There, None);
-                    tallies.push((term.topology.clone(), tally));
+                    let tally = self.counting.tally(&selection, &term.topology, Counts::There, None);
+                    tallies.push((term.topology.clone(), self.push(tally)));
                 }
             }
-            let own = self.selects(&selection, Some(self.peer));
+            let own = self.counting.selects(&selection, Some(self.peer));
             self.rules.rules[self.at].push(Rule::Near { tallies, own });
         }
         for spread in &terms.spread {
-            self.spread(spread, &terms.spread, shape);
+            let (tally, own) = self.counting.spread(spread, &terms.spread, shape);
+            let tally = self.push(tally);
+            self.rules.rules[self.at].push(Rule::Spread {
+                key: spread.topology.clone(),
+                tally,
+                max_skew: spread.max_skew,
+                min_domains: spread.min_domains,
+                own,
+            });
         }
-    }
-
-    fn spread(&mut self, spread: &TopologySpread, all: &[TopologySpread], shape: &PlannedShape<'_>) {
-        let topologies: Vec<_> = all.iter().map(|one| self.inventory().topology(&one.topology)).collect();
-        let counts = |id: &NodeId| {
-            let facts = self.inventory().book(*id).map(|book| &book.facts);
-            topologies.iter().all(|topology| topology.of(*id).is_some())
-                && facts.is_some_and(|facts| {
-                    (!spread.honor_affinity || affinity_matches(shape.constraint, facts))
-                        && (!spread.honor_taints || taints_tolerated(shape.constraint, facts))
-                })
-        };
-        let included: Vec<NodeId> = self.inventory().order().iter().copied().filter(counts).collect();
-        // kube-scheduler counts no Pods for a selector without requirements.
-        let selection = if spread.selector.selects_all() {
-            vec![PodSelector::default()]
-        } else {
-            vec![spread.selector.clone()]
-        };
-        let tally = self.counting(&selection, &spread.topology, Counts::Staying, Some(included));
-        let own = u32::from(self.selects(&vec![spread.selector.clone()], Some(self.peer)));
-        self.rules.rules[self.at].push(Rule::Spread {
-            key: spread.topology.clone(),
-            tally,
-            max_skew: spread.max_skew,
-            min_domains: spread.min_domains,
-            own,
-        });
-    }
-
-    fn selects(&self, selection: &Selection, peer: Option<&Peer>) -> bool {
-        let namespaces = self.inventory().namespaces();
-        peer.is_some_and(|peer| selection.iter().all(|one| peer.is_selected(one, namespaces)))
-    }
-
-    /// A tally of the Pods that are selected, and of the request's own.
-    fn counting(
-        &mut self,
-        selection: &Selection,
-        key: &Arc<str>,
-        counts: Counts,
-        included: Option<Vec<NodeId>>,
-    ) -> usize {
-        let adds = self.plan.shapes.iter().map(|shape| u32::from(self.selects(selection, shape.peer)));
-        let mut tally = Tally::new(self.inventory().topology(key), adds.collect());
-        if let Some(nodes) = included {
-            tally.limit_to(nodes.into_iter());
-        }
-        for found in self.inventory().selected(selection) {
-            let (there, in_the_way) = self.lens.counts(&found);
-            let counted = match counts {
-                Counts::There => there,
-                Counts::Staying => there && !found.deleting,
-                Counts::InTheWay => in_the_way,
-            };
-            if counted {
-                tally.add(found.node, 1);
-            }
-        }
-        for (id, peer, count, there) in self.promised {
-            if (*there || counts == Counts::InTheWay) && self.selects(selection, Some(peer)) {
-                tally.add(*id, *count);
-            }
-        }
-        self.push(tally)
     }
 
     /// Where required anti-affinity of Pods that are there, promised, or part of the request keeps this shape away.
     fn others_anti_affinity(&mut self) {
-        let inventory = self.plan.inventory;
+        let Counting { plan, lens, promised } = self.counting;
+        let inventory = plan.inventory;
         let mut tallies: BTreeMap<Arc<str>, Tally> = BTreeMap::new();
-        let shapes = self.plan.shapes.len();
+        let shapes = plan.shapes.len();
         let new = |key: &Arc<str>| Tally::new(inventory.topology(key), vec![0; shapes]);
         for (term, found) in inventory.kept_away_by(self.peer) {
             let tally = tallies.entry(term.topology.clone()).or_insert_with_key(new);
-            for found in found.iter().filter(|found| self.lens.counts(found).1) {
+            for found in found.iter().filter(|found| lens.counts(found).1) {
                 tally.add(found.node, 1);
             }
         }
         let selects = |selector: &PodSelector| self.peer.is_selected(selector, inventory.namespaces());
-        for (id, peer, count, _) in self.promised {
+        for (id, peer, count, _) in promised {
             for term in peer.anti_affinity().iter().filter(|term| selects(&term.selector)) {
                 tallies.entry(term.topology.clone()).or_insert_with_key(new).add(*id, *count);
             }
         }
-        for (at, shape) in self.plan.shapes.iter().enumerate() {
+        for (at, shape) in plan.shapes.iter().enumerate() {
             let terms = shape.peer.map_or(&[][..], Peer::anti_affinity);
             for term in terms.iter().filter(|term| selects(&term.selector)) {
                 tallies.entry(term.topology.clone()).or_insert_with_key(new).adds[at] += 1;

@@ -11,6 +11,7 @@ use super::order;
 use super::plan::{Plan, PlannedShape};
 use super::policy::NodePolicy;
 use super::rules::Rules;
+use super::scored;
 use crate::inventory::NodeId;
 use crate::request::{Placement, Slot};
 
@@ -86,6 +87,7 @@ pub(crate) fn place_in(
     work: &mut Work,
 ) -> Option<Placement> {
     let (group, taken) = find_in(plan, lens, groups, work)?;
+    let taken = scored::prefer(plan, lens, group, taken, work);
     Some(placement(plan, group, taken))
 }
 

@@ -330,3 +330,4 @@ mod naive;
 mod peers;
 mod peers_random;
 mod random;
+mod scored;

@@ -92,6 +92,7 @@ impl State {
                     && shape.constraint == pod.constraint
                     && shape.ports == pod.ports
                     && shape.peer == peer
+                    && shape.preferences == pod.preferences
             });
             let Some(node) = shape.and_then(|shape| next.get_mut(shape)?.next()) else { continue };
             let record = AllocationRecord {

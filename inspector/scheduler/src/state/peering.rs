@@ -11,15 +11,18 @@ use crate::state::selectors::Peering;
 impl State {
     /// Records the constraints of a Pod that was added, changed or removed.
     pub(super) fn note_terms(&mut self, old: Option<&PodSpec>, new: Option<&PodSpec>) {
-        let terms = |pod: Option<&PodSpec>| pod.filter(|pod| !pod.phase.ended())?.terms.clone();
-        let (old, new) = (terms(old), terms(new));
-        if old == new {
+        let live = |pod: Option<&PodSpec>| {
+            let pod = pod.filter(|pod| !pod.phase.ended())?;
+            Some((pod.terms.clone(), pod.preferences.clone()))
+        };
+        if live(old) == live(new) {
             return;
         }
-        for selector in new.iter().flat_map(|terms| terms.selectors()) {
+        let [old, new] = [old, new].map(|pod| pod.filter(|pod| !pod.phase.ended()));
+        for selector in new.into_iter().flat_map(PodSpec::selectors) {
             self.peering.add(selector, &mut self.work.selectors);
         }
-        for selector in old.iter().flat_map(|terms| terms.selectors()) {
+        for selector in old.into_iter().flat_map(PodSpec::selectors) {
             self.peering.remove(selector, &mut self.work.selectors);
         }
     }

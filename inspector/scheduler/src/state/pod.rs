@@ -54,7 +54,8 @@ impl State {
         let mut known = BTreeMap::new();
         for pod in members {
             let (needs, peer) = (needs(pod), self.peer_of(pod));
-            let key = (needs.clone(), pod.constraint.clone(), pod.ports.clone(), peer.clone());
+            let key =
+                (needs.clone(), pod.constraint.clone(), pod.ports.clone(), peer.clone(), &pod.preferences);
             let index = *known.entry(key).or_insert(shapes.len());
             match shapes.get_mut(index) {
                 Some(shape) => shape.count += 1,
@@ -64,6 +65,7 @@ impl State {
                     constraint: pod.constraint.clone(),
                     ports: pod.ports.clone(),
                     peer,
+                    preferences: pod.preferences.clone(),
                 }),
             }
         }

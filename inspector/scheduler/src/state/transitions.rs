@@ -59,6 +59,7 @@ mod tests {
             constraint: Arc::default(),
             ports: Arc::default(),
             terms: None,
+            preferences: None,
             unsupported: Vec::new(),
             priority: 0,
             labels: Marks::new(),

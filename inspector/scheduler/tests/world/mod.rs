@@ -239,6 +239,7 @@ impl World {
             constraint: Arc::new(NodeConstraint::default()),
             ports: Arc::new([]),
             terms: None,
+            preferences: None,
             unsupported: Vec::new(),
             priority: 0,
             labels: Marks::new(),

@@ -30,6 +30,7 @@ impl Resource for Queues {
         Column::text("Last Pass", "Time since the last pass over the queue."),
         Column::number("Depth", "Pending jobs that one pass looks at.").wide(),
         Column::number("Reservations", "Pending jobs that may hold a reservation.").wide(),
+        Column::text("Nodes", "Which suitable nodes are used first: low, high or spread.").wide(),
         Column::number("Tried", "Jobs that the last pass tried to start.").wide(),
         Column::number("Started", "Jobs that it started.").wide(),
     ];
@@ -84,6 +85,7 @@ impl Resource for Queues {
             Cell::since(pass.at.as_deref()),
             Cell::Number(spec.queue_depth.into()),
             Cell::Number(spec.reservation_depth.into()),
+            Cell::text(&*spec.node_policy),
             Cell::Number(pass.tried.into()),
             Cell::Number(pass.started.into()),
         ]

@@ -40,7 +40,7 @@ fn selector(map: Option<&BTreeMap<String, String>>) -> BTreeMap<SharedStr, Share
     map.into_iter().flatten().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
-fn term(term: &NodeSelectorTerm, problems: &mut Vec<SharedStr>) -> Term {
+pub(super) fn term(term: &NodeSelectorTerm, problems: &mut Vec<SharedStr>) -> Term {
     Term {
         labels: term.match_expressions.iter().flatten().map(|one| expression(one, problems)).collect(),
         fields: term.match_fields.iter().flatten().map(|one| expression(one, problems)).collect(),

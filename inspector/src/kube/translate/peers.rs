@@ -1,14 +1,19 @@
-//! Constraints between Pods: required inter-Pod affinity and anti-affinity, topology spread with `DoNotSchedule`.
+//! Constraints between Pods: inter-Pod affinity and anti-affinity, topology spread; required and preferred.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fluxion_scheduler::constraint::{Expression, Operator, PodSelector, PodTerm, PodTerms, TopologySpread};
+use fluxion_scheduler::constraint::{
+    Expression, Operator, PodSelector, PodTerm, PodTerms, Preferences, PreferredNodes, PreferredPods,
+    TopologySpread,
+};
 use fluxion_scheduler::model::{SharedStr, Unsupported};
-use k8s_openapi::api::core::v1::{PodAffinityTerm, PodSpec, TopologySpreadConstraint};
+use k8s_openapi::api::core::v1::{
+    PodAffinityTerm, PodSpec, TopologySpreadConstraint, WeightedPodAffinityTerm,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-use super::short;
+use super::{affinity, short};
 
 /// Maximum number of terms and constraints of a Pod that we bind: each costs work on every node.
 const MOST_TERMS: usize = 64;
@@ -27,8 +32,6 @@ pub(super) fn terms(
     let against = affinity.and_then(|affinity| affinity.pod_anti_affinity.as_ref());
     let against =
         against.and_then(|against| against.required_during_scheduling_ignored_during_execution.as_ref());
-    // An unknown action is treated as the stricter one.
-    let hard = |spread: &&TopologySpreadConstraint| spread.when_unsatisfiable != "ScheduleAnyway";
     let terms = PodTerms {
         affinity: with.into_iter().flatten().map(|term| reading.term(term)).collect(),
         anti_affinity: against.into_iter().flatten().map(|term| Arc::new(reading.term(term))).collect(),
@@ -36,7 +39,7 @@ pub(super) fn terms(
             .topology_spread_constraints
             .iter()
             .flatten()
-            .filter(hard)
+            .filter(|spread| !is_soft(spread))
             .map(|spread| reading.spread(spread))
             .collect(),
     };
@@ -49,6 +52,62 @@ pub(super) fn terms(
         ));
     }
     (Some(Arc::new(terms)), reading.problem.map(|problem| Unsupported::PodTerms(problem.into())))
+}
+
+/// The preferences of a Pod in this namespace with these labels; none if there are none. What can't be interpreted
+/// matches nothing, and is one of the Pod's problems.
+pub(super) fn preferences(
+    spec: &PodSpec,
+    namespace: &SharedStr,
+    labels: Option<&BTreeMap<String, String>>,
+    problems: &mut Vec<SharedStr>,
+) -> Option<Arc<Preferences>> {
+    let mut reading = Reading { namespace, labels, problem: None };
+    let affinity = spec.affinity.as_ref();
+    let nodes = affinity
+        .and_then(|affinity| affinity.node_affinity.as_ref())
+        .and_then(|nodes| nodes.preferred_during_scheduling_ignored_during_execution.as_ref());
+    let with = affinity
+        .and_then(|affinity| affinity.pod_affinity.as_ref())
+        .and_then(|with| with.preferred_during_scheduling_ignored_during_execution.as_ref());
+    let against = affinity
+        .and_then(|affinity| affinity.pod_anti_affinity.as_ref())
+        .and_then(|against| against.preferred_during_scheduling_ignored_during_execution.as_ref());
+    let mut preferences = Preferences::default();
+    for preferred in nodes.into_iter().flatten() {
+        let term = affinity::term(&preferred.preference, problems);
+        preferences.nodes.push(PreferredNodes { weight: weight(preferred.weight), term });
+    }
+    let pods = |terms: Option<&Vec<WeightedPodAffinityTerm>>, apart, reading: &mut Reading<'_>| {
+        let one = |one: &WeightedPodAffinityTerm| PreferredPods {
+            weight: weight(one.weight),
+            apart,
+            term: reading.term(&one.pod_affinity_term),
+        };
+        terms.into_iter().flatten().map(one).collect::<Vec<_>>()
+    };
+    preferences.pods = pods(with, false, &mut reading);
+    preferences.pods.extend(pods(against, true, &mut reading));
+    for spread in spec.topology_spread_constraints.iter().flatten().filter(|spread| is_soft(spread)) {
+        preferences.spread.push(reading.spread(spread));
+    }
+    if let Some(problem) = reading.problem {
+        problems.push(format!("preference ignored: {problem}").into());
+    }
+    if preferences.len() > MOST_TERMS {
+        problems.push(format!("preferences ignored: there are more than {MOST_TERMS}").into());
+        return None;
+    }
+    (!preferences.is_empty()).then(|| Arc::new(preferences))
+}
+
+/// An unknown action is treated as the stricter one.
+fn is_soft(spread: &TopologySpreadConstraint) -> bool {
+    spread.when_unsatisfiable == "ScheduleAnyway"
+}
+
+fn weight(weight: i32) -> u32 {
+    u32::try_from(weight).unwrap_or(1).clamp(1, 100)
 }
 
 struct Reading<'a> {

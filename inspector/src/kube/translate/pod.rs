@@ -18,6 +18,8 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
     let scheduled = condition(conditions, "PodScheduled");
     let mut problems = Vec::new();
     let (terms, unsupported_terms) = peers::terms(spec, &meta.namespace, pod.metadata.labels.as_ref());
+    let labelled = pod.metadata.labels.as_ref();
+    let preferences = peers::preferences(spec, &meta.namespace, labelled, &mut problems);
     let phase = phase(status.and_then(|status| status.phase.as_deref()));
     Ok(PodSpec {
         uid: meta.uid,
@@ -35,6 +37,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
         constraint: Arc::new(affinity::node_constraint(spec, &mut problems)),
         ports: affinity::host_ports(spec, &mut problems).into(),
         terms,
+        preferences,
         unsupported: unsupported(spec).chain(unsupported_terms).collect(),
         priority: spec.priority.unwrap_or(0),
         labels: labels(pod.metadata.labels.as_ref()),

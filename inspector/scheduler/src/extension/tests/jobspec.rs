@@ -83,6 +83,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             constraint: Arc::new(constraint),
             ports: ports.into(),
             peer: peer.map(Arc::new),
+            preferences: None,
         })
 }
 

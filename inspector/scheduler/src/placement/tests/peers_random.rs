@@ -131,6 +131,7 @@ fn shape() -> impl Strategy<Value = Shape> {
                 constraint: Arc::new(constraint),
                 ports: Arc::default(),
                 peer: Some(Arc::new(peer)),
+                preferences: None,
             }
         },
     )

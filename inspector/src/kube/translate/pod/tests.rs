@@ -89,6 +89,29 @@ fn what_we_cannot_honour_is_named() {
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]});
     let read = translate(&pod(wishes, json!({}))).unwrap();
     assert!(read.unsupported.is_empty() && read.terms.is_none());
+    let preferences = read.preferences.unwrap();
+    assert_eq!((preferences.nodes.len(), preferences.pods.len(), preferences.spread.len()), (0, 1, 1));
+    assert!(preferences.pods[0].apart && preferences.pods[0].term.selector.namespaces.len() == 1);
+}
+
+#[test]
+fn preferences_are_read_and_too_many_are_ignored() {
+    let node = |weight: i32, operator: &str| {
+        json!({"weight": weight, "preference": {"matchExpressions": [
+            {"key": "disk", "operator": operator, "values": ["ssd"]}]}})
+    };
+    let read = |terms: Vec<Value>| {
+        let affinity = json!({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}});
+        translate(&pod(json!({"containers": [], "affinity": affinity}), json!({}))).unwrap()
+    };
+    let few = read(vec![node(30, "In"), node(1_000, "Almost")]);
+    let preferences = few.preferences.unwrap();
+    let weights: Vec<u32> = preferences.nodes.iter().map(|preferred| preferred.weight).collect();
+    assert_eq!(weights, [30, 100]);
+    assert!(few.problems[0].contains("'Almost'"), "{:?}", few.problems);
+    let many = read(vec![node(1, "In"); 65]);
+    assert!(many.preferences.is_none() && many.problems[0].contains("more than 64"), "{:?}", many.problems);
+    assert!(read(Vec::new()).preferences.is_none());
 }
 
 #[test]
