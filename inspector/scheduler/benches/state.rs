@@ -54,6 +54,7 @@ fn pod(name: &str, needs: ResourceList, limit: Option<i64>) -> PodSpec {
         constraint: Arc::new(NodeConstraint::default()),
         ports: Arc::new([]),
         terms: None,
+        volumes: None,
         unsupported: Vec::new(),
         priority: 0,
         labels: Marks::new(),

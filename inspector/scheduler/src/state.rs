@@ -4,6 +4,9 @@
 
 use std::sync::Arc;
 
+use imbl::{OrdMap, OrdSet};
+
+use crate::constraint::volumes::ClaimKey;
 use crate::event::{Effect, Event};
 use crate::inventory::Inventory;
 use crate::model::SharedStr;
@@ -17,6 +20,7 @@ mod assumed;
 mod attempt;
 mod belonging;
 mod binding;
+mod claims;
 mod bindings;
 mod delivered;
 mod ending;
@@ -50,6 +54,7 @@ mod told;
 mod transitions;
 mod trial;
 mod unknown;
+mod volumes;
 mod waiting;
 mod work;
 
@@ -136,6 +141,8 @@ pub struct State {
     announced: Announced,
     pass: PassState,
     peering: Peering,
+    /// Pods without a node, by the claims that they mount.
+    mounts: OrdMap<ClaimKey, OrdSet<SharedStr>>,
     /// Whether it makes decisions.
     ready: bool,
     /// When it started to.
@@ -165,6 +172,7 @@ impl State {
             announced: Announced::default(),
             pass: PassState::default(),
             peering: Peering::default(),
+            mounts: OrdMap::new(),
             ready: false,
             synced_at: 0,
             whole: false,

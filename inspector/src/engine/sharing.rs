@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use fluxion_scheduler::constraint::volumes::PodVolumes;
 use fluxion_scheduler::constraint::{HostPort, NodeConstraint, PodTerms};
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::{ControllerRef, Marks, OwnerDetail, PodSpec, SharedStr};
@@ -77,6 +78,7 @@ pub(super) struct Sharing {
     constraints: Known<Arc<NodeConstraint>>,
     ports: Known<Arc<[HostPort]>>,
     terms: Known<Arc<PodTerms>>,
+    volumes: Known<Arc<PodVolumes>>,
 }
 
 impl Sharing {
@@ -105,6 +107,9 @@ impl Sharing {
         self.ports.share_or_learn(&mut pod.ports);
         if let Some(terms) = &mut pod.terms {
             self.terms.share_or_learn(terms);
+        }
+        if let Some(volumes) = &mut pod.volumes {
+            self.volumes.share_or_learn(volumes);
         }
         if let Some(ControllerRef { api_version, kind, name, uid }) = &mut pod.controller {
             for word in [api_version, kind, name, uid] {

@@ -161,6 +161,7 @@ fn pod(namespace: &str, name: &str) -> PodSpec {
         constraint: Arc::default(),
         ports: Arc::from([]),
         terms: None,
+        volumes: None,
         unsupported: Vec::new(),
         priority: 0,
         labels: Marks::new(),

@@ -38,6 +38,7 @@ fn pod(namespace: &str, name: &str, node: Option<&str>) -> Event {
         constraint: Arc::default(),
         ports: Arc::from([]),
         terms: None,
+        volumes: None,
         unsupported: Vec::new(),
         priority: 0,
         labels: Marks::new(),

@@ -6,12 +6,15 @@
 //! holders. Reservations keep others away by their anti-affinity, and count for affinity and spread only at a planned
 //! start during them: whatever is planned is decided again when it starts.
 
+mod volumes;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::availability::Availability;
 use super::plan::{Plan, PlannedShape};
 use super::tally::Tally;
+use volumes::VolumeRules;
 use crate::constraint::{Peer, PodSelector, TopologySpread, affinity_matches, taints_tolerated};
 use crate::inventory::{Inventory, NodeId, Selection, Topology};
 
@@ -28,6 +31,16 @@ pub enum Denied {
     NoDomain(Arc<str>),
     /// There would be too many of these Pods in the node's domain of this topology key.
     Spread(Arc<str>),
+    /// Another Pod uses this claim, which is for one at a time.
+    ClaimInUse(Arc<str>),
+    /// A Pod on the node uses a disk that can't be shared.
+    Disk,
+    /// There would be too many volumes of this CSI driver on the node.
+    VolumeLimit(Arc<str>),
+    /// No free volume of this class is accessible from the node, and none can be created for it.
+    NoVolume(Arc<str>),
+    /// The storage of this class has not enough room for another volume.
+    NoStorage(Arc<str>),
 }
 
 /// A rule for the slots of one shape.
@@ -49,6 +62,7 @@ pub(crate) struct Rules {
     tallies: Vec<Tally>,
     /// By shape of the plan.
     rules: Vec<Vec<Rule>>,
+    volumes: Option<VolumeRules>,
 }
 
 impl Rules {
@@ -57,19 +71,21 @@ impl Rules {
         if !plan.constrained {
             return None;
         }
-        let mut rules = Self { tallies: Vec::new(), rules: vec![Vec::new(); plan.shapes.len()] };
+        let mut rules = Self { tallies: Vec::new(), rules: vec![Vec::new(); plan.shapes.len()], volumes: None };
         let promised: Vec<_> = lens.promised_peers().collect();
         for (at, shape) in plan.shapes.iter().enumerate() {
             if let Some(peer) = shape.peer {
                 Building { plan, lens, promised: &promised, rules: &mut rules, at, peer }.all(shape);
             }
         }
-        rules.rules.iter().any(|rules| !rules.is_empty()).then_some(rules)
+        rules.volumes = VolumeRules::new(plan, lens);
+        (rules.volumes.is_some() || rules.rules.iter().any(|rules| !rules.is_empty())).then_some(rules)
     }
 
     /// Whether one more slot of the shape may be on the node.
     pub(crate) fn check(&self, shape: usize, id: NodeId) -> Result<(), Denied> {
-        self.rules[shape].iter().try_for_each(|rule| self.one(rule, id))
+        self.rules[shape].iter().try_for_each(|rule| self.one(rule, id))?;
+        self.volumes.as_ref().map_or(Ok(()), |volumes| volumes.check(shape, id))
     }
 
     /// Whether a denial stays one, whatever else is placed.
@@ -119,12 +135,18 @@ impl Rules {
         for tally in &mut self.tallies {
             tally.add(id, tally.adds[shape]);
         }
+        if let Some(volumes) = &mut self.volumes {
+            volumes.add(shape, id);
+        }
     }
 
     /// Takes back a slot that was counted.
     pub(super) fn remove(&mut self, shape: usize, id: NodeId) {
         for tally in &mut self.tallies {
             tally.remove(id, tally.adds[shape]);
+        }
+        if let Some(volumes) = &mut self.volumes {
+            volumes.remove(shape, id);
         }
     }
 
@@ -139,6 +161,9 @@ impl Rules {
     /// each other, or only by keeping each other out of a domain.
     pub(super) fn greedy_is_exact(&self) -> bool {
         let [rules] = self.rules.as_slice() else { return false };
+        if self.volumes.as_ref().is_some_and(|volumes| !volumes.greedy_is_exact()) {
+            return false;
+        }
         let simple = rules.iter().all(|rule| match rule {
             Rule::Domain { .. } | Rule::Apart { .. } => true,
             Rule::Near { tallies, .. } => tallies.iter().all(|(_, tally)| !self.tallies[*tally].grows()),
