@@ -137,7 +137,9 @@ impl Effect {
     pub fn key(&self) -> String {
         match self {
             Self::Bind { pod, .. } => format!("bind/{}", pod.uid),
-            Self::SelectNode { claim, .. } | Self::DeselectNode { claim, .. } => format!("storage/{}", claim.uid),
+            Self::SelectNode { claim, .. } | Self::DeselectNode { claim, .. } => {
+                format!("storage/{}", claim.uid)
+            }
             Self::ReserveVolume { volume, .. } | Self::FreeVolume { volume, .. } => {
                 format!("storage/{}", volume.uid)
             }

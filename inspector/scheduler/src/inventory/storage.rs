@@ -28,7 +28,9 @@ impl Inventory {
     }
 
     /// The holders that mount claims.
-    pub(crate) fn mounted(&self) -> impl Iterator<Item = (&ClaimKey, impl Iterator<Item = (&Arc<str>, &Found)>)> {
+    pub(crate) fn mounted(
+        &self,
+    ) -> impl Iterator<Item = (&ClaimKey, impl Iterator<Item = (&Arc<str>, &Found)>)> {
         self.peers.mounting.iter().map(|(claim, holders)| (claim, holders.iter()))
     }
 
@@ -42,14 +44,19 @@ impl Inventory {
         self.held().flat_map(|(id, _, held)| {
             let peer = held.hold.peer.as_deref();
             let mounts = peer.and_then(|peer| Some((peer, peer.mounts.as_deref()?)));
-            let disks = mounts.into_iter().flat_map(|(peer, mounts)| mounts.disks.iter().map(move |disk| (peer, disk)));
+            let disks = mounts
+                .into_iter()
+                .flat_map(|(peer, mounts)| mounts.disks.iter().map(move |disk| (peer, disk)));
             disks.map(move |(peer, disk)| (id, disk, Found::new(id, held, peer)))
         })
     }
 
     /// What determines the eligibility of a node.
     pub(crate) fn facts_by_name(&self, node: &str) -> Option<&NodeFacts> {
-        self.id(node).and_then(|id| self.book(id)).filter(|book| book.spec.is_some()).map(|book| book.facts.as_ref())
+        self.id(node)
+            .and_then(|id| self.book(id))
+            .filter(|book| book.spec.is_some())
+            .map(|book| book.facts.as_ref())
     }
 
     /// The nodes that are in the same place as this one to a CSI driver.

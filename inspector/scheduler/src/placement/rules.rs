@@ -14,9 +14,9 @@ use std::sync::Arc;
 use super::availability::Availability;
 use super::plan::{Plan, PlannedShape};
 use super::tally::Tally;
-use volumes::VolumeRules;
 use crate::constraint::{Peer, PodSelector, TopologySpread, affinity_matches, taints_tolerated};
 use crate::inventory::{Inventory, NodeId, Selection, Topology};
+use volumes::VolumeRules;
 
 /// Why a slot must not be on a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +71,8 @@ impl Rules {
         if !plan.constrained {
             return None;
         }
-        let mut rules = Self { tallies: Vec::new(), rules: vec![Vec::new(); plan.shapes.len()], volumes: None };
+        let mut rules =
+            Self { tallies: Vec::new(), rules: vec![Vec::new(); plan.shapes.len()], volumes: None };
         let promised: Vec<_> = lens.promised_peers().collect();
         for (at, shape) in plan.shapes.iter().enumerate() {
             if let Some(peer) = shape.peer {

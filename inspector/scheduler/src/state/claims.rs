@@ -59,7 +59,8 @@ impl State {
                 }
                 let storage = self.inventory.storage();
                 let unbound = storage.unbound(&claim);
-                let usable = unbound.candidates(storage).into_iter().filter(|one| accessible(one, &facts.labels));
+                let usable =
+                    unbound.candidates(storage).into_iter().filter(|one| accessible(one, &facts.labels));
                 let names = usable.map(|volume| volume.name.clone()).collect();
                 let created = unbound.provisioned_for(&facts.labels, storage).is_ok();
                 choices.push((names, !created));
@@ -185,7 +186,8 @@ impl State {
 
     fn progress(&self, one: &PendingClaim, node: &SharedStr) -> Progress {
         let storage = self.inventory.storage();
-        let Some(claim) = storage.claim(&one.key).filter(|claim| claim.uid == one.uid && !claim.deleting) else {
+        let Some(claim) = storage.claim(&one.key).filter(|claim| claim.uid == one.uid && !claim.deleting)
+        else {
             return Progress::Failed("the claim was deleted".to_owned());
         };
         if let Some(name) = claim.bound() {
@@ -195,10 +197,13 @@ impl State {
                 Progress::Ready
             } else {
                 let name = fluxion_text::shorten(name, NAME_MAX);
-                Progress::Failed(format!("it was bound to PersistentVolume {name}, which is not accessible from there"))
+                Progress::Failed(format!(
+                    "it was bound to PersistentVolume {name}, which is not accessible from there"
+                ))
             };
         }
-        let message = || storage.failure(&one.uid).map(|text| fluxion_text::shorten(text, ANSWER_MAX).into_owned());
+        let message =
+            || storage.failure(&one.uid).map(|text| fluxion_text::shorten(text, ANSWER_MAX).into_owned());
         if let Some(why) = &one.refused {
             return Progress::Failed(fluxion_text::shorten(why, ANSWER_MAX).into_owned());
         }
@@ -249,10 +254,19 @@ impl State {
         let deadline = self.after_grace(since.saturating_add(limit));
         if deadline <= self.now {
             let message = self.inventory.storage().failure(&claim);
-            let why = message.map_or_else(String::new, |text| format!(": {}", fluxion_text::shorten(text, ANSWER_MAX)));
-            let waits = |(_, assumed): &&(SharedStr, Assumed)| assumed.claims.iter().any(|one| one.key == key);
+            let why = message
+                .map_or_else(String::new, |text| format!(": {}", fluxion_text::shorten(text, ANSWER_MAX)));
+            let waits =
+                |(_, assumed): &&(SharedStr, Assumed)| assumed.claims.iter().any(|one| one.key == key);
             let Some(pod) = unsent.iter().find(waits).map(|(uid, _)| uid.clone()) else { return };
-            return self.claim_failed(&job, &unsent, &pod, &key, &node, format!("no volume within {limit} s{why}"));
+            return self.claim_failed(
+                &job,
+                &unsent,
+                &pod,
+                &key,
+                &node,
+                format!("no volume within {limit} s{why}"),
+            );
         }
         self.write_again(&unsent);
         self.waiting.look_at(next.max(self.now.saturating_add(1)).min(deadline), id);
@@ -311,7 +325,8 @@ impl State {
         node: &SharedStr,
         answer: String,
     ) {
-        let class = self.inventory.storage().claim(claim).map(|claim| claim.class.clone()).unwrap_or_default();
+        let class =
+            self.inventory.storage().claim(claim).map(|claim| claim.class.clone()).unwrap_or_default();
         let driver = self.inventory.storage().class(&class).map(|class| class.provisioner.clone());
         let nodes = self.inventory.same_place(&driver.unwrap_or_default(), node);
         for node in nodes {

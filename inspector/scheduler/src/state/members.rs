@@ -393,7 +393,8 @@ impl State {
 
     /// Members that can't be bound are set aside if there are enough others.
     fn set_aside(&self, summary: &mut MemberSummary) {
-        let problem = |pod: &Arc<PodSpec>| pod_problem(pod, self.at_gate(pod)).or_else(|| self.missing_volume(pod));
+        let problem =
+            |pod: &Arc<PodSpec>| pod_problem(pod, self.at_gate(pod)).or_else(|| self.missing_volume(pod));
         let problems: Vec<_> = summary.waiting.iter().map(problem).collect();
         let fit = problems.iter().filter(|problem| problem.is_none()).count();
         let there =

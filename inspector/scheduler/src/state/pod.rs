@@ -58,13 +58,7 @@ impl State {
             let index = *known.entry(key).or_insert(shapes.len());
             match shapes.get_mut(index) {
                 Some(shape) => shape.count += 1,
-                None => shapes.push(Shape {
-                    count: 1,
-                    needs,
-                    constraint,
-                    ports: pod.ports.clone(),
-                    peer,
-                }),
+                None => shapes.push(Shape { count: 1, needs, constraint, ports: pod.ports.clone(), peer }),
             }
         }
         shapes

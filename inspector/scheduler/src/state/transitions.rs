@@ -60,7 +60,7 @@ mod tests {
             ports: Arc::default(),
             terms: None,
             volumes: None,
-        unsupported: Vec::new(),
+            unsupported: Vec::new(),
             priority: 0,
             labels: Marks::new(),
             annotations: Marks::new(),

@@ -15,7 +15,8 @@ impl State {
     pub(super) fn note_mounts(&mut self, old: Option<&PodSpec>, new: Option<&PodSpec>) {
         let waits = |pod: &&PodSpec| pod.node.is_none() && !pod.phase.ended();
         let keys = |pod: Option<&PodSpec>| -> Vec<ClaimKey> {
-            let mounts = pod.filter(waits).and_then(|pod| mounted(pod).map(|mounted| mounted.keys().collect()));
+            let mounts =
+                pod.filter(waits).and_then(|pod| mounted(pod).map(|mounted| mounted.keys().collect()));
             mounts.unwrap_or_default()
         };
         let (old_keys, new_keys) = (keys(old), keys(new));

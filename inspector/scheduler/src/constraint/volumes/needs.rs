@@ -113,7 +113,10 @@ impl UnboundClaim {
             return storage.volume(name).into_iter().collect();
         }
         let selected = |volume: &PersistentVolume| {
-            self.selector.iter().flatten().all(|one| matches(one, volume.labels.get(&one.key).map(AsRef::as_ref)))
+            self.selector
+                .iter()
+                .flatten()
+                .all(|one| matches(one, volume.labels.get(&one.key).map(AsRef::as_ref)))
         };
         let free = |volume: &&Arc<PersistentVolume>| {
             volume.claimant.is_none()

@@ -51,13 +51,17 @@ pub fn resolve(
         let name = fluxion_text::shorten(&one.name, NAME_MAX);
         let claim = match storage.claim(&key) {
             None if one.ephemeral => {
-                return Err(format!("PersistentVolumeClaim {name} of an ephemeral volume is not created yet"));
+                return Err(format!(
+                    "PersistentVolumeClaim {name} of an ephemeral volume is not created yet"
+                ));
             }
             None => return Err(format!("PersistentVolumeClaim {name} does not exist")),
             Some(claim) => claim,
         };
         if one.ephemeral && claim.controller.as_deref() != Some(pod.uid) {
-            return Err(format!("PersistentVolumeClaim {name} was not created for this Pod's ephemeral volume"));
+            return Err(format!(
+                "PersistentVolumeClaim {name} was not created for this Pod's ephemeral volume"
+            ));
         }
         if claim.lost {
             return Err(format!("PersistentVolumeClaim {name} has lost its PersistentVolume"));

@@ -125,9 +125,9 @@ impl Storage {
                 changed(self.drivers.remove(name).is_some(), StorageChange::Unbound(None))
             }
             StorageKey::Node(name) => self.set_node(name, None),
-            StorageKey::Capacity(key) => {
-                self.remove_capacity(key).map_or(StorageChange::None, |class| StorageChange::Unbound(Some(class)))
-            }
+            StorageKey::Capacity(key) => self
+                .remove_capacity(key)
+                .map_or(StorageChange::None, |class| StorageChange::Unbound(Some(class))),
             StorageKey::Attachment(name) => {
                 changed(self.attachments.remove(name).is_some(), StorageChange::Limits)
             }

@@ -106,8 +106,10 @@ impl VolumeRules {
     /// Volumes on nodes, of the drivers that matter.
     fn count_attached(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
         let own = self.all_needs().flat_map(|needs| needs.own.keys());
-        let drivers: BTreeSet<Arc<str>> =
-            own.chain(self.all_needs().flat_map(|needs| needs.shared.iter().map(|(driver, _)| driver))).cloned().collect();
+        let drivers: BTreeSet<Arc<str>> = own
+            .chain(self.all_needs().flat_map(|needs| needs.shared.iter().map(|(driver, _)| driver)))
+            .cloned()
+            .collect();
         if drivers.is_empty() {
             return;
         }
@@ -189,16 +191,23 @@ impl VolumeRules {
     pub(super) fn check(&self, shape: usize, id: NodeId) -> Result<(), Denied> {
         let Some(shape) = &self.shapes[shape] else { return Ok(()) };
         let needs = &shape.needs;
-        if let Some(claim) = needs.exclusive.iter().find(|claim| self.in_use.get(claim).is_some_and(|users| *users > 0)) {
+        if let Some(claim) =
+            needs.exclusive.iter().find(|claim| self.in_use.get(claim).is_some_and(|users| *users > 0))
+        {
             return Err(Denied::ClaimInUse(claim.1.clone()));
         }
         let there = self.disks.get(&id);
-        if needs.disks.iter().any(|disk| there.is_some_and(|there| there.keys().any(|other| disk.clashes(other)))) {
+        if needs
+            .disks
+            .iter()
+            .any(|disk| there.is_some_and(|there| there.keys().any(|other| disk.clashes(other))))
+        {
             return Err(Denied::Disk);
         }
         for (driver, attached) in self.attached.get(&id).into_iter().flatten() {
             let own = needs.own.get(driver).copied().unwrap_or(0);
-            let new = |(of, handle): &&(Arc<str>, Arc<str>)| of == driver && !attached.handles.contains_key(handle);
+            let new =
+                |(of, handle): &&(Arc<str>, Arc<str>)| of == driver && !attached.handles.contains_key(handle);
             let new = needs.shared.iter().filter(new).count() as u64 + u64::from(own);
             let there = attached.handles.len() as u64 + u64::from(attached.own) + u64::from(attached.others);
             if new > 0 && there + new > u64::from(attached.limit) {
@@ -248,7 +257,8 @@ impl VolumeRules {
     }
 
     fn count(&mut self, needs: &VolumeNeeds, id: NodeId, up: bool) {
-        let moved = |count: u32, by: u32| if up { count.saturating_add(by) } else { count.saturating_sub(by) };
+        let moved =
+            |count: u32, by: u32| if up { count.saturating_add(by) } else { count.saturating_sub(by) };
         for claim in &needs.exclusive {
             if let Some(users) = self.in_use.get_mut(claim) {
                 *users = moved(*users, 1);
@@ -287,8 +297,12 @@ impl VolumeRules {
 impl Source {
     fn new(plan: &Plan<'_>, claim: &UnboundClaim) -> Self {
         let storage: &Storage = plan.inventory.storage();
-        let mut source =
-            Self { claim: claim.clone(), near: BTreeMap::new(), everywhere: Vec::new(), provisioned: BTreeMap::new() };
+        let mut source = Self {
+            claim: claim.clone(),
+            near: BTreeMap::new(),
+            everywhere: Vec::new(),
+            provisioned: BTreeMap::new(),
+        };
         // Volumes that are local to a node name its label, by which they are found.
         let mut local: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Vec<usize>>> = BTreeMap::new();
         let mut wide = Vec::new();
