@@ -214,6 +214,24 @@ words! {
         TopologyLabel = "TopologyLabel",
         /// A topology spread constraint is not met.
         TopologySpread = "TopologySpread",
+        /// A `PersistentVolume` is not accessible from the node.
+        VolumeAffinity = "VolumeAffinity",
+        /// A `PersistentVolume` is in another zone or region.
+        VolumeZone = "VolumeZone",
+        /// A volume is being provisioned for another node.
+        VolumeNode = "VolumeNode",
+        /// The `StorageClass` does not allow volumes for the node.
+        VolumeTopology = "VolumeTopology",
+        /// A ReadWriteOncePod claim is used by another Pod.
+        ClaimInUse = "ClaimInUse",
+        /// A disk is used by another Pod on the node.
+        DiskInUse = "DiskInUse",
+        /// The node can't have more volumes of the CSI driver.
+        VolumeLimit = "VolumeLimit",
+        /// No available `PersistentVolume` matches, and none can be provisioned for the node.
+        NoVolume = "NoVolume",
+        /// There is not enough free storage for a volume.
+        NoStorage = "NoStorage",
     }
 }
 

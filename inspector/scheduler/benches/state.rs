@@ -55,6 +55,7 @@ fn pod(name: &str, needs: ResourceList, limit: Option<i64>) -> PodSpec {
         ports: Arc::new([]),
         terms: None,
         preferences: None,
+        volumes: None,
         unsupported: Vec::new(),
         priority: 0,
         labels: Marks::new(),

@@ -6,6 +6,7 @@ mod eligible;
 mod peer;
 mod preference;
 mod selector_map;
+pub mod volumes;
 pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,6 +133,9 @@ pub struct NodeConstraint {
     /// Nodes that recently rejected bindings, by name: they are avoided for some time. Not specified by users, so not
     /// part of jobspecs.
     pub avoided: BTreeSet<Arc<str>>,
+    /// What the Pod's volumes require of a node's labels; derived from other objects, so not part of jobspecs either.
+    #[serde(skip)]
+    pub volumes: Vec<volumes::VolumeRule>,
 }
 
 impl NodeConstraint {

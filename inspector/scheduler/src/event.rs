@@ -1,6 +1,7 @@
 //! Input and output of an engine step.
 
 use crate::constraint::Labels;
+use crate::constraint::volumes::{StorageKey, StorageObject};
 use crate::inventory::NodeSpec;
 use crate::model::{AllocationRecord, GroupSpec, ObjectRef, OwnerSpec, PodSpec, SharedStr};
 use crate::record::{JournalEntry, Remembered};
@@ -32,6 +33,15 @@ pub enum Event {
     /// The outcome of [`Effect::Bind`].
     Bound {
         pod: SharedStr,
+        outcome: BindOutcome,
+    },
+    /// An object that describes storage.
+    Storage(Box<StorageObject>),
+    /// It was deleted.
+    StorageGone(StorageKey),
+    /// The outcome of [`Effect::SelectNode`] or [`Effect::ReserveVolume`] for the claim or volume with this UID.
+    StorageWritten {
+        object: SharedStr,
         outcome: BindOutcome,
     },
     /// The outcome of [`Effect::Resume`] of the object with this UID.
@@ -84,6 +94,14 @@ pub enum Effect {
     Bind { pod: ObjectRef, node: SharedStr, record: AllocationRecord },
     /// Resume a Job that was suspended when it was created.
     Resume { object: ObjectRef },
+    /// Ask for a volume of the claim for this node, selected at this time (epoch seconds).
+    SelectNode { claim: ObjectRef, node: SharedStr, at: i64 },
+    /// No longer ask for that, if this node is still selected.
+    DeselectNode { claim: ObjectRef, node: SharedStr },
+    /// Reserve the volume, which nobody has claimed at this version, for the claim.
+    ReserveVolume { volume: ObjectRef, version: SharedStr, claim: ObjectRef },
+    /// No longer reserve it, if it still is.
+    FreeVolume { volume: ObjectRef, claim: ObjectRef },
     /// PodScheduled=False with this reason.
     Unscheduled { pod: ObjectRef, reason: &'static str, message: String },
     /// The PodGroup's condition.
@@ -119,6 +137,12 @@ impl Effect {
     pub fn key(&self) -> String {
         match self {
             Self::Bind { pod, .. } => format!("bind/{}", pod.uid),
+            Self::SelectNode { claim, .. } | Self::DeselectNode { claim, .. } => {
+                format!("storage/{}", claim.uid)
+            }
+            Self::ReserveVolume { volume, .. } | Self::FreeVolume { volume, .. } => {
+                format!("storage/{}", volume.uid)
+            }
             Self::Resume { object } => format!("resume/{}", object.uid),
             Self::Unscheduled { pod, .. } => format!("unscheduled/{}", pod.uid),
             Self::GroupScheduled { group, .. } | Self::GroupStatus { group, .. } => {

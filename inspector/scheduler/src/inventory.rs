@@ -24,6 +24,7 @@ mod reserving;
 mod sets;
 pub(crate) mod share;
 mod spec;
+mod storage;
 mod timeline;
 mod topologies;
 mod topology;
@@ -33,6 +34,8 @@ mod view;
 mod window;
 
 use std::sync::{Arc, OnceLock};
+
+use crate::constraint::volumes::Storage;
 
 pub use hold::{Allocation, AllocationKind, Release, assumed_end, planned_or_assumed};
 
@@ -82,6 +85,7 @@ pub struct Inventory {
     peers: peers::Peers,
     /// Number of nodes with a taint `PreferNoSchedule`.
     discouraging: usize,
+    storage: Storage,
     levels: Arc<Vec<Arc<str>>>,
     startup_taints: Arc<[Arc<str>]>,
     freed: u64,

@@ -16,6 +16,8 @@ pub const RUN_TIME: &str = "fluxion.flux-framework.org/run-time";
 pub const SUBMIT_AT: &str = "fluxion.flux-framework.org/submit-at";
 /// On a Pod, as JSON: its allocation.
 pub const ALLOCATION: &str = "fluxion.flux-framework.org/allocation";
+/// On a claim: since when the node in `volume.kubernetes.io/selected-node` is our choice (epoch seconds).
+pub const SELECTED_AT: &str = "fluxion.flux-framework.org/selected-at";
 /// The scheduling gate of Pods that we place and kube-scheduler binds.
 pub const GATE: &str = "fluxion.flux-framework.org/gate";
 /// On a Namespace, a label: how what is created there is taken in. On a Job, an annotation: [`SUSPENDED`] or [`RESUMED`].

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::constraint::volumes::PodVolumes;
 use crate::constraint::{HostPort, Labels, NodeConstraint, Peer, PodSelector, PodTerms, Preferences};
 use crate::resources::{InvalidRequest, ResourceList};
 
@@ -100,14 +101,6 @@ impl Phase {
 /// A constraint that we don't support when we bind a Pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unsupported {
-    /// A claim that waits for its first consumer, or whose volume is not known yet.
-    UnboundVolume(SharedStr),
-    /// A claim that does not exist.
-    MissingClaim(SharedStr),
-    /// A bound claim whose volume does not exist.
-    MissingVolume(SharedStr, SharedStr),
-    /// A claim whose volume has too many node affinity terms to be combined with those of the Pod.
-    WideVolume(SharedStr),
     ResourceClaim(SharedStr),
     /// Inter-Pod affinity or topology spread constraints, and why.
     PodTerms(SharedStr),
@@ -186,6 +179,8 @@ pub struct PodSpec {
     pub terms: Option<Arc<PodTerms>>,
     /// Preferred affinities and soft topology spread constraints; none if there are none.
     pub preferences: Option<Arc<Preferences>>,
+    /// Its volumes, as far as they matter for where it runs; none if there are none, or if they are not checked.
+    pub volumes: Option<Arc<PodVolumes>>,
     pub unsupported: Vec<Unsupported>,
     pub priority: i32,
     pub labels: Marks,
@@ -219,6 +214,8 @@ impl PodSpec {
             labels: self.labels.shared().clone(),
             terms: self.terms.clone(),
             deleting: self.deleting,
+            mounts: self.volumes.clone(),
+            volumes: None,
         }
     }
 

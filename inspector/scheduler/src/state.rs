@@ -4,6 +4,9 @@
 
 use std::sync::Arc;
 
+use imbl::{OrdMap, OrdSet};
+
+use crate::constraint::volumes::ClaimKey;
 use crate::event::{Effect, Event};
 use crate::inventory::Inventory;
 use crate::model::SharedStr;
@@ -18,6 +21,7 @@ mod attempt;
 mod belonging;
 mod binding;
 mod bindings;
+mod claims;
 mod delivered;
 mod ending;
 mod evaluate;
@@ -51,6 +55,7 @@ mod told;
 mod transitions;
 mod trial;
 mod unknown;
+mod volumes;
 mod waiting;
 mod work;
 
@@ -137,6 +142,8 @@ pub struct State {
     announced: Announced,
     pass: PassState,
     peering: Peering,
+    /// Pods without a node, by the claims that they mount.
+    mounts: OrdMap<ClaimKey, OrdSet<SharedStr>>,
     /// Whether it makes decisions.
     ready: bool,
     /// When it started to.
@@ -166,6 +173,7 @@ impl State {
             announced: Announced::default(),
             pass: PassState::default(),
             peering: Peering::default(),
+            mounts: OrdMap::new(),
             ready: false,
             synced_at: 0,
             whole: false,

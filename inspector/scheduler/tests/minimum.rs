@@ -133,7 +133,7 @@ fn a_member_that_can_not_be_bound_does_not_hold_the_others_back() {
     let mut world = two_gpu_nodes();
     world.pod_with("v-a", "cpu=1000", |pod| {
         member("volumes")(pod);
-        pod.unsupported.push(Unsupported::UnboundVolume("scratch".into()));
+        pod.unsupported.push(Unsupported::ResourceClaim("scratch".into()));
     });
     world.pod_with("v-b", "cpu=1000", member("volumes"));
     world.pod_with("v-c", "cpu=1000", member("volumes"));

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use fluxion_scheduler::constraint::volumes::StorageKey;
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::SharedStr;
 use tokio::sync::Notify;
@@ -20,6 +21,8 @@ enum About {
     Group(SharedStr),
     Owner(SharedStr),
     Namespace(SharedStr),
+    Storage(StorageKey),
+    Written(SharedStr),
     /// Deletion of the object with this UID; its last state, which may contain the reason, is kept before it.
     Gone(SharedStr),
     Bound(SharedStr),
@@ -40,6 +43,9 @@ fn about(event: &Event) -> About {
         Event::Group(group) => About::Group(group.uid.clone()),
         Event::Owner(owner) => About::Owner(owner.uid.clone()),
         Event::Namespace { name, .. } | Event::NamespaceGone(name) => About::Namespace(name.clone()),
+        Event::Storage(object) => About::Storage(object.key()),
+        Event::StorageGone(key) => About::Storage(key.clone()),
+        Event::StorageWritten { object, .. } => About::Written(object.clone()),
         Event::Bound { pod, .. } => About::Bound(pod.clone()),
         Event::Resumed { object, .. } => About::Resumed(object.clone()),
         Event::Cancelled { job, .. } | Event::CancelStarted { job, .. } => About::Cancelled(job.clone()),

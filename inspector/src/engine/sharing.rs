@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use fluxion_scheduler::constraint::volumes::PodVolumes;
 use fluxion_scheduler::constraint::{HostPort, NodeConstraint, PodTerms, Preferences};
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::{ControllerRef, Marks, OwnerDetail, PodSpec, SharedStr};
@@ -78,6 +79,7 @@ pub(super) struct Sharing {
     ports: Known<Arc<[HostPort]>>,
     terms: Known<Arc<PodTerms>>,
     preferences: Known<Arc<Preferences>>,
+    volumes: Known<Arc<PodVolumes>>,
 }
 
 impl Sharing {
@@ -109,6 +111,9 @@ impl Sharing {
         }
         if let Some(preferences) = &mut pod.preferences {
             self.preferences.share_or_learn(preferences);
+        }
+        if let Some(volumes) = &mut pod.volumes {
+            self.volumes.share_or_learn(volumes);
         }
         if let Some(ControllerRef { api_version, kind, name, uid }) = &mut pod.controller {
             for word in [api_version, kind, name, uid] {

@@ -162,6 +162,7 @@ fn pod(namespace: &str, name: &str) -> PodSpec {
         ports: Arc::from([]),
         terms: None,
         preferences: None,
+        volumes: None,
         unsupported: Vec::new(),
         priority: 0,
         labels: Marks::new(),

@@ -9,7 +9,7 @@ use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::OwnerDetail;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher;
@@ -21,17 +21,16 @@ use crate::health::{Health, WATCH_SECONDS};
 use crate::metrics::Metrics;
 use crate::supervise::Tasks;
 
-use super::translate::{group, namespace, node, owner};
+use super::translate::{group, namespace, node, owner, pod};
 
 mod follow;
 mod known;
 mod observe;
 mod optional;
-mod volumes;
+mod storage;
 
 use follow::Follow;
 use observe::observed;
-use volumes::Volumes;
 
 /// Kinds of CRDs that create Pods or Jobs, of which only metadata is read: (group/version, kind, plural).
 const OTHER_OWNERS: [(&str, &str, &str); 4] = [
@@ -49,6 +48,8 @@ pub fn start(client: &Client, engine: &EngineHandle, metrics: &Arc<Metrics>, hea
     let served = optional::discover(client.clone(), health, &mut tasks);
     let mut start = Starting { client, engine, metrics, health, served, tasks };
     start.core();
+    start.claims();
+    start.storage();
     start.owners();
     start.optional();
     start.tasks
@@ -100,16 +101,14 @@ impl Starting<'_> {
             |gone| vec![Event::NamespaceGone(gone.name.clone())],
         );
         self.spawn("namespaces", follow);
-        let volumes = Arc::new(Volumes::default());
         let (follow, client) = self.follow("Pod", "pods");
         let pods = watcher(Api::<Pod>::all(client), config());
-        self.spawn("pods", volumes::follow_pods(follow, pods, Arc::clone(&volumes)));
-        let (follow, client) = self.follow("PersistentVolumeClaim", "persistentvolumeclaims");
-        let claims = watcher(Api::<PersistentVolumeClaim>::all(client), config());
-        self.spawn("persistentvolumeclaims", volumes::follow_claims(follow, claims, Arc::clone(&volumes)));
-        let (follow, client) = self.follow("PersistentVolume", "persistentvolumes");
-        let persistent = watcher(Api::<PersistentVolume>::all(client), config());
-        self.spawn("persistentvolumes", volumes::follow_volumes(follow, persistent, volumes));
+        let follow = follow.run(
+            pods,
+            |object| pod::in_cluster(object).map(|spec| vec![Event::Pod(Box::new(spec))]),
+            |gone| vec![Event::PodGone(gone.uid.clone())],
+        );
+        self.spawn("pods", follow);
     }
 
     fn owners(&mut self) {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
+use fluxion_scheduler::model::SharedStr;
 use fluxion_scheduler::state::Job;
 use kube::Client;
 use tokio::sync::{Notify, mpsc};
@@ -29,6 +30,7 @@ mod note;
 mod pin;
 mod resume;
 mod right;
+mod storage;
 
 use api::WriteError;
 pub use delete::Deleter;
@@ -181,6 +183,22 @@ impl Shared {
                 self.engine.send(Event::Resumed { object: object.uid.clone(), outcome });
                 ("resume", done)
             }
+            Effect::SelectNode { claim, node, at } => {
+                let done = storage::select(&self.client, &claim, &node, at).await;
+                self.storage_written(claim.uid, &done);
+                ("claim", done)
+            }
+            Effect::DeselectNode { claim, node } => {
+                ("claim", storage::deselect(&self.client, &claim, &node).await)
+            }
+            Effect::ReserveVolume { volume, version, claim } => {
+                let done = storage::reserve(&self.client, &volume, &version, &claim).await;
+                self.storage_written(volume.uid, &done);
+                ("volume", done)
+            }
+            Effect::FreeVolume { volume, claim } => {
+                ("volume", storage::free(&self.client, &volume, &claim).await)
+            }
             Effect::Unscheduled { pod, reason, message } => {
                 let known = self.engine.snapshot();
                 let was_false = known.state.pod(&pod.uid).is_some_and(|known| known.unscheduled.is_some());
@@ -208,6 +226,10 @@ impl Shared {
             Effect::Journal(_) => return,
         };
         self.count(kind, &about, done);
+    }
+
+    fn storage_written(&self, object: SharedStr, done: &Result<(), WriteError>) {
+        self.engine.send(Event::StorageWritten { object, outcome: storage::outcome(done) });
     }
 
     fn count(&self, kind: &'static str, about: &str, done: Result<(), WriteError>) {
@@ -280,6 +302,9 @@ fn failed(effect: &Effect, why: &str) -> Option<Event> {
     match effect {
         Effect::Bind { pod, .. } => Some(Event::Bound { pod: pod.uid.clone(), outcome }),
         Effect::Resume { object } => Some(Event::Resumed { object: object.uid.clone(), outcome }),
+        Effect::SelectNode { claim: object, .. } | Effect::ReserveVolume { volume: object, .. } => {
+            Some(Event::StorageWritten { object: object.uid.clone(), outcome })
+        }
         _ => None,
     }
 }

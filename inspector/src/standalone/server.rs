@@ -347,6 +347,11 @@ impl Server {
                     self.cluster.delete(&object.uid, now);
                 }
                 Effect::Journal(entry) => self.batch.history.push(entry),
+                // There are no claims: the volumes of Pods are not checked.
+                Effect::SelectNode { .. }
+                | Effect::DeselectNode { .. }
+                | Effect::ReserveVolume { .. }
+                | Effect::FreeVolume { .. } => {}
             }
         }
         Ok(())

@@ -39,6 +39,7 @@ fn pod(namespace: &str, name: &str, node: Option<&str>) -> Event {
         ports: Arc::from([]),
         terms: None,
         preferences: None,
+        volumes: None,
         unsupported: Vec::new(),
         priority: 0,
         labels: Marks::new(),

@@ -96,6 +96,19 @@ pub enum Fact {
 
     /// The API server rejected a binding.
     BindFailed { pod: String, node: String, answer: String },
+    /// The members are placed, and wait for volumes.
+    WaitingForVolumes {
+        /// Number of `PersistentVolumeClaims` that are bound.
+        ready: u32,
+        wanted: u32,
+        /// The first claim that is not bound.
+        claim: String,
+        /// The provisioner's latest message about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// No volume could be provided for a claim on this node.
+    VolumeFailed { claim: String, node: String, answer: String },
     /// The gang was released for that reason and is retried later.
     RetriedLater,
     /// The kubelet rejected a Pod of the job.

@@ -67,7 +67,7 @@ impl NodesLeftOut {
             NodeReasonClass::Taint => format!("had untolerated taint {{{value}}}"),
             NodeReasonClass::NotReady => format!("{were} not ready"),
             NodeReasonClass::SchedulingDisabled => format!("{were} cordoned"),
-            NodeReasonClass::BindingRefused => "recently rejected a binding".to_owned(),
+            NodeReasonClass::BindingRefused => "recently rejected a binding or a volume".to_owned(),
             NodeReasonClass::Missing if resource == "pods" => "had no allocatable pods".to_owned(),
             NodeReasonClass::Missing => format!("had no {resource}"),
             NodeReasonClass::TooSmall => {
@@ -89,6 +89,25 @@ impl NodesLeftOut {
             NodeReasonClass::TopologyLabel => format!("didn't have topology label {value}"),
             NodeReasonClass::TopologySpread => {
                 format!("didn't match pod topology spread constraints ({value})")
+            }
+            NodeReasonClass::VolumeAffinity => "didn't match PersistentVolume's node affinity".to_owned(),
+            NodeReasonClass::VolumeZone => "had no available volume zone".to_owned(),
+            NodeReasonClass::VolumeNode => {
+                format!("{were} not {value}, for which a volume is being provisioned")
+            }
+            NodeReasonClass::VolumeTopology => {
+                "didn't match the StorageClass's allowed topologies".to_owned()
+            }
+            NodeReasonClass::ClaimInUse => {
+                format!("{were} excluded because ReadWriteOncePod claim {value} is in use")
+            }
+            NodeReasonClass::DiskInUse => "had no available disk".to_owned(),
+            NodeReasonClass::VolumeLimit => format!("exceeded the maximum volume count of {value}"),
+            NodeReasonClass::NoVolume => {
+                format!("didn't find available persistent volumes to bind (storage class {value})")
+            }
+            NodeReasonClass::NoStorage => {
+                format!("did not have enough free storage (storage class {value})")
             }
             NodeReasonClass::Unknown(_) => self.reason.clone(),
         }

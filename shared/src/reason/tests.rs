@@ -90,7 +90,7 @@ fn every_class_of_nodes_reads_as_a_sentence() {
             "had untolerated taint {V}",
             "were not ready",
             "were cordoned",
-            "recently rejected a binding",
+            "recently rejected a binding or a volume",
             "had no memory",
             "had too little memory (2Gi requested, at most 1Gi per node)",
             "had at most 1Gi memory even when empty (2Gi requested)",

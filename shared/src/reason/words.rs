@@ -109,6 +109,15 @@ fn one(fact: &Fact, several: bool) -> Option<String> {
         Fact::LimitBeforeStart => {
             "the Job's activeDeadlineSeconds expires before its planned start".to_owned()
         }
+        Fact::WaitingForVolumes { ready, wanted, claim, message } => {
+            let why = message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+            format!(
+                "waiting for volumes: {ready} of {wanted} PersistentVolumeClaims bound, {claim} is not{why}"
+            )
+        }
+        Fact::VolumeFailed { claim, node, answer } => {
+            format!("no volume for PersistentVolumeClaim {claim} on node {node}: {answer}")
+        }
         Fact::BindFailed { pod, node, answer } => {
             format!("failed to bind Pod {pod} to node {node}: {answer}")
         }

@@ -61,8 +61,16 @@ pub enum Exclusion {
     NotReady,
     /// The node is cordoned.
     Cordoned,
-    /// The API server recently rejected bindings to the node.
+    /// The API server recently rejected bindings to the node, or no volume could be provisioned for it.
     RefusedBinding,
+    /// A volume is not accessible from the node.
+    VolumeAffinity,
+    /// A volume is in another zone or region.
+    VolumeZone,
+    /// A volume is being provisioned for this other node.
+    VolumeNode(Arc<str>),
+    /// The storage class does not provision volumes for the node.
+    VolumeTopology,
 }
 
 impl Exclusion {
@@ -72,6 +80,7 @@ impl Exclusion {
         match self {
             Self::NotReady | Self::Cordoned | Self::TaintedForNow(_) | Self::RefusedBinding => true,
             Self::Tainted(_) | Self::Deleting | Self::Selector { .. } | Self::Affinity => false,
+            Self::VolumeAffinity | Self::VolumeZone | Self::VolumeNode(_) | Self::VolumeTopology => false,
         }
     }
 }
@@ -88,6 +97,10 @@ impl fmt::Display for Exclusion {
             Self::NotReady => f.write_str("not ready"),
             Self::Cordoned => f.write_str("cordoned"),
             Self::RefusedBinding => f.write_str("recently rejected a binding"),
+            Self::VolumeAffinity => f.write_str("didn't match the node affinity of a PersistentVolume"),
+            Self::VolumeZone => f.write_str("in another zone than a PersistentVolume"),
+            Self::VolumeNode(node) => write!(f, "a volume is being provisioned for {node}"),
+            Self::VolumeTopology => f.write_str("didn't match the topology of a StorageClass"),
         }
     }
 }
@@ -108,6 +121,7 @@ pub fn eligible(constraint: &NodeConstraint, node: &NodeFacts) -> Result<(), Exc
     {
         return Err(Exclusion::Affinity);
     }
+    constraint.volumes.iter().try_for_each(|rule| rule.check(node))?;
     let mut passing = constraint.avoided.contains(&node.name).then_some(Exclusion::RefusedBinding);
     for exclusion in states(&constraint.tolerations, node) {
         if !exclusion.is_temporary() {

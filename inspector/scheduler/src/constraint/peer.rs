@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Expression;
 use super::eligible::matches;
+use super::volumes::{PodVolumes, VolumeNeeds};
 
 /// Labels of an object.
 pub type Labels = BTreeMap<Arc<str>, Arc<str>>;
@@ -144,7 +145,7 @@ impl PodTerms {
 }
 
 /// A Pod as others see it, and what it requires of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Peer {
     /// Its namespace.
     pub namespace: Arc<str>,
@@ -154,6 +155,10 @@ pub struct Peer {
     pub terms: Option<Arc<PodTerms>>,
     /// It is terminating, and no longer counts for spread constraints.
     pub deleting: bool,
+    /// The volumes that it mounts; none in a request.
+    pub mounts: Option<Arc<PodVolumes>>,
+    /// In a request: what its volumes require that depends on what else is placed.
+    pub volumes: Option<Arc<VolumeNeeds>>,
 }
 
 impl Peer {

@@ -93,6 +93,13 @@ fn left_out(count: &Count, names: &dyn Names) -> NodesLeftOut {
         NodeReason::Excluded(Exclusion::Cordoned) => NodeReasonClass::SchedulingDisabled,
         NodeReason::Excluded(Exclusion::RefusedBinding) => NodeReasonClass::BindingRefused,
         NodeReason::Excluded(Exclusion::Affinity) => NodeReasonClass::NodeAffinity,
+        NodeReason::Excluded(Exclusion::VolumeAffinity) => NodeReasonClass::VolumeAffinity,
+        NodeReason::Excluded(Exclusion::VolumeZone) => NodeReasonClass::VolumeZone,
+        NodeReason::Excluded(Exclusion::VolumeTopology) => NodeReasonClass::VolumeTopology,
+        NodeReason::Excluded(Exclusion::VolumeNode(node)) => {
+            left_out.value = Some(node.to_string());
+            NodeReasonClass::VolumeNode
+        }
         NodeReason::Excluded(Exclusion::Selector { key, value }) => {
             left_out.value = Some(pair(key, value));
             NodeReasonClass::NodeSelector
@@ -116,6 +123,11 @@ fn left_out(count: &Count, names: &dyn Names) -> NodesLeftOut {
                 Denied::OthersAntiAffinity => (NodeReasonClass::ExistingPodAntiAffinity, None),
                 Denied::NoDomain(key) => (NodeReasonClass::TopologyLabel, Some(key.to_string())),
                 Denied::Spread(key) => (NodeReasonClass::TopologySpread, Some(key.to_string())),
+                Denied::ClaimInUse(claim) => (NodeReasonClass::ClaimInUse, Some(claim.to_string())),
+                Denied::Disk => (NodeReasonClass::DiskInUse, None),
+                Denied::VolumeLimit(driver) => (NodeReasonClass::VolumeLimit, Some(driver.to_string())),
+                Denied::NoVolume(class) => (NodeReasonClass::NoVolume, Some(class.to_string())),
+                Denied::NoStorage(class) => (NodeReasonClass::NoStorage, Some(class.to_string())),
             };
             left_out.value = key;
             class

@@ -48,6 +48,8 @@ pub(super) fn peer(value: &Value) -> Result<Peer, JobspecError> {
         return refuse(format!("a pod must not have more than {MOST_TERMS} terms and constraints"));
     }
     Ok(Peer {
+        mounts: None,
+        volumes: None,
         namespace: text(value, "namespace")?.unwrap_or_default(),
         labels: Arc::new(labels),
         terms: (!terms.is_empty()).then(|| Arc::new(terms)),

@@ -8,6 +8,7 @@ use imbl::OrdMap;
 use super::book::Held;
 use super::hold::AllocationKind;
 use super::id::NodeId;
+use crate::constraint::volumes::ClaimKey;
 use crate::constraint::{Namespaces, Peer, PodSelector, PodTerm, SelectorMap};
 
 /// Selectors, all of which have to select a Pod.
@@ -50,6 +51,12 @@ pub(super) struct Tracked {
     pub(super) found: ByHolder,
 }
 
+/// The claims that a holder mounts.
+pub(super) fn claims(peer: &Peer) -> impl Iterator<Item = ClaimKey> + '_ {
+    let mounts = peer.mounts.iter().flat_map(|mounts| &mounts.claims);
+    mounts.map(|claim| (peer.namespace.clone(), claim.name.clone()))
+}
+
 /// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Peers {
@@ -57,6 +64,8 @@ pub(super) struct Peers {
     /// Required anti-affinity of holders.
     pub(super) anti_affinity: SelectorMap<PodTerm, ByHolder>,
     pub(super) tracked: SelectorMap<Selection, Tracked>,
+    /// Holders by the claims that they mount.
+    pub(super) mounting: OrdMap<ClaimKey, ByHolder>,
     pub(super) pass: u64,
 }
 
@@ -75,6 +84,9 @@ impl Peers {
     pub(super) fn add(&mut self, holder: &Arc<str>, node: NodeId, held: &Held) {
         let Some(peer) = &held.hold.peer else { return };
         let found = Found::new(node, held, peer);
+        for claim in claims(peer) {
+            self.mounting.entry(claim).or_default().insert(holder.clone(), found);
+        }
         for key in self.tracking(peer) {
             if let Some(tracked) = self.tracked.get_mut(&key) {
                 tracked.found.insert(holder.clone(), found);
@@ -90,6 +102,14 @@ impl Peers {
 
     pub(super) fn remove(&mut self, holder: &str, held: &Held) {
         let Some(peer) = &held.hold.peer else { return };
+        for claim in claims(peer) {
+            if let Some(known) = self.mounting.get_mut(&claim) {
+                known.remove(holder);
+                if known.is_empty() {
+                    self.mounting.remove(&claim);
+                }
+            }
+        }
         for key in self.tracking(peer) {
             if let Some(tracked) = self.tracked.get_mut(&key) {
                 tracked.found.remove(holder);

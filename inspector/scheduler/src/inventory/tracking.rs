@@ -7,7 +7,8 @@ use imbl::OrdMap;
 use super::Inventory;
 use super::book::Held;
 use super::id::NodeId;
-use super::peers::{ByHolder, Found, Selection, Tracked};
+use super::peers::{ByHolder, Found, Selection, Tracked, claims};
+use crate::constraint::volumes::ClaimKey;
 use crate::constraint::{Labels, Namespaces, Peer, PodSelector, PodTerm, SelectorMap};
 use crate::request::{Request, Shape};
 
@@ -122,7 +123,7 @@ impl Inventory {
         }
     }
 
-    fn held(&self) -> impl Iterator<Item = (NodeId, &Arc<str>, &Held)> {
+    pub(super) fn held(&self) -> impl Iterator<Item = (NodeId, &Arc<str>, &Held)> {
         let books = self.ids.values().filter_map(|id| Some((*id, self.book(*id)?)));
         books.flat_map(|(id, book)| book.holds.iter().map(move |(holder, held)| (id, holder, held)))
     }
@@ -177,11 +178,15 @@ impl Inventory {
             }
         }
         let mut terms: OrdMap<Arc<PodTerm>, ByHolder> = OrdMap::new();
+        let mut mounting: OrdMap<ClaimKey, ByHolder> = OrdMap::new();
         for (holder, id) in &self.holders {
             let Some(held) = self.book(*id).and_then(|book| book.find(holder)) else { continue };
             let Some(peer) = &held.hold.peer else { continue };
+            let found = Found::new(*id, held, peer);
+            for claim in claims(peer) {
+                mounting.entry(claim).or_default().insert(holder.clone(), found);
+            }
             for term in peer.anti_affinity() {
-                let found = Found::new(*id, held, peer);
                 terms.entry(term.clone()).or_default().insert(holder.clone(), found);
             }
         }
@@ -189,6 +194,9 @@ impl Inventory {
             self.peers.anti_affinity.iter().map(|(term, found)| (term.clone(), found.clone())).collect();
         if known != terms {
             wrong.push("the anti-affinity of Pods on nodes is out of date".to_owned());
+        }
+        if self.peers.mounting != mounting {
+            wrong.push("the claims that Pods on nodes mount are out of date".to_owned());
         }
         wrong
     }

@@ -13,6 +13,8 @@ pub(crate) struct Binds {
     pub size: Option<u32>,
     /// How the last one failed.
     pub why: Option<Fact>,
+    /// Which volumes are waited for.
+    pub volumes: Option<Fact>,
     /// The start for which all members were bound; it no longer counts as partially bound.
     pub(crate) complete: Option<i64>,
     /// Members bound for this start, or an earlier one, are released.

@@ -6,6 +6,8 @@
 //! holders. Reservations keep others away by their anti-affinity, and count for affinity and spread only at a planned
 //! start during them: whatever is planned is decided again when it starts.
 
+mod volumes;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ use super::plan::{Plan, PlannedShape};
 use super::tally::Tally;
 use crate::constraint::{Peer, PodSelector};
 use crate::inventory::{NodeId, Selection, Topology};
+use volumes::VolumeRules;
 
 /// Why a slot must not be on a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +32,16 @@ pub enum Denied {
     NoDomain(Arc<str>),
     /// There would be too many of these Pods in the node's domain of this topology key.
     Spread(Arc<str>),
+    /// Another Pod uses this claim, which is for one at a time.
+    ClaimInUse(Arc<str>),
+    /// A Pod on the node uses a disk that can't be shared.
+    Disk,
+    /// There would be too many volumes of this CSI driver on the node.
+    VolumeLimit(Arc<str>),
+    /// No free volume of this class is accessible from the node, and none can be created for it.
+    NoVolume(Arc<str>),
+    /// The storage of this class has not enough room for another volume.
+    NoStorage(Arc<str>),
 }
 
 /// A rule for the slots of one shape.
@@ -50,12 +63,13 @@ pub(crate) struct Rules {
     tallies: Vec<Tally>,
     /// By shape of the plan.
     rules: Vec<Vec<Rule>>,
+    volumes: Option<VolumeRules>,
 }
 
 impl Rules {
     /// No rules.
     pub(super) fn none(plan: &Plan<'_>) -> Self {
-        Self { tallies: Vec::new(), rules: vec![Vec::new(); plan.shapes.len()] }
+        Self { tallies: Vec::new(), rules: vec![Vec::new(); plan.shapes.len()], volumes: None }
     }
 
     /// The rules at this moment; none if no constraint applies.
@@ -70,12 +84,14 @@ impl Rules {
                 Building { counting: &counting, rules: &mut rules, at, peer }.all(shape);
             }
         }
-        rules.rules.iter().any(|rules| !rules.is_empty()).then_some(rules)
+        rules.volumes = VolumeRules::new(plan, lens);
+        (rules.volumes.is_some() || rules.rules.iter().any(|rules| !rules.is_empty())).then_some(rules)
     }
 
     /// Whether one more slot of the shape may be on the node.
     pub(crate) fn check(&self, shape: usize, id: NodeId) -> Result<(), Denied> {
-        self.rules[shape].iter().try_for_each(|rule| self.one(rule, id))
+        self.rules[shape].iter().try_for_each(|rule| self.one(rule, id))?;
+        self.volumes.as_ref().map_or(Ok(()), |volumes| volumes.check(shape, id))
     }
 
     /// Whether a denial stays one, whatever else is placed.
@@ -125,12 +141,18 @@ impl Rules {
         for tally in &mut self.tallies {
             tally.add(id, tally.adds[shape]);
         }
+        if let Some(volumes) = &mut self.volumes {
+            volumes.add(shape, id);
+        }
     }
 
     /// Takes back a slot that was counted.
     pub(super) fn remove(&mut self, shape: usize, id: NodeId) {
         for tally in &mut self.tallies {
             tally.remove(id, tally.adds[shape]);
+        }
+        if let Some(volumes) = &mut self.volumes {
+            volumes.remove(shape, id);
         }
     }
 
@@ -145,6 +167,9 @@ impl Rules {
     /// each other, or only by keeping each other out of a domain.
     pub(super) fn greedy_is_exact(&self) -> bool {
         let [rules] = self.rules.as_slice() else { return false };
+        if self.volumes.as_ref().is_some_and(|volumes| !volumes.greedy_is_exact()) {
+            return false;
+        }
         let simple = rules.iter().all(|rule| match rule {
             Rule::Domain { .. } | Rule::Apart { .. } => true,
             Rule::Near { tallies, .. } => tallies.iter().all(|(_, tally)| !self.tallies[*tally].grows()),

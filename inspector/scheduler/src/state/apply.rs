@@ -48,6 +48,9 @@ impl State {
             }
             Event::Paused => (self.ready, self.whole) = (false, true),
             Event::Bound { pod, outcome } => self.bind_answered(&pod, outcome),
+            Event::Storage(object) => self.storage_set(*object),
+            Event::StorageGone(key) => self.storage_gone(&key),
+            Event::StorageWritten { object, outcome } => self.storage_answered(&object, &outcome),
             Event::Resumed { object, outcome } => self.resume_answered(&object, outcome),
             Event::Cancelled { job, by } => self.cancel_asked(&job, &by),
             Event::CancelStarted { job, by } => {
@@ -75,6 +78,7 @@ impl State {
             self.note_removed_gate(old, &pod);
         }
         self.note_terms(old.as_deref(), Some(&pod));
+        self.note_mounts(old.as_deref(), Some(&pod));
         self.bindings.seen(&uid);
         self.delivered.put_pod(pod.clone());
         self.book(&pod);
@@ -91,8 +95,9 @@ impl State {
         let Some(pod) = self.delivered.take_pod(uid) else { return };
         let node = self.node_of(&pod);
         self.note_terms(Some(&pod), None);
+        self.note_mounts(Some(&pod), None);
         self.inventory.release(uid);
-        self.bindings.take_assumed(uid);
+        self.drop_assumed(uid);
         self.bindings.seen(uid);
         self.announced.forget_pod(uid);
         self.work.regroup.remove(uid);
@@ -110,7 +115,7 @@ impl State {
     fn book(&mut self, pod: &Arc<PodSpec>) {
         if pod.phase.ended() {
             self.seen_bound(pod);
-            self.bindings.take_assumed(&pod.uid);
+            self.drop_assumed(&pod.uid);
             self.inventory.release(&pod.uid);
             return;
         }

@@ -1,5 +1,6 @@
 //! Pods being bound.
 
+use crate::constraint::volumes::ClaimKey;
 use crate::job::JobId;
 use crate::model::{AllocationRecord, SharedStr};
 
@@ -18,6 +19,30 @@ pub(super) struct Assumed {
     pub(super) since: i64,
     /// The API server has confirmed the binding.
     pub(super) done: bool,
+    /// The binding was sent: before that, claims are prepared.
+    pub(super) sent: bool,
+    /// Claims without a volume, until it is sent.
+    pub(super) claims: Vec<PendingClaim>,
+}
+
+/// A claim that is being prepared.
+#[derive(Clone, Debug)]
+pub(super) struct PendingClaim {
+    pub key: ClaimKey,
+    pub uid: SharedStr,
+    /// The volume that is reserved for it; none: it is provisioned for the member's node.
+    pub volume: Option<SharedStr>,
+    /// This member's preparation writes to it, not another one's.
+    pub writes: bool,
+    /// When the API server has confirmed what we wrote.
+    pub written: Option<i64>,
+    pub retry_at: Option<i64>,
+    /// The watch has reported our node.
+    pub seen: bool,
+    /// And then that it was removed.
+    pub removed: bool,
+    /// The API server has rejected what we wrote.
+    pub refused: Option<SharedStr>,
 }
 
 /// The result of a failed binding.

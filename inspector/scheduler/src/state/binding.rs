@@ -85,16 +85,23 @@ impl State {
         // A member that joins a started gang, after a failure or as a later completion, has its own start.
         let planned_end = job.end_when_started_at(self.now);
         let start = self.start_of_gang(job).unwrap_or(self.now);
+        let mut placed = Vec::with_capacity(pods.len());
         for pod in pods {
-            let (needs, peer) = (needs(pod), self.peer_of(pod));
+            let (needs, (constraint, peer)) = (needs(pod), self.placing(pod));
             let shape = shapes.iter().position(|shape| {
                 shape.needs == needs
-                    && shape.constraint == pod.constraint
+                    && shape.constraint == constraint
                     && shape.ports == pod.ports
                     && shape.peer == peer
                     && shape.preferences == pod.preferences
             });
             let Some(node) = shape.and_then(|shape| next.get_mut(shape)?.next()) else { continue };
+            placed.push((pod.clone(), node));
+        }
+        let mut claims = self.prepare_claims(&placed);
+        // Those that start together are bound together.
+        let sent = claims.is_empty();
+        for (pod, node) in &placed {
             let record = AllocationRecord {
                 job: job.key.object_name().into(),
                 start,
@@ -103,7 +110,7 @@ impl State {
                 pin: self.at_gate(pod).then(|| Pin { node: node.clone(), at: self.now }),
             };
             let release = self.release_of_member(job, record.start, record.planned_end);
-            self.inventory.hold(pod.uid.clone(), &node, share(pod, job.id, record.start, release));
+            self.inventory.hold(pod.uid.clone(), node, share(pod, job.id, record.start, release));
             let assumed = Assumed {
                 node: node.clone(),
                 job: job.id,
@@ -111,11 +118,15 @@ impl State {
                 failure: None,
                 retry_at: None,
                 record: record.clone(),
-                since: self.now,
+                since: self.since_selected(pod),
                 done: false,
+                sent,
+                claims: claims.remove(&pod.uid).unwrap_or_default(),
             };
             self.bindings.assume(pod.uid.clone(), assumed);
-            self.work.effects.push(Effect::Bind { pod: pod.object(), node, record });
+            if sent {
+                self.work.effects.push(Effect::Bind { pod: pod.object(), node: node.clone(), record });
+            }
         }
     }
 

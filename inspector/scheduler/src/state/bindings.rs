@@ -3,7 +3,7 @@
 use imbl::{OrdMap, OrdSet};
 
 use crate::model::SharedStr;
-use crate::state::assumed::Assumed;
+use crate::state::assumed::{Assumed, PendingClaim};
 use crate::state::let_go::LetGo;
 use crate::state::refused::Refusals;
 
@@ -38,6 +38,20 @@ impl Bindings {
 
     pub(super) fn assumed_mut(&mut self, pod: &SharedStr) -> Option<&mut Assumed> {
         self.assumed.get_mut(pod)
+    }
+
+    /// The Pods, not sent yet, with a claim to which this applies.
+    pub(super) fn unsent<'a>(
+        &'a self,
+        applies: impl Fn(&PendingClaim) -> bool + 'a,
+    ) -> impl Iterator<Item = SharedStr> + 'a {
+        let unsent = self.assumed.iter().filter(|(_, assumed)| !assumed.sent);
+        unsent.filter(move |(_, assumed)| assumed.claims.iter().any(&applies)).map(|(uid, _)| uid.clone())
+    }
+
+    /// The Pods that wait for this claim, by UID.
+    pub(super) fn waiting_for(&self, claim: &SharedStr) -> Vec<SharedStr> {
+        self.unsent(|one| one.uid == *claim).collect()
     }
 
     /// The Pod is no longer being bound; returns its last state.

@@ -121,6 +121,9 @@ impl State {
 
     fn evaluate(&mut self, id: JobId) {
         self.check_places(id);
+        if self.ready {
+            self.advance_claims(id);
+        }
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let summary = self.summary(&job);
         // A gang without assigned members starts again, all or nothing.
@@ -177,6 +180,9 @@ impl State {
             }
         } else {
             self.waiting.incomplete.remove(&id);
+            if self.ready {
+                self.expire_selected(id);
+            }
         }
     }
 
@@ -302,6 +308,9 @@ impl State {
 
     /// Why a started job has members without a node.
     fn why_incomplete(job: &Job, summary: &MemberSummary) -> Option<Reason> {
+        if let Some(volumes) = job.binds.volumes.as_ref().filter(|_| summary.in_flight > 0) {
+            return Some(Reason::new(ReasonClass::ConstraintNotMet, volumes.clone()));
+        }
         let wanted = summary.members.wanted.unwrap_or(0);
         if summary.waiting.is_empty() {
             if !summary.on_lost_nodes.is_empty() {

@@ -97,7 +97,7 @@ impl State {
         }
         if pod.deleting {
             // No API server accepts its binding any more.
-            self.bindings.take_assumed(&pod.uid);
+            self.drop_assumed(&pod.uid);
             self.inventory.release(&pod.uid);
             return;
         }
@@ -127,6 +127,8 @@ impl State {
             record,
             since: pin.at.min(self.now),
             done: true,
+            sent: true,
+            claims: Vec::new(),
         };
         self.bindings.assume(pod.uid.clone(), assumed);
     }
@@ -178,7 +180,7 @@ impl State {
                 let text =
                     format!("not bound within {deadline} s{why}; evicting the Pod so that it is recreated");
                 self.warn(&pod, "GangReleased", text);
-                self.bindings.take_assumed(&pod.uid);
+                self.drop_assumed(&pod.uid);
                 self.inventory.release(&pod.uid);
                 self.evict(&pod);
             } else if !job.binds.held {

@@ -274,6 +274,7 @@ impl State {
         while let Some(id) = self.waiting.due(self.now) {
             self.work.dirty.insert(id);
             if let Some(job) = self.jobs.get(id).cloned().filter(|_| self.ready) {
+                self.advance_claims(id);
                 self.retry_binds(&job);
                 self.check_partial(id);
             }

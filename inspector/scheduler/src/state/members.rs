@@ -393,7 +393,8 @@ impl State {
 
     /// Members that can't be bound are set aside if there are enough others.
     fn set_aside(&self, summary: &mut MemberSummary) {
-        let problem = |pod: &Arc<PodSpec>| pod_problem(pod, self.at_gate(pod));
+        let problem =
+            |pod: &Arc<PodSpec>| pod_problem(pod, self.at_gate(pod)).or_else(|| self.missing_volume(pod));
         let problems: Vec<_> = summary.waiting.iter().map(problem).collect();
         let fit = problems.iter().filter(|problem| problem.is_none()).count();
         let there =
@@ -405,6 +406,12 @@ impl State {
         }
         let first = problems.into_iter().flatten().next();
         *(if enough { &mut summary.set_aside } else { &mut summary.problem }) = first;
+    }
+
+    /// Why the Pod's volumes can't be used on any node yet.
+    fn missing_volume(&self, pod: &PodSpec) -> Option<(ReasonClass, String)> {
+        let why = self.volumes_of(pod)?.err()?;
+        Some((ReasonClass::ConstraintNotMet, format!("Pod {}: {why}", marks::shorten(&pod.name))))
     }
 
     /// The request of the first start: all waiting members, with the required number as the minimum.
@@ -432,33 +439,7 @@ fn pod_problem(pod: &PodSpec, checked_later: bool) -> Option<(ReasonClass, Strin
     if let Err(error) = &pod.needs {
         return Some((ReasonClass::InvalidRequest, format!("Pod {name}: {error}")));
     }
-    let ours = |one: &&Unsupported| {
-        let storage = matches!(
-            one,
-            Unsupported::MissingClaim(_) | Unsupported::MissingVolume(..) | Unsupported::WideVolume(_)
-        );
-        !checked_later || storage
-    };
-    let what = match pod.unsupported.iter().find(ours)? {
-        Unsupported::UnboundVolume(claim) => {
-            format!(
-                "PersistentVolumeClaim {} is not bound: bind it first (volumeBindingMode: Immediate)",
-                marks::shorten(claim)
-            )
-        }
-        Unsupported::MissingClaim(claim) => {
-            format!("PersistentVolumeClaim {} does not exist", marks::shorten(claim))
-        }
-        Unsupported::MissingVolume(claim, volume) => {
-            let (claim, volume) = (marks::shorten(claim), marks::shorten(volume));
-            format!(
-                "PersistentVolumeClaim {claim} is bound to PersistentVolume {volume}, which does not exist"
-            )
-        }
-        Unsupported::WideVolume(claim) => format!(
-            "the volume of PersistentVolumeClaim {} and the Pod together have too many node affinity terms: use fewer",
-            marks::shorten(claim)
-        ),
+    let what = match pod.unsupported.iter().find(|_| !checked_later)? {
         Unsupported::ResourceClaim(claim) => {
             format!(
                 "ResourceClaims ({}) are not supported: they are allocated by kube-scheduler",

@@ -166,7 +166,7 @@ impl State {
             }
         }
         for uid in &job.pods {
-            if self.bindings.take_assumed(uid).is_some() {
+            if self.drop_assumed(uid).is_some() {
                 self.inventory.release(uid);
             }
         }

@@ -71,6 +71,13 @@ impl State {
             labels: Arc::new(relevant.map(|(key, value)| (key.clone(), value.clone())).collect()),
             terms: pod.terms.clone(),
             deleting: false,
+            mounts: None,
+            volumes: None,
         }))
+    }
+
+    /// The Pod as others see it, if no constraint of others concerns it.
+    pub(super) fn bare_peer(&self, pod: &PodSpec) -> Peer {
+        Peer { namespace: pod.namespace.clone(), ..Peer::default() }
     }
 }

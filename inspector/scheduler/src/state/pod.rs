@@ -53,16 +53,16 @@ impl State {
         let mut shapes: Vec<Shape> = Vec::new();
         let mut known = BTreeMap::new();
         for pod in members {
-            let (needs, peer) = (needs(pod), self.peer_of(pod));
+            let (needs, (constraint, peer)) = (needs(pod), self.placing(pod));
             let key =
-                (needs.clone(), pod.constraint.clone(), pod.ports.clone(), peer.clone(), &pod.preferences);
+                (needs.clone(), constraint.clone(), pod.ports.clone(), peer.clone(), &pod.preferences);
             let index = *known.entry(key).or_insert(shapes.len());
             match shapes.get_mut(index) {
                 Some(shape) => shape.count += 1,
                 None => shapes.push(Shape {
                     count: 1,
                     needs,
-                    constraint: pod.constraint.clone(),
+                    constraint,
                     ports: pod.ports.clone(),
                     peer,
                     preferences: pod.preferences.clone(),

@@ -343,10 +343,13 @@ impl State {
             Refusal::Order => Reason::new(ReasonClass::QueueOrder, Fact::BehindEarlierJobs),
             Refusal::DepthReached => Reason::new(ReasonClass::QueueOrder, Fact::BeyondQueueDepth),
         };
+        // Where a volume failed before is avoided, which alone explains little.
+        let failed = job.binds.why.iter().filter(|why| matches!(why, Fact::VolumeFailed { .. }));
+        let facts = reason.facts.iter().chain(failed).cloned().collect();
         if let Some(job) = self.jobs.get_mut(id) {
             job.waits_for = waits_for;
         }
-        self.settle(id, JobState::Pending, Some(reason), false);
+        self.settle(id, JobState::Pending, Some(Reason { facts, ..reason }), false);
     }
 
     /// Jobs that hold the nodes on which this one is planned, or have an earlier reservation there.

@@ -2,7 +2,7 @@
 //! when only a time or a count does; and without flapping.
 
 use crate::event::Effect;
-use crate::job::{Job, JobId, ReasonClass};
+use crate::job::{Job, JobId, JobState, ReasonClass};
 use crate::model::{ObjectRef, PodSpec};
 use crate::state::State;
 use crate::state::told::{Said, Saying, Told};
@@ -140,6 +140,8 @@ impl State {
     /// help, and for a limited number of jobs at once.
     fn condition(&self, job: &Job, class: ReasonClass) -> &'static str {
         match class {
+            // It is placed already, and other nodes would not help.
+            ReasonClass::ConstraintNotMet if job.state == JobState::Binding => "FluxionWaitingForVolumes",
             ReasonClass::Busy
             | ReasonClass::Reserved
             | ReasonClass::Unsatisfiable

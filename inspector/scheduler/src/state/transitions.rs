@@ -60,6 +60,7 @@ mod tests {
             ports: Arc::default(),
             terms: None,
             preferences: None,
+            volumes: None,
             unsupported: Vec::new(),
             priority: 0,
             labels: Marks::new(),

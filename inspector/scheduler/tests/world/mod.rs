@@ -5,10 +5,12 @@
 
 pub mod controllers;
 pub mod owed;
+pub mod storage;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fluxion_scheduler::constraint::volumes::{StorageKey, StorageObject};
 use fluxion_scheduler::constraint::{Expression, NodeConstraint, Operator, Term};
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
 use fluxion_scheduler::inventory::NodeSpec;
@@ -28,6 +30,7 @@ pub struct World {
     pub owners: BTreeMap<SharedStr, OwnerSpec>,
     pub groups: BTreeMap<SharedStr, GroupSpec>,
     pub nodes: BTreeMap<SharedStr, NodeSpec>,
+    pub storage: BTreeMap<StorageKey, StorageObject>,
     /// Everything the engine wanted, in order.
     pub effects: Vec<Effect>,
     /// Answers to bindings; `None` carries them out.
@@ -73,6 +76,7 @@ impl World {
             owners: BTreeMap::new(),
             groups: BTreeMap::new(),
             nodes: BTreeMap::new(),
+            storage: BTreeMap::new(),
             effects: Vec::new(),
             bind: |_, _| None,
             binding: true,
@@ -125,6 +129,7 @@ impl World {
                         }
                     }
                 }
+                events.extend(self.write_storage(&effect));
                 self.effects.push(effect);
             }
             if events.is_empty() && !self.state.unfinished() {
@@ -240,6 +245,7 @@ impl World {
             ports: Arc::new([]),
             terms: None,
             preferences: None,
+            volumes: None,
             unsupported: Vec::new(),
             priority: 0,
             labels: Marks::new(),
@@ -383,6 +389,7 @@ impl World {
         self.restarted = true;
         let mut events: Vec<Event> =
             self.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))).collect();
+        events.extend(self.storage.values().map(|object| Event::Storage(Box::new(object.clone()))));
         events.extend(self.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
         events.extend(self.groups.values().map(|group| Event::Group(Box::new(group.clone()))));
         events.extend(self.owners.values().map(|owner| Event::Owner(Box::new(owner.clone()))));

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use fluxion_scheduler::constraint::volumes::{ClaimUse, Disk, PodVolumes};
 use fluxion_scheduler::model::{AllocationRecord, Phase, PodSpec, SharedStr, Unsupported};
 use k8s_openapi::api::core::v1::{self as core, Pod, PodCondition};
 
 use super::{ALLOCATION, Meta, Unreadable, affinity, annotations, end, labels, peers, requests, seconds};
 
-/// Converts a Pod. Its volumes are evaluated separately ([`claims`]), because they are other objects: the result
-/// contains no unbound volumes.
+/// Converts a Pod without its volumes, which depend on other objects.
 pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
     let meta = Meta::read(&pod.metadata)?;
     let nothing = core::PodSpec::default();
@@ -38,6 +38,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
         ports: affinity::host_ports(spec, &mut problems).into(),
         terms,
         preferences,
+        volumes: None,
         unsupported: unsupported(spec).chain(unsupported_terms).collect(),
         priority: spec.priority.unwrap_or(0),
         labels: labels(pod.metadata.labels.as_ref()),
@@ -62,18 +63,50 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
     })
 }
 
-/// The names of the `PersistentVolumeClaims` used by the Pod, in its namespace.
-pub fn claims(pod: &Pod) -> Vec<SharedStr> {
-    let volumes = pod.spec.iter().filter_map(|spec| spec.volumes.as_ref()).flatten();
-    let claim = |volume: &core::Volume| {
-        if let Some(claim) = &volume.persistent_volume_claim {
-            return Some(claim.claim_name.as_str().into());
+/// Converts a Pod of a cluster, with its volumes: the objects that they refer to are watched.
+pub fn in_cluster(pod: &Pod) -> Result<PodSpec, Unreadable> {
+    let volumes = volumes(pod);
+    let none = volumes.claims.is_empty() && volumes.disks.is_empty();
+    Ok(PodSpec { volumes: (!none).then(|| Arc::new(volumes)), ..translate(pod)? })
+}
+
+/// The claims used by the Pod, in its namespace, and disks that can't be shared.
+fn volumes(pod: &Pod) -> PodVolumes {
+    let mut found = PodVolumes::default();
+    for volume in pod.spec.iter().filter_map(|spec| spec.volumes.as_ref()).flatten() {
+        found.disks.extend(disks(volume));
+        let claim = match (&volume.persistent_volume_claim, &volume.ephemeral, &pod.metadata.name) {
+            (Some(claim), ..) => ClaimUse { name: claim.claim_name.as_str().into(), ephemeral: false },
+            // The claim of a generic ephemeral volume is named after Pod and volume.
+            (None, Some(_), Some(pod)) => {
+                ClaimUse { name: format!("{pod}-{}", volume.name).into(), ephemeral: true }
+            }
+            _ => continue,
+        };
+        if found.claims.iter().all(|known| known.name != claim.name) {
+            found.claims.push(claim);
         }
-        // The claim of a generic ephemeral volume is named after Pod and volume.
-        volume.ephemeral.as_ref()?;
-        Some(format!("{}-{}", pod.metadata.name.as_deref()?, volume.name).into())
-    };
-    volumes.filter_map(claim).collect()
+    }
+    found
+}
+
+/// A disk for each name under which others may mount the same one.
+fn disks(volume: &core::Volume) -> Vec<Disk> {
+    let one =
+        |id: String, read_only: Option<bool>| Disk { id: id.into(), read_only: read_only == Some(true) };
+    if let Some(disk) = &volume.gce_persistent_disk {
+        return vec![one(format!("gce {}", disk.pd_name), disk.read_only)];
+    }
+    if let Some(disk) = &volume.aws_elastic_block_store {
+        return vec![one(format!("ebs {}", disk.volume_id), None)];
+    }
+    if let Some(disk) = &volume.iscsi {
+        return vec![one(format!("iscsi {}", disk.iqn), disk.read_only)];
+    }
+    let Some(disk) = &volume.rbd else { return Vec::new() };
+    let pool = disk.pool.as_deref().unwrap_or("rbd");
+    let at = |monitor: &String| one(format!("rbd {monitor} {pool} {}", disk.image), disk.read_only);
+    disk.monitors.iter().map(at).collect()
 }
 
 fn text(value: Option<&str>) -> Option<SharedStr> {

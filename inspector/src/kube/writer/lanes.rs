@@ -126,6 +126,10 @@ fn about(effect: &Effect) -> Option<SharedStr> {
             Some(pod.uid.clone())
         }
         Effect::Delete { object, .. } | Effect::Resume { object } => Some(object.uid.clone()),
+        Effect::SelectNode { claim: object, .. }
+        | Effect::DeselectNode { claim: object, .. }
+        | Effect::ReserveVolume { volume: object, .. }
+        | Effect::FreeVolume { volume: object, .. } => Some(object.uid.clone()),
         Effect::GroupScheduled { group, .. } | Effect::GroupStatus { group, .. } => Some(group.uid.clone()),
         Effect::Note { regarding, .. } => Some(regarding.uid.clone()),
         Effect::Journal(_) => None,

@@ -115,6 +115,8 @@ fn peer() -> impl Strategy<Value = Peer> {
         .prop_map(|(affinity, anti_affinity, spread)| PodTerms { affinity, anti_affinity, spread });
     (text(), prop::collection::btree_map(text(), text(), 0..3), terms).prop_map(
         |(namespace, labels, terms)| Peer {
+            mounts: None,
+            volumes: None,
             namespace,
             labels: Arc::new(labels),
             terms: (!terms.is_empty()).then(|| Arc::new(terms)),

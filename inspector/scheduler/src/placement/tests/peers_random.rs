@@ -98,6 +98,8 @@ fn peer() -> impl Strategy<Value = Peer> {
                 spread.selector.namespaces = [namespace.into()].into();
             }
             Peer {
+                mounts: None,
+                volumes: None,
                 namespace: namespace.into(),
                 labels: Arc::new(labels(&[("app", app.to_owned()), ("tier", tier.to_owned())])),
                 terms: terms.map(Arc::new),

@@ -170,9 +170,18 @@ fn odd_constraints_between_pods_are_not_bound() {
 #[test]
 fn claims_are_named_ephemeral_ones_too() {
     let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "data"}},
-        {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}, {"name": "e", "emptyDir": {}}]);
-    let names = claims(&pod(json!({"containers": [], "volumes": volumes}), json!({})));
-    assert_eq!(names, ["data".into(), SharedStr::from("web-0-scratch")]);
+        {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}, {"name": "e", "emptyDir": {}},
+        {"name": "w", "persistentVolumeClaim": {"claimName": "data"}},
+        {"name": "r", "rbd": {"monitors": ["a", "b"], "image": "i", "readOnly": true}}]);
+    let read = in_cluster(&pod(json!({"containers": [], "volumes": volumes}), json!({}))).unwrap();
+    let volumes = read.volumes.unwrap();
+    let names: Vec<_> = volumes.claims.iter().map(|claim| (&*claim.name, claim.ephemeral)).collect();
+    assert_eq!(names, [("data", false), ("web-0-scratch", true)]);
+    let disks: Vec<_> = volumes.disks.iter().map(|disk| (&*disk.id, disk.read_only)).collect();
+    assert_eq!(disks, [("rbd a rbd i", true), ("rbd b rbd i", true)]);
+    let none =
+        in_cluster(&pod(json!({"containers": [], "volumes": [{"name": "e", "emptyDir": {}}]}), json!({})));
+    assert_eq!(none.unwrap().volumes, None);
 }
 
 #[test]

@@ -1,0 +1,343 @@
+//! Volumes at the moment of a search: claims for one Pod at a time, disks, the number of volumes on a node, and free
+//! volumes for claims that have none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Denied;
+use crate::constraint::Labels;
+use crate::constraint::volumes::{ClaimKey, Disk, Storage, UnboundClaim, VolumeNeeds, accessible};
+use crate::inventory::NodeId;
+use crate::placement::availability::Availability;
+use crate::placement::plan::Plan;
+
+/// Volumes of one driver on a node.
+#[derive(Clone, Debug, Default)]
+struct Attached {
+    limit: u32,
+    /// Volumes in use by their handles, with the number of Pods.
+    handles: BTreeMap<Arc<str>, u32>,
+    /// Volumes of one Pod each that was placed or is promised.
+    own: u32,
+    /// Other volumes that are attached.
+    others: u32,
+}
+
+/// Where volumes for equal claims come from, by node.
+#[derive(Clone, Debug)]
+struct Source {
+    claim: UnboundClaim,
+    /// Free volumes by node, smallest first; those accessible from all nodes are in `everywhere`.
+    near: BTreeMap<NodeId, Vec<(u64, Arc<str>)>>,
+    everywhere: Vec<(u64, Arc<str>)>,
+    /// Where a volume can be created; else, whether only room is lacking.
+    provisioned: BTreeMap<NodeId, Result<(), bool>>,
+}
+
+/// What one shape needs.
+#[derive(Clone, Debug, Default)]
+struct ShapeVolumes {
+    needs: Arc<VolumeNeeds>,
+    /// Indices of sources, one for each claim.
+    sources: Vec<usize>,
+}
+
+/// See the module documentation.
+#[derive(Clone, Debug)]
+pub(super) struct VolumeRules {
+    shapes: Vec<Option<ShapeVolumes>>,
+    attached: BTreeMap<NodeId, BTreeMap<Arc<str>, Attached>>,
+    /// Number of Pods that use a claim for one Pod.
+    in_use: BTreeMap<ClaimKey, u32>,
+    disks: BTreeMap<NodeId, BTreeMap<Disk, u32>>,
+    sources: Vec<Source>,
+    /// Volumes given to slots.
+    taken: BTreeSet<Arc<str>>,
+    given: BTreeMap<(usize, NodeId), Vec<Vec<Arc<str>>>>,
+}
+
+impl VolumeRules {
+    /// The rules at this moment; none if no shape has volumes to which any applies.
+    pub(super) fn new(plan: &Plan<'_>, lens: &Availability<'_>) -> Option<Self> {
+        let needs = |peer: Option<&crate::constraint::Peer>| peer.and_then(|peer| peer.volumes.clone());
+        let shapes: Vec<_> = plan.shapes.iter().map(|shape| needs(shape.peer)).collect();
+        if shapes.iter().all(Option::is_none) {
+            return None;
+        }
+        let mut rules = Self {
+            shapes: Vec::new(),
+            attached: BTreeMap::new(),
+            in_use: BTreeMap::new(),
+            disks: BTreeMap::new(),
+            sources: Vec::new(),
+            taken: BTreeSet::new(),
+            given: BTreeMap::new(),
+        };
+        for needs in shapes {
+            let shape = needs.map(|needs| {
+                let sources = if lens.is_upper_bound() { Vec::new() } else { rules.sources_of(plan, &needs) };
+                ShapeVolumes { needs, sources }
+            });
+            rules.shapes.push(shape);
+        }
+        rules.count_attached(plan, lens);
+        rules.count_exclusive(plan, lens);
+        rules.count_disks(plan, lens);
+        rules.count_promised(lens);
+        Some(rules)
+    }
+
+    fn all_needs(&self) -> impl Iterator<Item = &VolumeNeeds> {
+        self.shapes.iter().flatten().map(|shape| shape.needs.as_ref())
+    }
+
+    fn sources_of(&mut self, plan: &Plan<'_>, needs: &VolumeNeeds) -> Vec<usize> {
+        let mut found = Vec::with_capacity(needs.unbound.len());
+        for claim in &needs.unbound {
+            let known = self.sources.iter().position(|source| source.claim == *claim);
+            found.push(known.unwrap_or_else(|| {
+                self.sources.push(Source::new(plan, claim));
+                self.sources.len() - 1
+            }));
+        }
+        found
+    }
+
+    /// Volumes on nodes, of the drivers that matter.
+    fn count_attached(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
+        let own = self.all_needs().flat_map(|needs| needs.own.keys());
+        let drivers: BTreeSet<Arc<str>> = own
+            .chain(self.all_needs().flat_map(|needs| needs.shared.iter().map(|(driver, _)| driver)))
+            .cloned()
+            .collect();
+        if drivers.is_empty() {
+            return;
+        }
+        let inventory = plan.inventory;
+        let storage = inventory.storage();
+        for node in storage.nodes() {
+            let Some(id) = inventory.id(&node.node) else { continue };
+            for (driver, limit) in node.limits.iter().filter(|(driver, _)| drivers.contains(*driver)) {
+                let attached = Attached { limit: *limit, ..Attached::default() };
+                self.attached.entry(id).or_default().insert(driver.clone(), attached);
+            }
+        }
+        for (claim, holders) in inventory.mounted() {
+            let id = storage.claim(claim).and_then(|claim| storage.volume_of(claim));
+            let Some((driver, handle)) = id.filter(|(driver, _)| drivers.contains(driver)) else { continue };
+            for (_, found) in holders.filter(|(_, found)| lens.counts(found).1) {
+                let on = self.attached.get_mut(&found.node).and_then(|on| on.get_mut(&driver));
+                if let Some(attached) = on {
+                    *attached.handles.entry(handle.clone()).or_default() += 1;
+                }
+            }
+        }
+        if lens.planned_start().is_none() && !lens.is_upper_bound() {
+            for (node, (driver, handle)) in storage.attached() {
+                let id = inventory.id(node);
+                let on = id.and_then(|id| self.attached.get_mut(&id)).and_then(|on| on.get_mut(driver));
+                if let Some(attached) = on.filter(|attached| !attached.handles.contains_key(handle)) {
+                    attached.others += 1;
+                }
+            }
+        }
+    }
+
+    fn count_exclusive(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
+        let claims: BTreeSet<ClaimKey> =
+            self.all_needs().flat_map(|needs| needs.exclusive.iter()).cloned().collect();
+        for claim in claims {
+            let users = plan.inventory.mounting(&claim).filter(|(_, found)| lens.counts(found).1).count();
+            self.in_use.insert(claim, u32::try_from(users).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn count_disks(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
+        if self.all_needs().all(|needs| needs.disks.is_empty()) {
+            return;
+        }
+        for (id, disk, found) in plan.inventory.disks() {
+            if lens.counts(&found).1 {
+                *self.disks.entry(id).or_default().entry(disk.clone()).or_default() += 1;
+            }
+        }
+    }
+
+    fn count_promised(&mut self, lens: &Availability<'_>) {
+        for (id, peer, count, _) in lens.promised_peers() {
+            let Some(needs) = &peer.volumes else { continue };
+            for (driver, own) in &needs.own {
+                if let Some(attached) = self.attached.get_mut(&id).and_then(|on| on.get_mut(driver)) {
+                    attached.own = attached.own.saturating_add(own.saturating_mul(count));
+                }
+            }
+            for (driver, handle) in &needs.shared {
+                if let Some(attached) = self.attached.get_mut(&id).and_then(|on| on.get_mut(driver)) {
+                    *attached.handles.entry(handle.clone()).or_default() += count;
+                }
+            }
+            for claim in &needs.exclusive {
+                if let Some(users) = self.in_use.get_mut(claim) {
+                    *users = users.saturating_add(count);
+                }
+            }
+            for disk in &needs.disks {
+                *self.disks.entry(id).or_default().entry(disk.clone()).or_default() += count;
+            }
+        }
+    }
+
+    /// Whether one more slot of the shape may be on the node.
+    pub(super) fn check(&self, shape: usize, id: NodeId) -> Result<(), Denied> {
+        let Some(shape) = &self.shapes[shape] else { return Ok(()) };
+        let needs = &shape.needs;
+        if let Some(claim) =
+            needs.exclusive.iter().find(|claim| self.in_use.get(claim).is_some_and(|users| *users > 0))
+        {
+            return Err(Denied::ClaimInUse(claim.1.clone()));
+        }
+        let there = self.disks.get(&id);
+        if needs
+            .disks
+            .iter()
+            .any(|disk| there.is_some_and(|there| there.keys().any(|other| disk.clashes(other))))
+        {
+            return Err(Denied::Disk);
+        }
+        for (driver, attached) in self.attached.get(&id).into_iter().flatten() {
+            let own = needs.own.get(driver).copied().unwrap_or(0);
+            let new =
+                |(of, handle): &&(Arc<str>, Arc<str>)| of == driver && !attached.handles.contains_key(handle);
+            let new = needs.shared.iter().filter(new).count() as u64 + u64::from(own);
+            let there = attached.handles.len() as u64 + u64::from(attached.own) + u64::from(attached.others);
+            if new > 0 && there + new > u64::from(attached.limit) {
+                return Err(Denied::VolumeLimit(driver.clone()));
+            }
+        }
+        self.choose(shape, id).map(drop)
+    }
+
+    /// Free volumes for the shape's claims on the node: the smallest that fits each.
+    fn choose(&self, shape: &ShapeVolumes, id: NodeId) -> Result<Vec<Arc<str>>, Denied> {
+        let mut chosen: Vec<Arc<str>> = Vec::new();
+        for source in shape.sources.iter().map(|source| &self.sources[*source]) {
+            let free = |name: &Arc<str>| !self.taken.contains(name) && !chosen.contains(name);
+            let near = source.near.get(&id).into_iter().flatten().find(|(_, name)| free(name));
+            let other = source.everywhere.iter().find(|(_, name)| free(name));
+            match near.into_iter().chain(other).min() {
+                Some((_, name)) => chosen.push(name.clone()),
+                None => match source.provisioned.get(&id) {
+                    Some(Ok(())) => {}
+                    Some(Err(true)) => return Err(Denied::NoStorage(source.claim.class.clone())),
+                    _ => return Err(Denied::NoVolume(source.claim.class.clone())),
+                },
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Counts a slot of the shape on the node.
+    pub(super) fn add(&mut self, shape: usize, id: NodeId) {
+        let Some(volumes) = self.shapes[shape].clone() else { return };
+        self.count(&volumes.needs, id, true);
+        if !volumes.sources.is_empty() {
+            let chosen = self.choose(&volumes, id).unwrap_or_default();
+            self.taken.extend(chosen.iter().cloned());
+            self.given.entry((shape, id)).or_default().push(chosen);
+        }
+    }
+
+    /// Takes back a slot that was counted.
+    pub(super) fn remove(&mut self, shape: usize, id: NodeId) {
+        let Some(volumes) = self.shapes[shape].clone() else { return };
+        self.count(&volumes.needs, id, false);
+        for name in self.given.get_mut(&(shape, id)).and_then(Vec::pop).unwrap_or_default() {
+            self.taken.remove(&name);
+        }
+    }
+
+    fn count(&mut self, needs: &VolumeNeeds, id: NodeId, up: bool) {
+        let moved =
+            |count: u32, by: u32| if up { count.saturating_add(by) } else { count.saturating_sub(by) };
+        for claim in &needs.exclusive {
+            if let Some(users) = self.in_use.get_mut(claim) {
+                *users = moved(*users, 1);
+            }
+        }
+        if !needs.disks.is_empty() {
+            let there = self.disks.entry(id).or_default();
+            for disk in &needs.disks {
+                let count = there.entry(disk.clone()).or_default();
+                *count = moved(*count, 1);
+            }
+            there.retain(|_, count| *count > 0);
+        }
+        let Some(on) = self.attached.get_mut(&id) else { return };
+        for (driver, own) in &needs.own {
+            if let Some(attached) = on.get_mut(driver) {
+                attached.own = moved(attached.own, *own);
+            }
+        }
+        for (driver, handle) in &needs.shared {
+            let Some(attached) = on.get_mut(driver) else { continue };
+            let users = attached.handles.entry(handle.clone()).or_default();
+            *users = moved(*users, 1);
+            if *users == 0 {
+                attached.handles.remove(handle);
+            }
+        }
+    }
+
+    /// Whether slots of the only shape don't depend on which free volumes others were given.
+    pub(super) fn greedy_is_exact(&self) -> bool {
+        self.sources.iter().all(|source| source.near.is_empty() && source.everywhere.is_empty())
+    }
+}
+
+impl Source {
+    fn new(plan: &Plan<'_>, claim: &UnboundClaim) -> Self {
+        let storage: &Storage = plan.inventory.storage();
+        let mut source = Self {
+            claim: claim.clone(),
+            near: BTreeMap::new(),
+            everywhere: Vec::new(),
+            provisioned: BTreeMap::new(),
+        };
+        // Volumes that are local to a node name its label, by which they are found.
+        let mut local: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Vec<usize>>> = BTreeMap::new();
+        let mut wide = Vec::new();
+        let candidates = claim.candidates(storage);
+        for (at, volume) in candidates.iter().enumerate() {
+            match volume.affinity.as_deref() {
+                None => source.everywhere.push((volume.size, volume.name.clone())),
+                Some([term]) if term.fields.is_empty() && !term.labels.is_empty() => {
+                    match term.labels.iter().find(|one| one.operator == crate::constraint::Operator::In) {
+                        Some(one) => {
+                            let by_value = local.entry(one.key.clone()).or_default();
+                            for value in &one.values {
+                                by_value.entry(value.clone()).or_default().push(at);
+                            }
+                        }
+                        None => wide.push(at),
+                    }
+                }
+                Some(_) => wide.push(at),
+            }
+        }
+        for id in plan.inventory.order() {
+            let Some(book) = plan.inventory.book(*id) else { continue };
+            let labels: &Labels = &book.facts.labels;
+            let found = local.iter().filter_map(|(key, by_value)| by_value.get(labels.get(key)?)).flatten();
+            let mut here: Vec<usize> = found.chain(&wide).copied().collect();
+            here.sort_unstable();
+            here.dedup();
+            let near = here.into_iter().map(|at| candidates[at]).filter(|volume| accessible(volume, labels));
+            let near: Vec<_> = near.map(|volume| (volume.size, volume.name.clone())).collect();
+            if !near.is_empty() {
+                source.near.insert(*id, near);
+            }
+            source.provisioned.insert(*id, claim.provisioned_for(labels, storage));
+        }
+        source
+    }
+}
