@@ -29,6 +29,7 @@ mod lifecycle;
 mod members;
 mod membership;
 mod memory;
+mod merged;
 mod moved;
 mod owed;
 mod partial;
