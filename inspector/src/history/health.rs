@@ -15,34 +15,33 @@ pub struct HistoryHealth(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    trouble: Mutex<Option<Trouble>>,
+    state: Mutex<Recorded>,
     /// Places for entries that wait to be written.
     room: Arc<Semaphore>,
     dropped: Counter,
 }
 
-#[derive(Debug)]
-struct Trouble {
-    /// Epoch seconds.
-    since: i64,
-    why: String,
-    /// Entries dropped before.
+#[derive(Debug, Default)]
+struct Recorded {
+    /// Since when it is not recorded (epoch seconds), and why.
+    trouble: Option<(i64, String)>,
+    /// Entries dropped until it was last recorded.
     dropped: u64,
 }
 
 impl Default for HistoryHealth {
     fn default() -> Self {
         let room = Arc::new(Semaphore::new(WAITING_MAX as usize));
-        Self(Arc::new(Shared { trouble: Mutex::default(), room, dropped: Counter::default() }))
+        Self(Arc::new(Shared { state: Mutex::default(), room, dropped: Counter::default() }))
     }
 }
 
 impl HistoryHealth {
     /// The problem, as text for users.
     pub fn problem(&self) -> Option<String> {
-        let trouble = self.trouble();
-        let Trouble { since, why, dropped } = trouble.as_ref()?;
-        let (waiting, dropped) = (self.waiting(), self.dropped().saturating_sub(*dropped));
+        let state = self.lock();
+        let (since, why) = state.trouble.as_ref()?;
+        let (waiting, dropped) = (self.waiting(), self.dropped().saturating_sub(state.dropped));
         let dropped = if dropped > 0 { format!(", {dropped} were dropped") } else { String::new() };
         let entries = if waiting == 1 { "entry waits" } else { "entries wait" };
         Some(format!(
@@ -77,22 +76,18 @@ impl HistoryHealth {
 
     /// It is not recorded, for this reason.
     pub(super) fn fails(&self, why: String) {
-        let mut trouble = self.trouble();
-        match &mut *trouble {
-            Some(trouble) => trouble.why = why,
-            None => {
-                let since = jiff::Timestamp::now().as_second();
-                *trouble = Some(Trouble { since, why, dropped: self.dropped() });
-            }
-        }
+        let mut state = self.lock();
+        let since =
+            state.trouble.as_ref().map_or_else(|| jiff::Timestamp::now().as_second(), |(since, _)| *since);
+        state.trouble = Some((since, why));
     }
 
     /// It is recorded (again).
     pub(super) fn works(&self) {
-        *self.trouble() = None;
+        *self.lock() = Recorded { trouble: None, dropped: self.dropped() };
     }
 
-    fn trouble(&self) -> std::sync::MutexGuard<'_, Option<Trouble>> {
-        self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Recorded> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

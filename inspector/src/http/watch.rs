@@ -328,8 +328,7 @@ impl<R: Indexed> Writer<'_, R> {
     /// The object as it is now, if this client's selectors take it.
     fn now(&self, key: &Key) -> Option<&Arc<Row<R>>> {
         let row = R::table(self.served).rows.get(key)?;
-        let takes = || R::render(self.visible, &row.id).is_some_and(|object| self.filter.takes(&object));
-        (self.filter.needs_key_only() || takes()).then_some(row)
+        self.filter.selects(self.visible, &row.id).then_some(row)
     }
 
     fn changed(&mut self, first: &RowChange<R>, last: &RowChange<R>) {

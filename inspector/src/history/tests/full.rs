@@ -42,9 +42,7 @@ async fn a_full_disk_is_said_and_what_waited_is_written_when_there_is_room() {
     let error = error.take(1024).find_map(Result::err).expect("the disk is full");
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
 
-    let many = || (0..2_000).map(|number| transition(&format!("u{number}"), 0));
-    inspector.effects.send(many().map(Effect::Journal).chain([deletion()]).collect()).await.unwrap();
-    assert_eq!(inspector.rest.recv().await.unwrap(), [deletion()], "nobody waits for the disk");
+    inspector.say((0..2_000).map(|number| transition(&format!("u{number}"), 0))).await;
     inspector.wait_for(|problem| problem.is_some()).await;
     let problem = inspector.problem().unwrap();
     assert!(problem.contains("is full") && problem.contains("(2000 entries wait)"), "{problem}");
