@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fluxion_api::server_file::DEFAULT_LISTEN;
-use fluxion_scheduler::state::Settings;
 
-use crate::config::{self, ConfigError};
+use crate::config::{self, Config, ConfigError};
+use crate::history::JournalUrl;
 
 mod secure;
 
@@ -82,8 +82,8 @@ pub struct CommonOptions {
 }
 
 impl CommonOptions {
-    /// The settings of the configuration file and of the flags.
-    pub fn settings(&self) -> Result<Settings, ConfigError> {
+    /// The configuration file, with the flags.
+    pub fn configuration(&self) -> Result<Config, ConfigError> {
         config::load(self.config.as_deref(), &self.scheduler_names, self.replace_default_scheduler)
     }
 }
@@ -155,6 +155,10 @@ pub struct ClusterOptions {
     /// Lease duration in seconds: another inspector takes over once the Lease has not been renewed for this long.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = lease_seconds)]
     pub lease_seconds: u16,
+    /// Where the history of jobs is stored: sqlite:PATH, or postgres://USER@HOST/DATABASE, which all inspectors share. Set
+    /// the variable instead if the URL contains a password [default: cluster/state.db in the state directory].
+    #[arg(long, value_name = "URL", env = "FLUXION_JOURNAL", hide_env_values = true)]
+    pub journal: Option<JournalUrl>,
     /// Cancel jobs for users of the secure port who may delete the owners of the Pods [default: users delete them
     /// themselves].
     #[arg(long, requires = "secure_listen", help_heading = "Secure port")]

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::ClusterOptions;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
 use crate::health::{Health, Term};
-use crate::history;
+use crate::history::{self, ClusterUid, Location, Place, Recording};
 use crate::http::{self, Cancels, HttpSettings};
 use crate::kube::connect::connect;
 use crate::kube::lease::{self, Lease};
@@ -34,7 +34,11 @@ use shutdown::Components;
 /// Runs until it receives SIGTERM or Ctrl-C, or until a component fails.
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let common = &options.common;
-    let settings = common.settings()?;
+    let config = common.configuration()?;
+    let location = match &options.journal {
+        Some(url) => Location::parse(url).context("--journal (FLUXION_JOURNAL)")?,
+        None => config.journal.location.clone(),
+    };
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
     let listener = http::listen(common.listen.unwrap_or(DEFAULT_LISTEN)).await.context("--listen")?;
     let connection = connect(options.kubeconfig.clone(), options.context.clone()).await?;
@@ -43,18 +47,25 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let secure = SecurePort::open(&options.secure, &client, namespace).await?;
 
     let engine = Engine {
-        state: State::new(settings),
+        state: State::new(config.settings.clone()),
         role: Role::Follower,
         clock: system_clock(),
         metrics: Arc::clone(&metrics),
     };
     let (engine, effects) = engine.start()?;
-    let (past, remembered) = history::open(state_dir.folder(Some("cluster")), &connection.url).await;
+    let health = Arc::new(Health::default());
+    let mut recording = Recording {
+        place: place(location, &state_dir, &connection.url, &client),
+        retention: config.journal.retention,
+        engine: engine.clone(),
+        leadership: health.follow_leadership(),
+        metrics: Arc::clone(&metrics),
+    };
+    let (opened, remembered) = history::open(&mut recording.place, &config.settings).await;
     for past in remembered {
         engine.send(Event::Remembered(Box::new(past)));
     }
-    let (recorder, effects) = history::record(past, effects);
-    let health = Arc::new(Health::default());
+    let (recorder, effects) = history::record(recording, opened, effects);
     let identity = lease::identity();
     let lease = Lease::new(client.clone(), namespace, &options.lease, &identity, options.lease_seconds)
         .with_address(secure.as_ref().and_then(SecurePort::advertised));
@@ -134,6 +145,19 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     };
     running.shut_down().await;
     failure.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// The journal of the cluster at this URL.
+fn place(location: Location, state_dir: &StateDir, url: &str, client: &kube::Client) -> Place {
+    tracing::info!(journal = %location, "recording history");
+    match location {
+        Location::StateDir => match state_dir.folder(Some("cluster")) {
+            Ok(folder) => Place::File { path: folder.join("state.db"), cluster: url.to_owned() },
+            Err(error) => Place::None(error.to_string()),
+        },
+        Location::File(path) => Place::File { path, cluster: url.to_owned() },
+        Location::Server(options) => Place::Server { options, cluster: ClusterUid::Ask(client.clone()) },
+    }
 }
 
 /// Allows the engine to schedule and the writer to write while we hold the Lease and every watch has synced and is not

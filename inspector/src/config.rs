@@ -9,8 +9,10 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+mod journal;
 mod seconds;
 
+pub use journal::JournalConfig;
 use seconds::{Seconds, SecondsOrNone, SecondsOrZero};
 
 /// Maximum size of a configuration file (bytes).
@@ -48,6 +50,7 @@ struct File {
     assumed_duration: Option<SecondsOrNone>,
     on_partial_bind: Option<PartialBind>,
     limits: Option<Limits>,
+    journal: Option<journal::Section>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -120,11 +123,18 @@ struct Limits {
     group_size_max: Option<u32>,
 }
 
-/// The settings: defaults, overridden by the file, overridden by the names from the command line, if any. `replace`
+/// The content of a configuration file.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    pub settings: Settings,
+    pub journal: JournalConfig,
+}
+
+/// The configuration: defaults, overridden by the file, overridden by the names from the command line, if any. `replace`
 /// allows the name of kube-scheduler in the latter.
-pub fn load(path: Option<&Path>, scheduler_names: &[String], replace: bool) -> Result<Settings, ConfigError> {
-    let mut settings = match path {
-        None => Settings::default(),
+pub fn load(path: Option<&Path>, scheduler_names: &[String], replace: bool) -> Result<Config, ConfigError> {
+    let mut config = match path {
+        None => Config::default(),
         Some(path) => {
             let io = |source| ConfigError::Io { path: path.to_owned(), source };
             if std::fs::metadata(path).map_err(io)?.len() > SIZE_MAX {
@@ -135,15 +145,15 @@ pub fn load(path: Option<&Path>, scheduler_names: &[String], replace: bool) -> R
         }
     };
     if !scheduler_names.is_empty() {
-        settings.scheduler_names = names("--scheduler-name", scheduler_names)
+        config.settings.scheduler_names = names("--scheduler-name", scheduler_names)
             .map_err(|message| value("command line", "--scheduler-name", message))?;
-        if !replace && has_default(&settings.scheduler_names) {
+        if !replace && has_default(&config.settings.scheduler_names) {
             let message =
                 format!("{SHARED}: pass --replace-default-scheduler if kube-scheduler does not run");
             return Err(value("command line", "--scheduler-name", message));
         }
     }
-    Ok(settings)
+    Ok(config)
 }
 
 /// Why Pods that don't set a scheduler name should not be scheduled here.
@@ -156,10 +166,10 @@ fn has_default(names: &[Arc<str>]) -> bool {
 
 /// Parses the text of a configuration; `file` is its name in errors.
 pub fn parse(file: &str, text: &str) -> Result<Settings, ConfigError> {
-    parse_with(file, text, false)
+    parse_with(file, text, false).map(|config| config.settings)
 }
 
-fn parse_with(file: &str, text: &str, replace: bool) -> Result<Settings, ConfigError> {
+fn parse_with(file: &str, text: &str, replace: bool) -> Result<Config, ConfigError> {
     let options = serde_saphyr::options! { with_snippet: false };
     let mut field = String::new();
     let read: Result<File, _> =
@@ -176,7 +186,12 @@ fn parse_with(file: &str, text: &str, replace: bool) -> Result<Settings, ConfigE
         let message = if field == "." || field.is_empty() { what } else { format!("{field}: {what}") };
         ConfigError::Syntax { file: file.to_owned(), line, message }
     })?;
-    settings(file, read, replace)
+    let mut read = read;
+    let journal = read.journal.take();
+    let settings = settings(file, read, replace)?;
+    let journal = journal.map_or_else(|| Ok(JournalConfig::default()), |section| section.check(&settings));
+    let journal = journal.map_err(|(field, message)| value(file, format!("journal.{field}"), message))?;
+    Ok(Config { settings, journal })
 }
 
 /// The YAML parser's error in user-friendly words, without the position, which is reported separately.

@@ -1,4 +1,5 @@
-//! The journal: a `SQLite` file with the objects of standalone mode and the history of jobs.
+//! The journal: a `SQLite` file with the objects of standalone mode and the history of jobs; or a database with the history
+//! of jobs of clusters (`postgres`).
 //!
 //! Related changes are written in one transaction, so the file is consistent if the process is killed at any moment.
 //! Only knows rows and text; `standalone` interprets the objects.
@@ -6,14 +7,22 @@
 use std::path::{Path, PathBuf};
 
 use fluxion_scheduler::record::{JournalEntry, Remembered};
-use sqlx::migrate::{Migration, MigrationType, Migrator};
+use futures::future::BoxFuture;
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _, SqlSafeStr as _, SqliteConnection};
 
 /// Identifies our files (`PRAGMA application_id`): "flux".
 const APPLICATION_ID: i64 = 0x666c_7578;
 
+mod changes;
 mod past;
+mod postgres;
+mod retention;
+
+pub use changes::Changes;
+pub use postgres::{Postgres, PostgresError};
+pub use retention::Retention;
 
 /// Size to which the write-ahead log is truncated after a checkpoint, in bytes. `SQLite` checkpoints when it has 1000
 /// pages at the end of a transaction; without this, the file would never shrink.
@@ -27,11 +36,17 @@ fn migrations() -> Migrator {
         (1, "state", include_str!("../migrations/0001_state.sql")),
         (2, "past", include_str!("../migrations/0002_past.sql")),
         (3, "objects", include_str!("../migrations/0003_objects.sql")),
+        (4, "retention", include_str!("../migrations/0004_retention.sql")),
     ];
     let migration = |(version, description, statements): (i64, &'static str, &'static str)| {
         Migration::new(version, description.into(), MigrationType::Simple, statements.into_sql_str(), false)
     };
     Migrator::with_migrations(files.map(migration).to_vec())
+}
+
+/// Boxed, as the compiler can't tell otherwise that this can be sent to other threads.
+fn migrate(connection: &mut SqliteConnection) -> BoxFuture<'_, Result<(), MigrateError>> {
+    Box::pin(async move { migrations().run_direct(None, connection, false).await })
 }
 
 /// Why the journal can't be used.
@@ -48,6 +63,17 @@ pub enum JournalError {
     OtherVersion { path: PathBuf, problem: String },
     #[error("{}: {source}", path.display())]
     Sql { path: PathBuf, source: sqlx::Error },
+}
+
+impl JournalError {
+    /// Whether the file can be written as soon as there is space, or nobody else locks it; otherwise, it has to be opened
+    /// again.
+    pub fn passes(&self) -> bool {
+        /// `SQLITE_BUSY`, `SQLITE_LOCKED`, `SQLITE_FULL`.
+        const PASSING: [&str; 3] = ["5", "6", "13"];
+        let Self::Sql { source: sqlx::Error::Database(error), .. } = self else { return false };
+        error.code().is_some_and(|code| PASSING.contains(&code.as_ref()))
+    }
 }
 
 /// A submitted manifest.
@@ -114,7 +140,22 @@ pub struct Journal {
 impl Journal {
     /// Opens `state.db` in a directory, or creates it with this cluster ID.
     pub async fn open(dir: &Path, new_cluster_id: &str) -> Result<(Self, Kept), JournalError> {
-        let path = dir.join("state.db");
+        let mut journal = Self::connect(dir.join("state.db")).await?;
+        let kept = journal.read(new_cluster_id).await.map_err(|error| explain(&journal.path, error))?;
+        Ok((journal, kept))
+    }
+
+    /// Opens a file that only has the history of this cluster, or creates it; the history of any other cluster is deleted.
+    pub async fn open_history(path: PathBuf, cluster: &str) -> Result<Self, JournalError> {
+        let mut journal = Self::connect(path).await?;
+        let known = cluster_id(&mut journal.connection, cluster).await;
+        if known.map_err(|error| explain(&journal.path, error))? != cluster {
+            journal.begin_anew(cluster).await?;
+        }
+        Ok(journal)
+    }
+
+    async fn connect(path: PathBuf) -> Result<Self, JournalError> {
         let options = SqliteConnectOptions::new()
             .filename(&path)
             .create_if_missing(true)
@@ -125,8 +166,7 @@ impl Journal {
         let connection = options.connect().await.map_err(|error| explain(&path, error))?;
         let mut journal = Self { path, connection };
         journal.check().await?;
-        let kept = journal.read(new_cluster_id).await.map_err(|error| explain(&journal.path, error))?;
-        Ok((journal, kept))
+        Ok(journal)
     }
 
     /// Checks that the file is ours, intact, and of this version.
@@ -148,7 +188,7 @@ impl Journal {
         if found != "ok" {
             return Err(JournalError::Damaged { path, problem: found });
         }
-        if let Err(error) = migrations().run(&mut *connection).await {
+        if let Err(error) = migrate(connection).await {
             return Err(JournalError::OtherVersion { path, problem: error.to_string() });
         }
         if id != APPLICATION_ID {
@@ -160,13 +200,7 @@ impl Journal {
 
     async fn read(&mut self, new_cluster_id: &str) -> sqlx::Result<Kept> {
         let connection = &mut self.connection;
-        sqlx::query("INSERT INTO facts (key, value) VALUES ('cluster-id', ?) ON CONFLICT DO NOTHING")
-            .bind(new_cluster_id)
-            .execute(&mut *connection)
-            .await?;
-        let cluster_id = sqlx::query_scalar("SELECT value FROM facts WHERE key = 'cluster-id'")
-            .fetch_one(&mut *connection)
-            .await?;
+        let cluster_id = cluster_id(connection, new_cluster_id).await?;
         let objects = sqlx::query("SELECT uid, kind, namespace, name, body FROM objects ORDER BY uid")
             .try_map(|row: sqlx::sqlite::SqliteRow| {
                 Ok(ObjectRow {
@@ -191,7 +225,7 @@ impl Journal {
                 .fetch_all(&mut *connection)
                 .await?;
         let latest = past::latest(connection).await?;
-        let remembered = past::read(connection).await?;
+        let remembered = past::read(connection, i64::MIN, usize::MAX).await?;
         Ok(Kept { cluster_id, objects, submissions, remembered, latest })
     }
 
@@ -203,17 +237,29 @@ impl Journal {
         transaction(&mut self.connection, batch).await.map_err(|error| explain(&self.path, error))
     }
 
+    /// The transitions of jobs that have not finished, and the latest finished jobs: at most `most` that ended after
+    /// `since` (epoch seconds), oldest first.
+    pub async fn read_history(&mut self, since: i64, most: usize) -> Result<Vec<Remembered>, JournalError> {
+        let read = past::read(&mut self.connection, since, most).await;
+        read.map_err(|error| explain(&self.path, error))
+    }
+
+    /// Changes the history: everything or nothing.
+    pub async fn write_history(&mut self, changes: &Changes) -> Result<(), JournalError> {
+        let written = apply(&mut self.connection, changes);
+        written.await.map_err(|error| explain(&self.path, error))
+    }
+
+    /// Deletes finished jobs whose retention is over at `now` (epoch seconds). Returns their number.
+    pub async fn prune(&mut self, retention: Retention, now: i64) -> Result<u64, JournalError> {
+        let pruned = past::prune(&mut self.connection, retention, now).await;
+        pruned.map_err(|error| explain(&self.path, error))
+    }
+
     /// Deletes the history and assigns the file to another cluster.
-    pub async fn begin_anew(&mut self, cluster_id: &str) -> Result<(), JournalError> {
-        let connection = &mut self.connection;
-        let renamed = async {
-            past::clear(connection).await?;
-            sqlx::query("UPDATE facts SET value = ? WHERE key = 'cluster-id'")
-                .bind(cluster_id)
-                .execute(connection)
-                .await
-        };
-        renamed.await.map(drop).map_err(|error| explain(&self.path, error))
+    async fn begin_anew(&mut self, cluster_id: &str) -> Result<(), JournalError> {
+        let renamed = rename(&mut self.connection, cluster_id);
+        renamed.await.map_err(|error| explain(&self.path, error))
     }
 
     /// Makes all subsequent writes fail, like a full disk.
@@ -227,6 +273,30 @@ impl Journal {
         let path = self.path;
         self.connection.close().await.map_err(|error| explain(&path, error))
     }
+}
+
+/// The ID stored in the file; if there is none, this one is stored.
+async fn cluster_id(connection: &mut SqliteConnection, new: &str) -> sqlx::Result<String> {
+    sqlx::query("INSERT INTO facts (key, value) VALUES ('cluster-id', ?) ON CONFLICT DO NOTHING")
+        .bind(new)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query_scalar("SELECT value FROM facts WHERE key = 'cluster-id'").fetch_one(connection).await
+}
+
+async fn rename(connection: &mut SqliteConnection, cluster_id: &str) -> sqlx::Result<()> {
+    past::clear(connection).await?;
+    sqlx::query("UPDATE facts SET value = ? WHERE key = 'cluster-id'")
+        .bind(cluster_id)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn apply(connection: &mut SqliteConnection, changes: &Changes) -> sqlx::Result<()> {
+    let mut transaction = connection.begin().await?;
+    past::apply(&mut transaction, changes).await?;
+    transaction.commit().await
 }
 
 async fn transaction(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::Result<()> {

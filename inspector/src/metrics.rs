@@ -117,6 +117,8 @@ pub struct Metrics {
     pub invalid_objects: Family<Kind, Counter>,
     /// 1 while this inspector holds the leader-election Lease.
     pub leader: Gauge,
+    /// Attempts to write the job history: `success`, `failure`, `rejected`, `superseded`.
+    pub journal_writes: Family<Outcome, Counter>,
 }
 
 impl Default for Metrics {
@@ -147,6 +149,7 @@ impl Metrics {
             watch_failures: Family::default(),
             invalid_objects: Family::default(),
             leader: Gauge::default(),
+            journal_writes: Family::default(),
             catalog: Mutex::default(),
             attempts: Family::default(),
             // 1 ms to about 12 days: placement takes milliseconds, waiting in the queue days.
@@ -245,6 +248,11 @@ impl Metrics {
             "http_requests_forwarded",
             "HTTP requests forwarded to the leader, by outcome (answered, no_leader, unreachable, too_many)",
             self.forwarded.clone(),
+        );
+        catalog.register(
+            "journal_writes",
+            "Attempts to write the job history, by outcome (success, failure, rejected, superseded)",
+            self.journal_writes.clone(),
         );
     }
 

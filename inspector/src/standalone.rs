@@ -96,7 +96,7 @@ impl Running {
 /// is stored in the state directory, or in a subdirectory of it.
 pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow::Result<Running> {
     let common = &options.common;
-    let settings = common.settings()?;
+    let settings = common.configuration()?.settings;
     let manifests = read(options)?;
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
     let kept_in = state_dir.folder(inside)?;

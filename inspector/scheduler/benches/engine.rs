@@ -92,7 +92,7 @@ fn cluster(load: u64, endless: u64) -> Inventory {
 /// A Pod of one of a thousand applications.
 fn peer(number: u64, terms: Option<Arc<PodTerms>>) -> Peer {
     let labels = [("app".into(), format!("app-{}", number % 1_000).into())];
-    Peer { namespace: "default".into(), labels: Arc::new(labels.into()), terms, deleting: false }
+    Peer { namespace: "default".into(), labels: Arc::new(labels.into()), terms, deleting: false, mounts: None, volumes: None }
 }
 
 /// A gang of each application: its members keep apart, or are spread, from each other and from those that are there.

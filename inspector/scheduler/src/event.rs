@@ -64,7 +64,7 @@ pub enum Event {
         job: SharedStr,
         by: SharedStr,
     },
-    /// An entry from the journal; sent before the first `Synced` or `Paused`.
+    /// An entry from the journal. Best sent before the first `Synced` or `Paused`; later, it is merged into what is known.
     Remembered(Box<Remembered>),
     /// Time has passed, or the pass has to continue.
     Tick,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Asked, ExitCause, HistoryEntry, JobKey, JobState, Members, Reason};
+use crate::job::{Asked, ExitCause, HistoryEntry, Job, JobKey, JobState, Members, Reason};
 use crate::model::{Marks, ObjectRef, SharedStr};
 
 /// An entry of the journal.
@@ -90,6 +90,60 @@ pub struct LiveJob {
     /// Oldest first; the first one and the latest.
     pub history: Vec<HistoryEntry>,
     pub cancelled_by: Option<SharedStr>,
+}
+
+impl EndedJob {
+    /// The data of a job that finished at `ended_at` (epoch seconds).
+    pub(crate) fn of(job: &Job, ended_at: i64) -> Self {
+        Self {
+            key: job.key.clone(),
+            anchor: job.group.anchor.clone(),
+            object: job.object.clone(),
+            created: job.created,
+            priority: job.priority,
+            queue: job.queue.clone(),
+            duration: job.duration,
+            limit: job.limit,
+            level: job.level.clone(),
+            state: job.state,
+            members: job.members,
+            asked: job.asked.to_vec(),
+            reason: job.reason.clone(),
+            exit: job.exit.clone(),
+            started_at: job.started_at,
+            ended_at,
+            cancelled_by: job.cancelled_by.clone(),
+            ran_on: (*job.ran_on).clone(),
+            labels: job.labels.clone(),
+            history: job.history.to_vec(),
+        }
+    }
+}
+
+impl Job {
+    /// All of its history, as entries of the journal.
+    pub(crate) fn transitions(&self) -> impl Iterator<Item = JournalEntry> {
+        let count = u32::try_from(self.history.len()).unwrap_or(u32::MAX);
+        let dropped = self.entries.saturating_sub(count);
+        let (uid, job) = (&self.key.uid, self.full_name());
+        (0..).zip(self.history.iter()).map(move |(index, entry)| {
+            let number = if index == 0 { 0 } else { dropped.saturating_add(index) };
+            JournalEntry::Transition { uid: uid.clone(), job: job.clone(), number, entry: entry.clone() }
+        })
+    }
+
+    /// Everything that a journal keeps of it.
+    pub fn records(&self) -> Vec<JournalEntry> {
+        if let Some(ended_at) = self.ended_at.filter(|_| self.state.ended()) {
+            return vec![JournalEntry::Ended(Box::new(EndedJob::of(self, ended_at)))];
+        }
+        let cancelled = self.cancelled_by.clone().map(|by| JournalEntry::Cancelled {
+            uid: self.key.uid.clone(),
+            job: self.full_name(),
+            by: Some(by),
+        });
+        self.transitions().chain(cancelled).collect()
+    }
 }
 
 impl Remembered {

@@ -33,6 +33,7 @@ mod lifecycle;
 mod members;
 mod membership;
 mod memory;
+mod merged;
 mod moved;
 mod owed;
 mod partial;

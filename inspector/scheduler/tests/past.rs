@@ -459,6 +459,67 @@ fn a_pod_that_ended_with_its_job_is_no_job_of_its_own_after_a_restart() {
     assert_eq!(world.names(), ["pod.done"]);
 }
 
+/// A follower, which saw all objects but made no decisions, becomes the leader and is told what the one before recorded.
+#[test]
+fn what_a_leader_recorded_is_merged_into_what_its_successor_saw() {
+    let mut world = world();
+    world.pod_with("a", "cpu=3000", in_group("g", "2"));
+    world.at(5);
+    world.pod_with("b", "cpu=3000", in_group("g", "2"));
+    world.pod("done", "cpu=1000");
+    world.at(5);
+    let by = SharedStr::from("alice");
+    world.step(vec![Event::CancelStarted { job: "uid-done".into(), by }]);
+    end(&mut world, "done", Phase::Succeeded, |_, _| ());
+    world.at(5);
+    let told = |world: &World| {
+        let told =
+            |job: &Job| (job.key.object_name(), job.state, job.history.clone(), job.cancelled_by.clone());
+        world.state.jobs().map(told).collect::<Vec<_>>()
+    };
+    let before = told(&world);
+    let remembered = kept(&world);
+
+    world.state = State::new(world.state.settings().clone());
+    let mut events: Vec<Event> = world.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))).collect();
+    events.extend(world.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
+    events.push(Event::Paused);
+    world.step(events);
+    assert_ne!(told(&world), before, "a successor has not seen what only its predecessor knew");
+    world.step(remembered.clone());
+    assert_eq!(told(&world), before);
+    world.step(remembered.into_iter().chain([Event::Synced]).collect());
+    assert_eq!(told(&world), before, "told twice, nothing is there twice");
+    // What it would record from here on is what was recorded.
+    let records: Vec<JournalEntry> = world.state.jobs().flat_map(Job::records).collect();
+    assert!(
+        records.iter().any(|entry| matches!(entry, JournalEntry::Ended(job) if &*job.key.uid == "uid-done"))
+    );
+}
+
+#[test]
+fn a_finished_job_of_which_no_object_is_left_is_shown_by_a_successor_too() {
+    let mut world = world();
+    world.pod("done", "cpu=1000");
+    world.at(5);
+    end(&mut world, "done", Phase::Succeeded, |_, _| ());
+    world.at(5);
+    let before = told_of_all(&world);
+    let remembered = kept(&world);
+    world.pods.clear();
+    let settings = world.state.settings().clone();
+    world.state = State::new(settings.clone());
+    world.step(vec![Event::Paused]);
+    world.step(remembered.clone());
+    assert_eq!(told_of_all(&world), before);
+    // Unless that is long ago.
+    world.state = State::new(settings);
+    world.at(3_600);
+    world.step(vec![Event::Paused]);
+    world.step(remembered);
+    assert!(told_of_all(&world).is_empty());
+}
+
 #[test]
 fn what_is_remembered_of_a_job_that_never_comes_is_given_up_in_time() {
     let mut world = World::default();

@@ -24,7 +24,7 @@ fn what_is_set_wins_over_the_defaults() {
     assert_eq!(settings.scheduler_names.len(), 2);
     let partial = (gpu.on_partial_bind, settings.queues[1].on_partial_bind, settings.on_partial_bind);
     assert_eq!(partial, (Some(OnPartialBind::Hold), None, Some(OnPartialBind::Release)));
-    let flags = load(None, &["mine".to_owned()], false).unwrap();
+    let flags = load(None, &["mine".to_owned()], false).unwrap().settings;
     assert_eq!(flags.scheduler_names, [Arc::from("mine")]);
 }
 
@@ -37,7 +37,7 @@ fn kube_schedulers_pods_are_taken_only_when_that_is_said() {
         "{refused}"
     );
     assert!(refused.contains("--replace-default-scheduler"), "{refused}");
-    assert_eq!(load(None, &names, true).unwrap().scheduler_names.len(), 2);
+    assert_eq!(load(None, &names, true).unwrap().settings.scheduler_names.len(), 2);
     let text = "schedulerNames: [default-scheduler]\n";
     let refused = parse("c.yaml", text).unwrap_err().to_string();
     assert!(refused.starts_with("c.yaml: schedulerNames: ") && refused.contains("replaceDefaultScheduler"));

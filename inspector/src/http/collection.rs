@@ -132,9 +132,7 @@ fn page<R: Indexed>(
         .peekable();
     while found.len() < limit {
         let Some((key, row)) = rest.next() else { break };
-        if !filter.needs_key_only()
-            && !R::render(&visible, &row.id).is_some_and(|object| filter.takes(&object))
-        {
+        if !filter.selects(&visible, &row.id) {
             continue;
         }
         found.push(Arc::clone(row));

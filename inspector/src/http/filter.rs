@@ -8,7 +8,7 @@ use super::query::ListQuery;
 use super::refusal::Refusal;
 use super::resource::{Key, Resource};
 use super::selector::Selector;
-use crate::view::Viewer;
+use crate::view::{Viewer, Visible};
 
 /// The selected objects of a resource.
 #[derive(Clone, Debug)]
@@ -49,7 +49,12 @@ impl<R: Resource> Filter<R> {
         self.namespace.as_ref()
     }
 
-    /// Whether the other selectors take the object.
+    /// Whether the other selectors take an object as it is now.
+    pub(super) fn selects(&self, visible: &Visible<'_>, id: &R::Id) -> bool {
+        self.needs_key_only() || R::selected(visible, id, &self.labels, &self.fields)
+    }
+
+    /// Whether they take an object as it was.
     pub(super) fn takes(&self, object: &R::Object) -> bool {
         self.labels.accepts_labels(&R::meta(object).labels)
             && self.fields.accepts(|field| R::field(object, field))

@@ -11,6 +11,7 @@ use fluxion_scheduler::model::SharedStr;
 use serde::Serialize;
 
 use super::columns::{Cell, Column};
+use super::selector::Selector;
 use super::template::{Hole, Template};
 use crate::view::Visible;
 
@@ -72,6 +73,14 @@ pub(super) trait Resource: Sized + Send + Sync + 'static + Debug {
 
     /// One object as visible to the viewer, without a resource version.
     fn render(visible: &Visible<'_>, id: &Self::Id) -> Option<Self::Object>;
+
+    /// Whether selectors take an object that the viewer may see, by what [`Self::render`] would show.
+    fn selected(visible: &Visible<'_>, id: &Self::Id, labels: &Selector, fields: &Selector) -> bool {
+        Self::render(visible, id).is_some_and(|object| {
+            labels.accepts_labels(&Self::meta(&object).labels)
+                && fields.accepts(|field| Self::field(&object, field))
+        })
+    }
 
     /// The values of one of [`Self::FIELDS`].
     fn field<'a>(object: &'a Self::Object, field: &str) -> Vec<&'a str>;

@@ -29,6 +29,11 @@ impl Selector {
         self.terms.is_empty()
     }
 
+    /// Whether any term is about this key.
+    pub(super) fn looks_at(&self, key: &str) -> bool {
+        self.terms.iter().any(|(about, _)| about == key)
+    }
+
     /// The terms on these keys, and the others.
     pub(super) fn split(self, keys: &[&str]) -> (Self, Self) {
         let (these, others) = self.terms.into_iter().partition(|(key, _)| keys.contains(&key.as_str()));

@@ -334,20 +334,15 @@ struct Writer<'a, R: Indexed> {
 impl<R: Indexed> Writer<'_, R> {
     /// An object that was there when the watch began.
     fn there(&mut self, row: &Row<R>) {
-        if self.takes(row) {
+        if self.filter.selects(self.visible, &row.id) {
             self.write_now("ADDED", row);
         }
     }
 
-    /// Whether this client's selectors take the object as it is now.
-    fn takes(&self, row: &Row<R>) -> bool {
-        let takes = || R::render(self.visible, &row.id).is_some_and(|object| self.filter.takes(&object));
-        self.filter.needs_key_only() || takes()
-    }
-
     /// The object as it is now, if this client's selectors take it.
     fn now(&self, key: &Key) -> Option<&Arc<Row<R>>> {
-        R::table(self.served).rows.get(key).filter(|row| self.takes(row))
+        let row = R::table(self.served).rows.get(key)?;
+        self.filter.selects(self.visible, &row.id).then_some(row)
     }
 
     fn changed(&mut self, first: &RowChange<R>, last: &RowChange<R>) {

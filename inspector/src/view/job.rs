@@ -50,19 +50,29 @@ pub fn placed(state: &State, job: &Job) -> BTreeMap<SharedStr, Vec<String>> {
     nodes
 }
 
+/// The nodes in its allocation and its reservation, as shown; a node may occur in both.
+pub fn nodes(state: &State, job: &Job) -> Vec<SharedStr> {
+    let planned = job.reservation.iter().flat_map(|reservation| &reservation.nodes).cloned();
+    if job.state.ended() {
+        return job.ran_on.keys().cloned().chain(planned).collect();
+    }
+    live(state, job).filter_map(|pod| state.node_of(pod)).chain(planned).collect()
+}
+
+/// The kind of its group, as shown.
+pub fn group_kind(job: &Job) -> &str {
+    job.object.as_ref().map_or(&*job.key.kind, |object| &*object.kind)
+}
+
 /// The members that have not ended.
 fn live<'a>(state: &'a State, job: &'a Job) -> impl Iterator<Item = &'a PodSpec> {
     job.pods.iter().filter_map(|uid| state.pod(uid)).filter(|pod| !pod.phase.ended())
 }
 
 fn spec(state: &State, job: &Job) -> JobSpec {
-    let (kind, api_group) = match &job.object {
-        Some(object) => {
-            let group = object.api_version.split_once('/').map_or("", |(group, _)| group);
-            (object.kind.to_string(), group.to_owned())
-        }
-        None => (job.key.kind.to_string(), String::new()),
-    };
+    let kind = group_kind(job).to_owned();
+    let version = job.object.as_ref().and_then(|object| object.api_version.split_once('/'));
+    let api_group = version.map_or_else(String::new, |(group, _)| group.to_owned());
     JobSpec {
         queue: job.queue.to_string(),
         priority: job.priority,

@@ -1,6 +1,7 @@
 //! History from an earlier engine: job histories, who cancelled a job, and finished jobs.
 //!
-//! It is received before the first `Synced` and does not affect decisions.
+//! It does not affect decisions. What is received before the first `Synced` is continued when its jobs are found; what
+//! is received later is merged into what is known by then (`state/merged.rs`).
 
 use std::sync::Arc;
 
@@ -13,12 +14,11 @@ use crate::record::{EndedJob, JournalEntry, LiveJob, Remembered};
 use crate::state::State;
 
 impl State {
-    /// Adds an entry from a journal; ignored once the cluster has synced.
+    /// Adds an entry from a journal.
     pub(super) fn remember(&mut self, what: Remembered) {
-        if self.whole {
-            return;
-        }
         match what {
+            Remembered::Live(live) if self.whole => self.merge_live(live),
+            Remembered::Ended(ended) if self.whole => self.merge_ended(*ended),
             Remembered::Live(live) => {
                 self.memory.live.insert((live.job.clone(), live.uid.clone()), Arc::new(live));
             }
@@ -26,7 +26,7 @@ impl State {
         }
     }
 
-    fn bring_back(&mut self, ended: EndedJob) {
+    pub(super) fn bring_back(&mut self, ended: EndedJob) {
         if !ended.state.ended() {
             return;
         }
@@ -130,12 +130,7 @@ impl State {
     pub(super) fn note_new_uid(&mut self, job: &Job, old: &SharedStr) {
         let gone = JournalEntry::Forgotten { uid: old.clone(), ended_at: None };
         self.work.effects.push(Effect::Journal(gone));
-        let count = u32::try_from(job.history.len()).unwrap_or(u32::MAX);
-        let dropped = job.entries.saturating_sub(count);
-        for (index, entry) in (0..).zip(job.history.iter()) {
-            let number = if index == 0 { 0 } else { dropped.saturating_add(index) };
-            self.keep_transition(job, number, entry.clone());
-        }
+        self.work.effects.extend(job.transitions().map(Effect::Journal));
     }
 
     fn keep_transition(&mut self, job: &Job, number: u32, entry: HistoryEntry) {
@@ -151,28 +146,6 @@ impl State {
             self.work.effects.push(Effect::Journal(gone));
             return;
         }
-        let ended = EndedJob {
-            key: job.key.clone(),
-            anchor: job.group.anchor.clone(),
-            object: job.object.clone(),
-            created: job.created,
-            priority: job.priority,
-            queue: job.queue.clone(),
-            duration: job.duration,
-            limit: job.limit,
-            level: job.level.clone(),
-            state: job.state,
-            members: job.members,
-            asked: job.asked.to_vec(),
-            reason: job.reason.clone(),
-            exit: job.exit.clone(),
-            started_at: job.started_at,
-            ended_at,
-            cancelled_by: job.cancelled_by.clone(),
-            ran_on: (*job.ran_on).clone(),
-            labels: job.labels.clone(),
-            history: job.history.to_vec(),
-        };
-        self.work.effects.push(Effect::Journal(JournalEntry::Ended(Box::new(ended))));
+        self.work.effects.push(Effect::Journal(JournalEntry::Ended(Box::new(EndedJob::of(job, ended_at)))));
     }
 }

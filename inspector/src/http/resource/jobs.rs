@@ -8,8 +8,9 @@ use fluxion_scheduler::state::{Job, JobId};
 
 use super::{Key, Listed, Resource, Source, Stamp};
 use crate::http::columns::{Cell, Column};
+use crate::http::selector::Selector;
 use crate::http::template::{Hole, Template};
-use crate::view::{Visible, job};
+use crate::view::{Visible, job, words};
 
 /// The resource.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +49,26 @@ impl Resource for Jobs {
 
     fn render(visible: &Visible<'_>, id: &JobId) -> Option<FluxionJob> {
         visible.state.job(*id).map(|found| job::job(visible, found))
+    }
+
+    /// From the state: rendering thousands of jobs, most of which are not selected, takes much longer.
+    fn selected(visible: &Visible<'_>, id: &JobId, labels: &Selector, fields: &Selector) -> bool {
+        let Some(found) = visible.state.job(*id) else { return false };
+        if !labels.accepts(|key| found.labels.get(key).map(|value| &**value).into_iter().collect()) {
+            return false;
+        }
+        let state = words::state(found.state);
+        let nodes = if fields.looks_at("node") { job::nodes(visible.state, found) } else { Vec::new() };
+        fields.accepts(|field| match field {
+            "metadata.namespace" => vec![&*found.key.namespace],
+            "status.state" => vec![state.as_str()],
+            "spec.queue" => vec![&*found.queue],
+            "spec.group.kind" => vec![job::group_kind(found)],
+            "spec.group.name" => vec![&*found.key.name],
+            "node" => nodes.iter().map(|node| &**node).collect(),
+            // The name belongs to the key of the row.
+            _ => Vec::new(),
+        })
     }
 
     fn field<'a>(object: &'a FluxionJob, field: &str) -> Vec<&'a str> {

@@ -4,7 +4,11 @@ use fluxion::jobspec::Jobspec;
 use fluxion_scheduler::extension::GangReader;
 use fluxion_scheduler::request::Request;
 
+use super::super::resource::Resource as _;
+use super::super::resource::jobs::Jobs;
+use super::super::selector::Selector;
 use super::*;
+use crate::view::Viewer;
 
 /// Runs what is bound, as a kubelet would.
 async fn run(server: &Server, namespace: &str, name: &str, node: &str, seconds: i64) {
@@ -136,6 +140,52 @@ async fn selectors_select() {
         let (status, body) = server.get(path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {body}");
         assert_eq!(names(&body), expected, "{path}");
+    }
+}
+
+/// Selectors look at the state, not at objects: the same has to come of it.
+#[tokio::test]
+async fn selectors_take_what_is_shown() {
+    let server = busy().await;
+    let mut labelled = pod("team", "labelled");
+    labelled.labels.insert("app".into(), "sim".into());
+    let mut done = pod("team", "done");
+    (done.phase, done.node) = (Phase::Succeeded, Some("n1".into()));
+    server.tell([Event::Pod(Box::new(labelled)), Event::Pod(Box::new(done))]).await;
+    let served = server.app.index.at(server.engine.snapshot()).await.unwrap();
+    let everything = Viewer::everything();
+    let visible = served.seen_by(&everything);
+    let objects: Vec<_> =
+        served.jobs.rows.values().map(|row| (row.id, Jobs::render(&visible, &row.id).unwrap())).collect();
+    assert!(objects.len() >= 5);
+    let others = Jobs::FIELDS.iter().filter(|field| **field != "metadata.name");
+    for field in others {
+        let values: std::collections::BTreeSet<&str> =
+            objects.iter().flat_map(|(_, object)| Jobs::field(object, field)).chain(["none"]).collect();
+        for value in values {
+            for operator in ["=", "!="] {
+                let text = format!("{field}{operator}{value}");
+                let fields = Selector::fields(&text, Jobs::FIELDS).unwrap();
+                for (id, object) in &objects {
+                    let shown = fields.accepts(|field| Jobs::field(object, field));
+                    let selected = Jobs::selected(&visible, id, &Selector::default(), &fields);
+                    assert_eq!(selected, shown, "{text}: {}", object.metadata.name);
+                }
+            }
+        }
+    }
+    for text in ["app=sim", "app!=sim", "app", "!app", "app in (a,sim)"] {
+        let labels = Selector::labels(text).unwrap();
+        let taken: Vec<bool> = objects
+            .iter()
+            .map(|(id, object)| {
+                let shown = labels.accepts_labels(&object.metadata.labels);
+                let selected = Jobs::selected(&visible, id, &labels, &Selector::default());
+                assert_eq!(selected, shown, "{text}: {}", object.metadata.name);
+                selected
+            })
+            .collect();
+        assert!(taken.contains(&true) && taken.contains(&false), "{text}");
     }
 }
 

@@ -7,8 +7,10 @@ use super::super::collection;
 use super::super::query::ListQuery;
 use super::super::resource::Resource;
 use super::super::resource::jobs::Jobs;
+use super::super::selector::Selector;
 use super::*;
 use crate::view::Viewer;
+use fluxion_scheduler::state::JobId;
 
 const NAMESPACES: usize = 50;
 const JOBS: usize = 200;
@@ -77,6 +79,27 @@ async fn answers_at_size() {
         let bytes = serde_json::to_vec(&objects).unwrap().len();
         anew.push((began.elapsed().as_secs_f64() * 1e3, bytes));
     }
+    let selector = Selector::fields("status.state=Reserved", Jobs::FIELDS).unwrap();
+    let (mut rendering, mut looking) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let visible = crate::view::Visible::of(&served.published, &everything);
+        let took = |selected: &dyn Fn(&JobId) -> bool| {
+            let began = Instant::now();
+            let count = served.jobs.rows.values().filter(|row| selected(&row.id)).count();
+            (began.elapsed().as_secs_f64() * 1e3, count)
+        };
+        let rendered = |id: &JobId| {
+            let object = Jobs::render(&visible, id).unwrap();
+            selector.accepts(|field| Jobs::field(&object, field))
+        };
+        let (one, other) =
+            (took(&rendered), took(&|id| Jobs::selected(&visible, id, &Selector::default(), &selector)));
+        assert_eq!(one.1, other.1);
+        rendering.push(one.0);
+        looking.push(other.0);
+    }
+    told("10,000 jobs selected by rendering them", rendering, 0);
+    told("10,000 jobs selected by looking at them", looking, 0);
     told("10,000 jobs rendered anew", anew.iter().map(|(time, _)| *time).collect(), anew[0].1);
     let (first, bytes) = once(&server, "fluxionjobs", json).await;
     told("10,000 jobs, for the first time", vec![first], bytes);
@@ -95,6 +118,8 @@ async fn answers_at_size() {
         json,
     )
     .await;
+    median("... by a label that none has", &server, "fluxionjobs?labelSelector=app%3Dnone", json).await;
+    median("... by a node", &server, "fluxionjobs?fieldSelector=node%3Dn007", json).await;
     median("one job", &server, "namespaces/team-07/fluxionjobs/group.job-007", json).await;
     median(
         "one job of a list",

@@ -1,0 +1,124 @@
+//! History that arrives after the cluster has synced: from the leader before this one, or from a journal that could not be
+//! read earlier.
+//!
+//! What the journal says about a period is more than what this engine has seen of it: a leader also knows its reservations,
+//! and who cancelled a job. Before and after that period, this engine's own entries count.
+
+use std::sync::Arc;
+
+use crate::job::{HISTORY_MAX, HistoryEntry, JobId};
+use crate::model::SharedStr;
+use crate::record::{EndedJob, LiveJob};
+use crate::state::State;
+
+impl State {
+    /// Merges the stored history of a job that had not finished.
+    pub(super) fn merge_live(&mut self, live: LiveJob) {
+        let Some(id) = self.job_recorded(&live.job, &live.uid) else {
+            // As after a restart: it is kept for as long as finished jobs are.
+            self.memory.live.insert((live.job.clone(), live.uid.clone()), Arc::new(live));
+            return;
+        };
+        let Some(job) = self.jobs.get_mut(id) else { return };
+        job.history = Arc::new(merged(&live.history, &job.history));
+        let count = u32::try_from(job.history.len()).unwrap_or(u32::MAX);
+        job.entries = job.entries.max(live.next).max(count);
+        job.cancelled_by = job.cancelled_by.take().or(live.cancelled_by);
+    }
+
+    /// Adds a finished job, or what is stored of one that is known.
+    pub(super) fn merge_ended(&mut self, ended: EndedJob) {
+        if ended.ended_at.saturating_add(self.settings.keep_ended) <= self.now {
+            return;
+        }
+        let name = format!("{}/{}", ended.key.namespace, ended.key.object_name());
+        let known = self.jobs_recorded(&name, &ended.key.uid).find(|id| {
+            let job = self.jobs.get(*id);
+            job.is_some_and(|job| job.state.ended() && job.ended_at == Some(ended.ended_at))
+        });
+        match known.filter(|_| ended.state.ended()).and_then(|id| self.jobs.get_mut(id)) {
+            None => self.bring_back(ended),
+            // How it ended is known to whoever was the leader then: objects don't tell who cancelled it.
+            Some(job) => {
+                (job.state, job.reason, job.exit) = (ended.state, ended.reason, ended.exit);
+                (job.members, job.started_at) = (ended.members, ended.started_at);
+                job.ran_on = Arc::new(ended.ran_on);
+                job.history = Arc::new(ended.history);
+                job.cancelled_by = ended.cancelled_by;
+            }
+        }
+    }
+
+    /// The newest job of this name (`NAMESPACE/KIND.NAME`) and UID.
+    fn job_recorded(&self, name: &str, uid: &SharedStr) -> Option<JobId> {
+        self.jobs_recorded(name, uid).max()
+    }
+
+    fn jobs_recorded(&self, name: &str, uid: &SharedStr) -> impl Iterator<Item = JobId> {
+        let named =
+            name.split_once('/').and_then(|(namespace, name)| self.jobs.named(&namespace.into(), name));
+        let with_uid = |id: &JobId| self.jobs.get(*id).is_some_and(|job| job.key.uid == *uid);
+        named.into_iter().flatten().copied().filter(with_uid)
+    }
+}
+
+/// The stored entries, preceded and followed by our own of other times; the first one and the latest of too many.
+fn merged(stored: &[HistoryEntry], own: &[HistoryEntry]) -> Vec<HistoryEntry> {
+    let (Some(first), Some(last)) = (stored.first(), stored.last()) else { return own.to_vec() };
+    let before = own.iter().filter(|entry| entry.time < first.time);
+    let after = own.iter().filter(|entry| entry.time > last.time);
+    let mut all: Vec<HistoryEntry> = before.chain(stored).chain(after).cloned().collect();
+    // The last entry is the current state.
+    if let (Some(current), Some(told)) = (own.last(), all.last())
+        && (current.state, current.class) != (told.state, told.class)
+    {
+        all.push(current.clone());
+    }
+    if all.len() > HISTORY_MAX {
+        all.drain(1..=all.len() - HISTORY_MAX);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::JobState;
+
+    fn entries(of: &[(i64, JobState)]) -> Vec<HistoryEntry> {
+        let entry = |&(time, state)| HistoryEntry { time, state, class: None, reason: String::new() };
+        of.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn stored_entries_replace_own_ones_of_the_same_period() {
+        use JobState::{Binding, Completed, Gathering, Pending, Reserved, Running};
+        let stored = entries(&[(5, Pending), (6, Reserved), (9, Binding)]);
+        let own = entries(&[(3, Gathering), (5, Pending), (9, Running), (12, Completed)]);
+        let told = merged(&stored, &own);
+        assert_eq!(
+            told,
+            entries(&[(3, Gathering), (5, Pending), (6, Reserved), (9, Binding), (12, Completed)])
+        );
+        assert_eq!(merged(&[], &own), own);
+        assert_eq!(merged(&stored, &[]), stored);
+    }
+
+    #[test]
+    fn the_last_entry_is_the_current_state() {
+        use JobState::{Pending, Reserved, Running};
+        let stored = entries(&[(5, Pending), (9, Reserved)]);
+        assert_eq!(
+            merged(&stored, &entries(&[(5, Pending), (9, Running)])),
+            entries(&[(5, Pending), (9, Reserved), (9, Running)])
+        );
+    }
+
+    #[test]
+    fn of_too_many_entries_the_first_and_the_latest_are_kept() {
+        let stored: Vec<_> = (0..60).map(|time| (time, JobState::Pending)).collect();
+        let own: Vec<_> = (60..120).map(|time| (time, JobState::Reserved)).collect();
+        let told = merged(&entries(&stored), &entries(&own));
+        assert_eq!((told.len(), told[0].time, told[1].time, told[63].time), (HISTORY_MAX, 0, 57, 119));
+    }
+}
