@@ -218,15 +218,20 @@ impl Inventory {
         }
     }
 
+    /// The entry, mutable, to change a holder that the timelines then follow.
+    fn book_kept(&mut self, id: NodeId) -> Option<&mut NodeAllocations> {
+        self.touch(id);
+        self.books.slot(id).as_mut().map(Arc::make_mut)
+    }
+
     /// The entry, mutable.
     fn book_mut(&mut self, id: NodeId) -> Option<&mut NodeAllocations> {
-        self.touch(id);
         if self.reserved.get(id).is_some_and(Option::is_some)
             && let Some(reserved) = self.reserved.slot(id)
         {
             Arc::make_mut(reserved).timeline.take();
         }
-        self.books.slot(id).as_mut().map(Arc::make_mut)
+        self.book_kept(id)
     }
 
     /// Removes a name that is neither a node nor has holders.

@@ -1,26 +1,32 @@
 //! A simulator: runs a trace of jobs on a cluster with one or several queues, under a virtual clock.
 //!
 //! It uses the scheduler's own queue pass and inventory. Nothing happens between two events, so simulating a year
-//! takes as long as its arrivals and ends.
+//! takes as long as its arrivals and ends. The nodes are identical: where only their number decides when jobs start, the
+//! inventory has them as one node (`pool`).
 
 mod groups;
 mod measure;
 mod nodes;
+mod pool;
 mod series;
 mod trace;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::inventory::{Inventory, NodeSpec};
+use crate::constraint::NodeConstraint;
+use crate::placement::NodePolicy;
 use crate::queue::{Carry, KnownFailures, PassJob, QueueConfig, QueuePolicy, pass, start_holder};
-use crate::request::{Placement, Request, Shape};
+use crate::request::{Placement, Request, Shape, Slot};
 use crate::resources::ResourceList;
 
 pub use groups::{Group, GroupBy, groups};
 pub use measure::{Cut, Measure, Report, Spread};
 pub use nodes::{NodeSpan, node_list};
 pub use series::{Point, allocated, series};
+use pool::Pool;
+
 pub use trace::{SwfTrace, TraceError, read_csv, read_swf};
 
 /// Number of jobs of an fcfs queue that a pass considers.
@@ -38,6 +44,10 @@ pub struct Machine {
     /// Whether jobs are ended at their time limit. If not, they run to their end, and the scheduler, which plans by the
     /// limit, is surprised.
     pub enforce_limits: bool,
+    /// Whether the scheduler places jobs on individual nodes in any case, as it does for the inspector. If not, it only
+    /// counts free nodes where the policy depends on nothing else, which is much faster: the starts are the same, but not
+    /// always the nodes.
+    pub each_node: bool,
 }
 
 /// A job of a trace.
@@ -111,7 +121,7 @@ pub enum SimError {
 struct Queue<'a> {
     config: &'a QueueConfig,
     /// In queue order: priority, submission, position in the trace.
-    waiting: Vec<PassJob>,
+    waiting: VecDeque<PassJob>,
     /// Results of its last pass.
     memory: Arc<KnownFailures>,
 }
@@ -122,10 +132,26 @@ struct Simulation<'a> {
     trace: &'a [TraceJob],
     queues: Vec<Queue<'a>>,
     inventory: Inventory,
+    /// The nodes, if the inventory has them as one.
+    pool: Option<Pool>,
+    /// What a slot needs.
+    needs: Arc<ResourceList>,
+    constraint: Arc<NodeConstraint>,
     ends: BTreeSet<(i64, u32)>,
     /// Number of holders of each running job.
     holdings: BTreeMap<u32, usize>,
     outcome: Outcome,
+}
+
+/// Whether only the number of free nodes decides when jobs start. It does not where reservations on certain nodes can't
+/// be moved to others.
+fn counts(machine: Machine, queues: &[QueueConfig]) -> bool {
+    let counts = |queue: &QueueConfig| match queue.policy {
+        QueuePolicy::Fcfs | QueuePolicy::Easy => true,
+        QueuePolicy::Conservative => queue.keeps() && machine.enforce_limits,
+        QueuePolicy::Hybrid => false,
+    };
+    !machine.each_node && matches!(queues, [queue] if counts(queue))
 }
 
 /// Simulates a trace. The queues share the cluster and are scheduled in order; a job without a queue waits in the
@@ -176,11 +202,18 @@ fn place_of(job: &TraceJob, queues: &[QueueConfig]) -> Result<usize, SimError> {
 
 impl<'a> Simulation<'a> {
     fn new(machine: Machine, trace: &'a [TraceJob], queues: &'a [QueueConfig]) -> Self {
-        let queue = |config| Queue { config, waiting: Vec::new(), memory: Arc::default() };
+        let queue = |config| Queue { config, waiting: VecDeque::new(), memory: Arc::default() };
         let mut inventory = Inventory::new();
-        for index in 0..machine.nodes {
+        let highest = queues.first().is_some_and(|queue| queue.node_policy == NodePolicy::High);
+        let pool = counts(machine, queues).then(|| Pool::new(machine.nodes, machine.cores, highest));
+        let cores = u64::from(machine.cores);
+        let (nodes, each) = match pool {
+            Some(_) => (1, cores * u64::from(machine.nodes)),
+            None => (machine.nodes, cores),
+        };
+        for index in 0..nodes {
             let mut has = ResourceList::new();
-            has.set("cpu", u64::from(machine.cores));
+            has.set("cpu", each);
             let name = nodes::name(index);
             inventory.set_node(NodeSpec {
                 uid: name.clone(),
@@ -191,11 +224,16 @@ impl<'a> Simulation<'a> {
                 ..NodeSpec::default()
             });
         }
+        let mut needs = ResourceList::new();
+        needs.set("cpu", if machine.whole_nodes { cores } else { 1 });
         Self {
             machine,
             trace,
             queues: queues.iter().map(queue).collect(),
             inventory,
+            pool,
+            needs: Arc::new(needs),
+            constraint: Arc::default(),
             ends: BTreeSet::new(),
             holdings: BTreeMap::new(),
             outcome: Outcome {
@@ -223,18 +261,16 @@ impl<'a> Simulation<'a> {
     /// The request of a job; none if the cluster is too small for it.
     fn request(&self, job: &TraceJob) -> Option<Request> {
         let Machine { nodes, cores, whole_nodes, .. } = self.machine;
-        let (count, each) = if whole_nodes { (job.cores.div_ceil(cores), cores) } else { (job.cores, 1) };
+        let count = if whole_nodes { job.cores.div_ceil(cores) } else { job.cores };
         let fits = if whole_nodes {
             count <= nodes
         } else {
             u64::from(count) <= u64::from(nodes) * u64::from(cores)
         };
-        let mut needs = ResourceList::new();
-        needs.set("cpu", u64::from(each));
         let shape = Shape {
             count,
-            needs: Arc::new(needs),
-            constraint: Arc::default(),
+            needs: self.needs.clone(),
+            constraint: self.constraint.clone(),
             ports: Arc::default(),
             peer: None,
             preferences: None,
@@ -260,6 +296,9 @@ impl<'a> Simulation<'a> {
             self.ends.pop_first();
             for part in 0..self.holdings.remove(&index).unwrap_or(0) {
                 self.inventory.release(&start_holder(index, part));
+            }
+            if let Some(pool) = &mut self.pool {
+                pool.give_back(&self.outcome.nodes[index as usize]);
             }
             ended += 1;
         }
@@ -289,11 +328,12 @@ impl<'a> Simulation<'a> {
         let queue = &mut self.queues[at];
         // Of an fcfs queue, only those are considered that may start, a few at a time.
         let most = if queue.config.policy == QueuePolicy::Fcfs { AT_ONCE } else { usize::MAX };
-        let jobs = &queue.waiting[..queue.waiting.len().min(queue.config.queue_depth).min(most)];
+        let count = queue.waiting.len().min(queue.config.queue_depth).min(most);
+        let cut_short = queue.waiting.len() > count;
+        let jobs = &queue.waiting.make_contiguous()[..count];
         if jobs.is_empty() {
             return false;
         }
-        let cut_short = queue.waiting.len() > jobs.len();
         let carry = Carry::remembering(std::mem::take(&mut queue.memory)).changed(changed).silent().holding();
         self.outcome.passes += 1;
         let result = pass(&mut self.inventory, queue.config, jobs, now, u64::MAX, Some(carry));
@@ -305,18 +345,14 @@ impl<'a> Simulation<'a> {
         if result.started.is_empty() {
             return again;
         }
-        let mut started: BTreeMap<u32, Option<Arc<Request>>> =
-            result.started.iter().map(|(index, _)| (*index, None)).collect();
-        queue.waiting.retain(|job| match started.get_mut(&job.id) {
-            Some(request) => {
-                *request = Some(job.request.clone());
-                false
-            }
-            None => true,
-        });
+        let started: BTreeSet<u32> = result.started.iter().map(|(index, _)| *index).collect();
+        let places: Vec<usize> = (0..count).filter(|at| started.contains(&jobs[*at].id)).collect();
+        // From the last one on, so that the places of those before it stay theirs.
+        let jobs: BTreeMap<u32, PassJob> =
+            places.iter().rev().filter_map(|at| queue.waiting.remove(*at)).map(|job| (job.id, job)).collect();
         for (index, placement) in result.started {
-            if let Some(request) = started.get(&index).cloned().flatten() {
-                self.start(index, &request, &placement, now);
+            if let Some(job) = jobs.get(&index) {
+                self.start(index, &job.request, &placement, now);
             }
         }
         again
@@ -324,16 +360,18 @@ impl<'a> Simulation<'a> {
 
     fn start(&mut self, index: u32, request: &Request, placement: &Placement, now: i64) {
         let job = &self.trace[index as usize];
-        let mut nodes = Vec::with_capacity(placement.slots.len());
-        for slot in &placement.slots {
-            let cores = request.shapes[slot.shape as usize].needs.get("cpu") * u64::from(slot.count);
-            nodes.extend(nodes::index(&slot.node).zip(u32::try_from(cores).ok()));
-        }
+        let cores = |slot: &Slot| request.shapes[slot.shape as usize].needs.get("cpu") * u64::from(slot.count);
+        let nodes = if let Some(pool) = &mut self.pool {
+            pool.take(placement.slots.iter().map(cores).sum())
+        } else {
+            let named = |slot: &Slot| nodes::index(&slot.node).zip(u32::try_from(cores(slot)).ok());
+            nodes::spans(placement.slots.iter().filter_map(named).collect())
+        };
         self.holdings.insert(index, placement.slots.len());
         let run = if self.machine.enforce_limits { job.run.min(job.limit) } else { job.run };
         let end = now.saturating_add(run.max(1));
         self.ends.insert((end, index));
-        self.outcome.nodes[index as usize] = nodes::spans(nodes);
+        self.outcome.nodes[index as usize] = nodes;
         self.outcome.jobs[index as usize] = Some(Ran { start: now, end });
     }
 }

@@ -225,9 +225,40 @@ fn simulated(
     policy: QueuePolicy,
     planning: Planning,
 ) -> Outcome {
-    let machine = Machine { nodes, cores, whole_nodes: false, enforce_limits: true };
+    let machine = Machine { nodes, cores, whole_nodes: false, enforce_limits: true, each_node: true };
     let queue = [QueueConfig { policy, planning, ..QueueConfig::default() }];
-    simulate(machine, trace, &queue, &mut |_| ()).unwrap()
+    let outcome = simulate(machine, trace, &queue, &mut |_| ()).unwrap();
+    if planning == Planning::Compress {
+        let counted = simulate(Machine { each_node: false, ..machine }, trace, &queue, &mut |_| ()).unwrap();
+        assert_eq!(starts(&counted), starts(&outcome), "free nodes are counted, {policy:?}");
+        assert_eq!(counted.promised, outcome.promised, "free nodes are counted, {policy:?}");
+        no_node_is_used_twice(trace, &counted, machine);
+    }
+    outcome
+}
+
+/// Each job has as many cores as it asked for, and no core at a time at which another job has it.
+fn no_node_is_used_twice(trace: &[TraceJob], outcome: &Outcome, machine: Machine) {
+    let mut changes: BTreeMap<(i64, bool), Vec<usize>> = BTreeMap::new();
+    for (job, ran) in outcome.jobs.iter().enumerate() {
+        let ran = ran.unwrap();
+        changes.entry((ran.start, true)).or_default().push(job);
+        changes.entry((ran.end, false)).or_default().push(job);
+    }
+    let mut used = vec![0; usize::try_from(machine.nodes).unwrap()];
+    for ((_, starts), jobs) in changes {
+        for job in jobs {
+            let mut cores = 0;
+            for span in &outcome.nodes[job] {
+                for node in &mut used[span.first as usize..=span.last as usize] {
+                    *node = if starts { *node + span.cores } else { *node - span.cores };
+                    assert!(*node <= machine.cores);
+                    cores += span.cores;
+                }
+            }
+            assert_eq!(cores, trace[job].cores);
+        }
+    }
 }
 
 fn starts(outcome: &Outcome) -> Vec<Option<i64>> {

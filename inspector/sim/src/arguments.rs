@@ -47,6 +47,10 @@ pub(crate) struct Arguments {
     /// Allocate whole nodes to jobs
     #[arg(long)]
     pub(crate) whole_nodes: bool,
+    /// Place jobs on individual nodes as the inspector would [default: only where starts depend on which nodes are free;
+    /// otherwise count the free ones, which is faster, and assign those with the lowest numbers]
+    #[arg(long)]
+    pub(crate) each_node: bool,
     /// Queue policy; can be repeated to compare policies [default: all four]
     #[arg(long = "policy", value_enum)]
     policies: Vec<Policy>,

@@ -70,7 +70,7 @@ pub(crate) fn table(results: &[PolicyRun]) -> String {
         ("slowdown, mean", |report| format!("{:.2}", report.slowdown.mean)),
         ("slowdown, median", |report| format!("{:.2}", report.slowdown.median)),
         ("slowdown, 95th percentile", |report| format!("{:.2}", report.slowdown.p95)),
-        ("utilization", |report| format!("{:.1}%", report.utilisation * 100.0)),
+        ("utilization", |report| format!("{:.1}%", report.utilization * 100.0)),
         ("offered load", |report| report.load.map_or("-".to_owned(), |load| format!("{:.1}%", load * 100.0))),
         ("queue length, mean", |report| format!("{:.1}", report.queue_length_mean)),
         ("queue length, max", |report| report.queue_length_max.to_string()),
@@ -120,7 +120,7 @@ fn confidence_rows(results: &[PolicyRun]) -> Vec<(String, Vec<String>)> {
     let lines: [Figure; 3] = [
         ("wait, mean", |confidence| confidence.wait, duration),
         ("slowdown, mean", |confidence| confidence.slowdown, |value| format!("{value:.2}")),
-        ("utilization", |confidence| confidence.utilisation, |value| format!("{:.1}%", value * 100.0)),
+        ("utilization", |confidence| confidence.utilization, |value| format!("{:.1}%", value * 100.0)),
     ];
     let confidences: Option<Vec<Confidence>> = results.iter().map(|result| result.confidence).collect();
     let Some(confidences) = confidences.filter(|all| !all.is_empty()) else { return Vec::new() };

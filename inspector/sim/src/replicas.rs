@@ -13,7 +13,7 @@ pub(crate) struct Confidence {
     /// The mean slowdown.
     pub(crate) slowdown: Interval,
     /// The utilization, 0 to 1.
-    pub(crate) utilisation: Interval,
+    pub(crate) utilization: Interval,
 }
 
 /// A mean, and half the width of its 95 % confidence interval.
@@ -51,7 +51,7 @@ impl Confidence {
             seeds: reports.len(),
             wait: interval(|report| report.wait.mean),
             slowdown: interval(|report| report.slowdown.mean),
-            utilisation: interval(|report| report.utilisation),
+            utilization: interval(|report| report.utilization),
         }
     }
 }

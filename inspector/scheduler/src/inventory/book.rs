@@ -164,7 +164,11 @@ impl NodeAllocations {
     }
 
     fn count(&mut self, held: &Held, add: bool) {
-        self.timeline.take();
+        if let Some(timeline) = self.timeline.get_mut()
+            && !follow(timeline, held, add)
+        {
+            self.timeline.take();
+        }
         let share = &held.hold;
         for (kind, quantity) in held.needs.iter() {
             let sums = slot(&mut self.sums, *kind);
@@ -200,6 +204,19 @@ impl NodeAllocations {
                 .filter(|(_, held)| !held.hold.ports.is_empty() && counts(&held.hold))
                 .any(|(_, held)| held.hold.ports.iter().any(|a| ports.iter().any(|b| a.clashes(b))))
     }
+}
+
+/// Adds a holder to a timeline, or removes it; false if the timeline has to be made anew.
+pub(super) fn follow(timeline: &mut Arc<Timeline>, held: &Held, add: bool) -> bool {
+    if !timeline.covers(&held.needs) {
+        return false;
+    }
+    let timeline = Arc::make_mut(timeline);
+    if add {
+        timeline.hold(held.hold.until, &held.needs);
+        return true;
+    }
+    timeline.release(held.hold.until, &held.needs)
 }
 
 fn signed(sum: u128) -> i128 {

@@ -42,7 +42,7 @@ impl Inventory {
     pub(crate) fn prepare<'a>(&mut self, constraints: impl IntoIterator<Item = &'a Arc<NodeConstraint>>) {
         self.eligibility.pass += 1;
         let pass = self.eligibility.pass;
-        let mut sets = self.eligibility.by_constraint.clone();
+        let mut sets = std::mem::take(&mut self.eligibility.by_constraint);
         let known = Arc::make_mut(&mut sets);
         for constraint in constraints {
             if let Some(set) = known.get_mut(constraint) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Inventory;
-use super::book::Held;
+use super::book::{Held, follow};
 use super::hold::same_share;
 use super::id::{NodeId, Quantities};
 use crate::constraint::{NodeConstraint, eligible};
@@ -179,7 +179,8 @@ impl Inventory {
         self.peers.add(&holder, id, &held);
         self.totals.hold(held.hold.until, &held.needs, 1);
         let touched = held.needs.clone();
-        if let Some(book) = self.book_mut(id) {
+        self.follow(id, &held, true);
+        if let Some(book) = self.book_kept(id) {
             book.insert(holder, held);
         }
         self.refresh_all(id, &touched);
@@ -187,7 +188,8 @@ impl Inventory {
 
     fn take_out(&mut self, holder: &str, id: NodeId) -> Option<Held> {
         self.holders.remove(holder);
-        let held = self.book_mut(id).and_then(|book| book.remove(holder))?;
+        let held = self.book_kept(id).and_then(|book| book.remove(holder))?;
+        self.follow(id, &held, false);
         self.peers.remove(holder, &held);
         if let Some(until) = held.hold.until.filter(|_| held.hold.end_assumed) {
             self.assumed.remove(&(until, id, Arc::from(holder)));
@@ -195,6 +197,20 @@ impl Inventory {
         self.totals.hold(held.hold.until, &held.needs, -1);
         self.refresh_all(id, &held.needs);
         Some(held)
+    }
+
+    /// Adds a holder to the timeline of a node with reservations, or removes it.
+    fn follow(&mut self, id: NodeId, held: &Held, add: bool) {
+        if self.reserved.get(id).is_some_and(Option::is_some)
+            && let Some(reserved) = self.reserved.slot(id)
+        {
+            let reserved = Arc::make_mut(reserved);
+            if let Some(timeline) = reserved.timeline.get_mut()
+                && !follow(timeline, held, add)
+            {
+                reserved.timeline.take();
+            }
+        }
     }
 
     fn refresh_all(&mut self, id: NodeId, needs: &Quantities) {

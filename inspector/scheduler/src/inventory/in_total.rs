@@ -25,27 +25,12 @@ impl Inventory {
     }
 
     /// Whether there may be enough from now up to `end` (exclusive).
-    pub(crate) fn may_start(&self, wants: &Wants, now: i64, end: i64) -> bool {
+    pub(crate) fn may_start(&mut self, wants: &Wants, now: i64, end: i64) -> bool {
         if !self.totals_hold(wants) {
             return true;
         }
-        let mut left = self.left(wants);
         // A holder past its planned end is still there, and perhaps where something should have started by now.
-        if !left.suffices() {
-            return false;
-        }
-        for (_, changes) in self.totals.ends.range(..=now) {
-            left.apply(changes);
-        }
-        let mut at = i64::MIN;
-        for (time, changes) in self.totals.changes(now, end.saturating_sub(1)) {
-            if time != at && !left.suffices() {
-                return false;
-            }
-            at = time;
-            left.apply(changes);
-        }
-        left.suffices()
+        self.left(wants).suffices() && (self.reservations.is_empty() || self.totals.falls(now).suffice(wants, end))
     }
 
     /// A time before which there is not enough for `length` seconds (none: forever), `from` or later; `before` if there is

@@ -6,6 +6,7 @@ use super::Inventory;
 use super::hold::planned_or_assumed;
 use super::id::NodeId;
 use super::reservation::{NodeReservation, Promise};
+use super::reserved::Reserved;
 use crate::request::{Placement, Planned, Request};
 
 impl Inventory {
@@ -86,10 +87,15 @@ impl Inventory {
             let slot = self.reserved.slot(*id);
             if let Some(reserved) = slot {
                 let reserved = Arc::make_mut(reserved);
-                reserved.timeline.take();
                 reserved.next().and_then(|next| self.promised.remove(&(next, *id)));
-                for entry in reserved.entries.iter().filter(|entry| entry.job == job) {
+                let Reserved { entries, timeline } = reserved;
+                for entry in entries.iter().filter(|entry| entry.job == job) {
                     self.totals.reserve(entry, -1);
+                    if let Some(known) = timeline.get_mut()
+                        && !Arc::make_mut(known).unreserve(entry)
+                    {
+                        timeline.take();
+                    }
                 }
                 reserved.entries.retain(|entry| entry.job != job);
                 match reserved.next() {

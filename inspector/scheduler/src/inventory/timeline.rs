@@ -17,10 +17,15 @@ pub(crate) struct Timeline {
     /// Times of all changes, including host ports, and the remaining amount of each kind from then on; row by row,
     /// sorted. The first row begins at 0; negative amounts are deficits.
     rows: Vec<i64>,
-    /// Times at which something is allocated, sorted. At all other times, something is released.
+    /// For each row, the number of holders and reservations that begin or end at its time. One at which none does is
+    /// removed; the first one stays.
+    uses: Vec<u32>,
+    /// Times at which reservations begin, sorted, each as often as it occurs. At all other times, something is released.
     falls: Vec<i64>,
     /// The last of these.
     last_fall: i64,
+    /// No amount was cut off at the largest or smallest number, so that what was taken can be given back.
+    exact: bool,
 }
 
 impl Timeline {
@@ -31,23 +36,48 @@ impl Timeline {
     ) -> Self {
         let mut kinds = SmallVec::new();
         let mut rows = vec![0];
+        let mut exact = true;
         for (kind, amount) in offers {
+            exact &= i64::try_from(amount).is_ok();
             kinds.push(kind);
             rows.push(signed(amount));
         }
-        let mut timeline = Self { kinds, rows, falls: Vec::new(), last_fall: i64::MIN };
+        let mut timeline =
+            Self { kinds, rows, uses: vec![0], falls: Vec::new(), last_fall: i64::MIN, exact };
         for (until, needs) in holders {
-            timeline.take(0, until.unwrap_or(END), needs);
+            timeline.hold(until, needs);
         }
         timeline
     }
 
+    /// Adds a holder.
+    pub(super) fn hold(&mut self, until: Option<i64>, needs: &Quantities) {
+        self.take(0, until.unwrap_or(END), needs);
+    }
+
+    /// Removes a holder; false if the timeline has to be made anew.
+    pub(super) fn release(&mut self, until: Option<i64>, needs: &Quantities) -> bool {
+        self.give_back(0, until.unwrap_or(END), needs)
+    }
+
+    /// Whether it has all of these resources.
+    pub(super) fn covers(&self, needs: &Quantities) -> bool {
+        needs.iter().all(|(kind, _)| self.kinds.binary_search(kind).is_ok())
+    }
+
+    /// Adds a reservation.
     pub(super) fn reserve(&mut self, entry: &NodeReservation) {
         self.take(entry.start, entry.end, &entry.needs);
-        if let Err(at) = self.falls.binary_search(&entry.start) {
-            self.falls.insert(at, entry.start);
-            self.last_fall = self.last_fall.max(entry.start);
-        }
+        self.falls.insert(self.falls.partition_point(|at| *at < entry.start), entry.start);
+        self.last_fall = self.last_fall.max(entry.start);
+    }
+
+    /// Removes a reservation; false if the timeline has to be made anew.
+    pub(super) fn unreserve(&mut self, entry: &NodeReservation) -> bool {
+        let Ok(at) = self.falls.binary_search(&entry.start) else { return false };
+        self.falls.remove(at);
+        self.last_fall = self.falls.last().copied().unwrap_or(i64::MIN);
+        self.give_back(entry.start, entry.end, &entry.needs)
     }
 
     fn take(&mut self, start: i64, end: i64, needs: &[(KindId, u64)]) {
@@ -57,14 +87,55 @@ impl Timeline {
         }
         let first = self.row_from(start);
         let last = if end == END { self.len() } else { self.row_from(end) };
+        self.change(first..last, needs, i64::checked_sub, i64::MIN);
+    }
+
+    fn give_back(&mut self, start: i64, end: i64, needs: &[(KindId, u64)]) -> bool {
+        let start = start.max(0);
+        if end <= start {
+            return true;
+        }
+        let first = self.row_at(start);
+        let last = if end == END { self.len() } else { self.row_at(end) };
+        if !self.exact || self.time(first) != start || end != END && self.time(last) != end {
+            return false;
+        }
+        self.change(first..last, needs, i64::checked_add, i64::MAX);
+        if end != END {
+            self.leave_row(last);
+        }
+        self.leave_row(first);
+        self.exact
+    }
+
+    fn change(
+        &mut self,
+        rows: std::ops::Range<usize>,
+        needs: &[(KindId, u64)],
+        change: fn(i64, i64) -> Option<i64>,
+        limit: i64,
+    ) {
         let width = self.width();
-        let rows = &mut self.rows[first * width..last * width];
+        let rows = &mut self.rows[rows.start * width..rows.end * width];
         for (kind, amount) in needs {
             let Ok(column) = self.kinds.binary_search(kind) else { continue };
+            self.exact &= i64::try_from(*amount).is_ok();
+            let amount = signed(*amount);
             for row in rows.chunks_exact_mut(width) {
-                // Nothing is ever released, so amounts may stay below any minimum.
-                row[column + 1] = row[column + 1].saturating_sub(signed(*amount));
+                let changed = change(row[column + 1], amount);
+                self.exact &= changed.is_some();
+                row[column + 1] = changed.unwrap_or(limit);
             }
+        }
+    }
+
+    /// Removes a row at whose time nothing changes any more.
+    fn leave_row(&mut self, row: usize) {
+        self.uses[row] = self.uses[row].saturating_sub(1);
+        if row > 0 && self.uses[row] == 0 {
+            let width = self.width();
+            self.rows.drain(row * width..(row + 1) * width);
+            self.uses.remove(row);
         }
     }
 
@@ -72,6 +143,7 @@ impl Timeline {
     fn row_from(&mut self, time: i64) -> usize {
         let row = self.row_at(time);
         if self.time(row) == time {
+            self.uses[row] += 1;
             return row;
         }
         let (width, next) = (self.width(), row + 1);
@@ -79,6 +151,7 @@ impl Timeline {
         self.rows.extend_from_within(at - width..at);
         self.rows[at..].rotate_right(width);
         self.rows[at] = time;
+        self.uses.insert(next, 1);
         next
     }
 

@@ -3,6 +3,8 @@
 //! Slots don't fit into more than there is of all nodes together, so these totals tell, without looking at any node, that
 //! a request does not fit before a time. That it then does is only certain if a node has nothing but equal slots.
 
+use std::sync::{Arc, OnceLock};
+
 use smallvec::SmallVec;
 
 use super::id::{KindId, Quantities};
@@ -22,6 +24,34 @@ pub(super) struct Totals {
     pub(super) promised: imbl::OrdMap<i64, TotalChanges>,
     /// Something is held that was promised: some nodes have less than nothing at some time.
     pub(super) overlaid: bool,
+    /// What is left when reservations begin, made when somebody asks.
+    falls: OnceLock<Arc<Falls>>,
+}
+
+/// What is available of each kind at each time at which a reservation begins. In between there is at least as much.
+#[derive(Clone, Debug)]
+pub(super) struct Falls {
+    now: i64,
+    kinds: SmallVec<[KindId; 4]>,
+    /// The times later than now, in order.
+    times: Vec<i64>,
+    /// By time, the amount of each kind.
+    left: Vec<i128>,
+}
+
+impl Falls {
+    /// Whether there is as much as is wanted at each of them before `end`.
+    pub(super) fn suffice(&self, wants: &Wants, end: i64) -> bool {
+        let count = self.times.partition_point(|time| *time < end);
+        let width = self.kinds.len();
+        wants.iter().all(|(kind, wanted)| {
+            let wanted = i128::try_from(*wanted).unwrap_or(i128::MAX / 2);
+            match self.kinds.iter().position(|of| of == kind) {
+                Some(at) => (0..count).all(|row| self.left[row * width + at] >= wanted),
+                None => count == 0 || wanted == 0,
+            }
+        })
+    }
 }
 
 /// Amounts requested in total.
@@ -49,11 +79,13 @@ fn add(map: &mut imbl::OrdMap<i64, TotalChanges>, time: i64, kind: KindId, amoun
 impl Totals {
     /// Adds to what is free, now and later.
     pub(super) fn offer(&mut self, kind: KindId, amount: i128) {
+        self.falls.take();
         *self.free.entry(kind).or_default() += amount;
     }
 
     /// Counts a holder that comes (1) or goes (-1).
     pub(super) fn hold(&mut self, until: Option<i64>, needs: &Quantities, sign: i128) {
+        self.falls.take();
         for (kind, amount) in needs.iter() {
             let amount = i128::from(*amount) * sign;
             self.offer(*kind, -amount);
@@ -63,11 +95,58 @@ impl Totals {
 
     /// Counts a reservation that comes (1) or goes (-1).
     pub(super) fn reserve(&mut self, entry: &NodeReservation, sign: i128) {
+        self.falls.take();
         for (kind, amount) in entry.needs.iter() {
             let amount = i128::from(*amount) * sign;
             add(&mut self.promised, entry.start, *kind, -amount);
             add(&mut self.promised, entry.end, *kind, amount);
         }
+    }
+
+    /// See [`Falls`]; what is planned for `now` or earlier has ended then.
+    pub(super) fn falls(&mut self, now: i64) -> Arc<Falls> {
+        if self.falls.get().is_some_and(|falls| falls.now != now) {
+            self.falls.take();
+        }
+        self.falls.get_or_init(|| Arc::new(self.find_falls(now))).clone()
+    }
+
+    fn find_falls(&self, now: i64) -> Falls {
+        let mut falls = Falls {
+            now,
+            kinds: self.free.keys().copied().collect(),
+            times: Vec::new(),
+            left: Vec::new(),
+        };
+        let Some(last) = self.promised.get_max().map(|(time, _)| *time).filter(|last| *last > now) else {
+            return falls;
+        };
+        let mut left: SmallVec<[i128; 4]> = self.free.values().copied().collect();
+        let mut apply = |changes: &TotalChanges| {
+            let mut fell = false;
+            for (kind, amount) in changes {
+                if let Some(at) = falls.kinds.iter().position(|of| of == kind) {
+                    left[at] += amount;
+                    fell |= *amount < 0;
+                }
+            }
+            (fell, left.clone())
+        };
+        for (_, changes) in self.ends.range(..=now) {
+            apply(changes);
+        }
+        for (time, changes) in self.changes(now, last) {
+            let (fell, left) = apply(changes);
+            let width = left.len();
+            if falls.times.last() == Some(&time) {
+                let at = falls.left.len() - width;
+                falls.left[at..].copy_from_slice(&left);
+            } else if fell {
+                falls.times.push(time);
+                falls.left.extend(left);
+            }
+        }
+        falls
     }
 
     /// Changes later than one time and up to another, in order.

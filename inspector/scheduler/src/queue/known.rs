@@ -13,6 +13,8 @@ use crate::request::{Planned, Request};
 
 /// Maximum number of requests remembered across passes.
 const MOST: usize = 100_000;
+/// Number of requests remembered in addition to four for each waiting job.
+const FEW: usize = 256;
 
 /// Known results for a request.
 #[derive(Clone, Debug, Default)]
@@ -70,10 +72,13 @@ pub struct KnownFailures {
 }
 
 impl KnownFailures {
-    /// What was known before something was freed no longer applies ([`Self::of`]). Bounds what is remembered.
-    pub(super) fn begin(&mut self, freed: u64) {
+    /// What was known before something was freed no longer applies ([`Self::of`]). Bounds what is remembered, given the
+    /// number of waiting jobs.
+    pub(super) fn begin(&mut self, freed: u64, jobs: usize) {
         self.freed = freed;
-        if self.known.len() > MOST || self.by_address.len() > MOST {
+        // Most of them are then requests of jobs that no longer wait.
+        let most = jobs.saturating_mul(4).saturating_add(FEW).min(MOST);
+        if self.known.len() > most || self.by_address.len() > most {
             self.places.clear();
             self.by_address.clear();
             self.known.clear();
@@ -110,6 +115,11 @@ impl KnownFailures {
     }
 
     /// The request at a place, with its duration.
+    pub(super) fn known_request(&self, place: usize) -> &Request {
+        &self.known[place].0
+    }
+
+    /// The same, shared.
     pub(super) fn request(&self, place: usize) -> Arc<Request> {
         self.known[place].0.clone()
     }

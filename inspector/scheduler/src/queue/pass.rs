@@ -1,11 +1,12 @@
 //! One pass over the queue, or a slice of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::QueueConfig;
 use super::job::{Carry, PassJob, PassResult, Refusal};
 use super::turn::Turn;
+use crate::constraint::NodeConstraint;
 use crate::inventory::Inventory;
 
 /// Considers the jobs in queue order until the budget of visits is used up. Without `carry`, it first removes all
@@ -25,7 +26,7 @@ pub fn pass(
     let freed = inventory.freed_generation();
     let begins = !std::mem::replace(&mut carry.begun, true);
     if begins || !carry.memory.stands(freed) {
-        Arc::make_mut(&mut carry.memory).begin(freed);
+        Arc::make_mut(&mut carry.memory).begin(freed, jobs.len());
     }
     prepare(inventory, jobs);
     let mut turn = Turn::new(inventory, config, now, carry);
@@ -33,6 +34,10 @@ pub fn pass(
         turn.forget_others(jobs);
     }
     for (at, job) in jobs.iter().enumerate() {
+        // All others wait for their turn, and nobody asks why.
+        if turn.carry.blocked && turn.carry.silent {
+            break;
+        }
         if turn.carry.done.contains(&job.id) {
             continue;
         }
@@ -62,12 +67,23 @@ pub fn pass(
     turn.finish(false)
 }
 
+/// Prepares the inventory for these requests. Most of them share their constraints.
 fn prepare(inventory: &mut Inventory, jobs: &[PassJob]) {
-    let constraints: BTreeSet<_> =
-        jobs.iter().flat_map(|job| &job.request.shapes).map(|shape| &shape.constraint).collect();
-    inventory.prepare(constraints);
-    inventory.prepare_peers(jobs.iter().map(|job| job.request.as_ref()));
-    let levels: BTreeSet<_> = jobs.iter().filter_map(|job| job.request.level.as_ref()).collect();
+    let mut constraints: BTreeMap<usize, &Arc<NodeConstraint>> = BTreeMap::new();
+    let mut levels: BTreeSet<&Arc<str>> = BTreeSet::new();
+    let mut last = None;
+    for request in jobs.iter().map(|job| &job.request) {
+        levels.extend(&request.level);
+        for constraint in request.shapes.iter().map(|shape| &shape.constraint) {
+            let address = Arc::as_ptr(constraint).addr();
+            if last.replace(address) != Some(address) {
+                constraints.insert(address, constraint);
+            }
+        }
+    }
+    inventory.prepare(constraints.into_values());
+    let requests = jobs.iter().map(|job| job.request.as_ref());
+    inventory.prepare_peers(requests.filter(|request| request.shapes.iter().any(|shape| shape.peer.is_some())));
     for level in levels {
         inventory.prepare_level(level);
     }

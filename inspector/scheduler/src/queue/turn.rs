@@ -100,7 +100,7 @@ impl<'a> Turn<'a> {
             memory.of(place).busy = true;
             return false;
         }
-        let end = memory.request(place).end(self.now).unwrap_or(i64::MAX);
+        let end = memory.known_request(place).end(self.now).unwrap_or(i64::MAX);
         self.books.may_start(&wants, self.now, end)
     }
 

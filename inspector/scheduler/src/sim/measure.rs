@@ -76,7 +76,7 @@ pub struct Report {
     /// (wait + run) / run, with run times of at least the bound, and at least 1.
     pub slowdown: Spread,
     /// Share of all cores in use during the measured time, 0 to 1.
-    pub utilisation: f64,
+    pub utilization: f64,
     /// Offered load: the core seconds of all jobs that ran, as a share of those between first and last submission. None
     /// if all were submitted at once.
     pub load: Option<f64>,
@@ -176,7 +176,7 @@ impl Report {
             makespan: end - first,
             wait: Spread::of(waits),
             slowdown: Spread::of(slowdowns),
-            utilisation: over.cores / cores,
+            utilization: over.cores / cores,
             load: (last > first).then(|| area / (cores * (last - first) as f64)),
             queue_length_mean: over.waiting,
             queue_length_max: over.longest,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::queue::QueuePolicy;
 
-const MACHINE: Machine = Machine { nodes: 2, cores: 2, whole_nodes: false, enforce_limits: true };
+const MACHINE: Machine = Machine { nodes: 2, cores: 2, whole_nodes: false, enforce_limits: true, each_node: false };
 
 fn config(policy: QueuePolicy) -> [QueueConfig; 1] {
     [QueueConfig { policy, ..QueueConfig::default() }]
@@ -57,7 +57,7 @@ fn what_can_never_run_is_refused() {
         &Measure::default(),
     );
     assert_eq!((report.ran, report.refused, report.makespan), (1, 1, 10));
-    assert!((report.utilisation - 1.0).abs() < 1e-9);
+    assert!((report.utilization - 1.0).abs() < 1e-9);
     let none = Machine { cores: 0, ..MACHINE };
     assert_eq!(simulate(none, &trace, &config(QueuePolicy::Easy), &mut |_| ()), Err(SimError::NoCores));
 }

@@ -50,7 +50,7 @@ pub(crate) fn metrics(results: &[PolicyRun]) -> Result<String> {
         let whole = [
             report.refused.to_string(),
             report.makespan.to_string(),
-            report.utilisation.to_string(),
+            report.utilization.to_string(),
             report.load.map_or(String::new(), |load| load.to_string()),
             report.queue_length_mean.to_string(),
             report.queue_length_max.to_string(),

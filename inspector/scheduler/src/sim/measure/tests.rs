@@ -2,7 +2,7 @@ use super::*;
 use crate::queue::{QueueConfig, QueuePolicy};
 use crate::sim::{Group, GroupBy, NodeSpan, groups, read_csv, simulate};
 
-const MACHINE: Machine = Machine { nodes: 2, cores: 2, whole_nodes: false, enforce_limits: true };
+const MACHINE: Machine = Machine { nodes: 2, cores: 2, whole_nodes: false, enforce_limits: true, each_node: false };
 
 fn played(text: &str) -> (Vec<TraceJob>, Outcome) {
     let trace = read_csv(&format!("submit,cores,run,user\n{text}")).unwrap();
@@ -54,10 +54,10 @@ fn warm_up_and_cool_down_are_not_measured() {
     let middle = report(Cut::Seconds(50), Cut::Seconds(50));
     assert_eq!((middle.measured, middle.wait.mean), (2, 75.0));
     // From 50 to 100 all cores are busy, and the second job waits.
-    assert_eq!((middle.utilisation, middle.queue_length_mean), (1.0, 1.0));
+    assert_eq!((middle.utilization, middle.queue_length_mean), (1.0, 1.0));
     assert_eq!(report(Cut::Jobs(0.25), Cut::Jobs(0.25)), middle);
     let none = report(Cut::Seconds(1000), Cut::Nothing);
-    assert_eq!((none.ran, none.measured, none.utilisation), (4, 0, 0.0));
+    assert_eq!((none.ran, none.measured, none.utilization), (4, 0, 0.0));
 }
 
 #[test]
