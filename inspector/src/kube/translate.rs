@@ -20,6 +20,7 @@ pub mod owner;
 mod peers;
 pub mod pod;
 pub mod requests;
+pub(in crate::kube) mod sets;
 
 /// An object that the engine can't use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
