@@ -5,6 +5,7 @@
 pub mod connect;
 pub mod lease;
 pub mod pin;
+pub(crate) mod suspendable;
 pub mod translate;
 pub mod watch;
 pub mod writer;

@@ -201,6 +201,18 @@ impl Cluster {
 
     /// Runs kubectl as administrator and gives its standard output; fails with its standard error.
     pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
+        let output = self.kubectl_output(args).await?;
+        String::from_utf8(output.stdout).context("kubectl wrote something that is no UTF-8")
+    }
+
+    /// The same, with what it writes to standard error after that.
+    pub async fn kubectl_with_warnings(&self, args: &[&str]) -> Result<String> {
+        let output = self.kubectl_output(args).await?;
+        let bytes = [output.stdout, output.stderr].concat();
+        String::from_utf8(bytes).context("kubectl wrote something that is no UTF-8")
+    }
+
+    async fn kubectl_output(&self, args: &[&str]) -> Result<std::process::Output> {
         let output = tokio::process::Command::new(self.tools.path(Tool::Kubectl))
             .arg("--kubeconfig")
             .arg(&self.admin)
@@ -216,7 +228,7 @@ impl Cluster {
                 String::from_utf8_lossy(&output.stderr).trim()
             );
         }
-        String::from_utf8(output.stdout).context("kubectl wrote something that is no UTF-8")
+        Ok(output)
     }
 
     /// Starts a program that ends with the cluster at the latest.

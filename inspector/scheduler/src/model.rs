@@ -294,7 +294,40 @@ pub enum OwnerDetail {
     Replicas {
         replicas: i64,
     },
+    /// A kind that makes several sets of Pods: `JobSet`, `MPIJob`, `RayCluster`.
+    Sets {
+        /// Those that exist at the same time when it starts.
+        sets: Arc<[PodSet]>,
+        suspended: bool,
+        complete: bool,
+        /// It failed, with the reason.
+        failed: Option<SharedStr>,
+    },
     Other,
+}
+
+/// Equal Pods of a controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PodSet {
+    pub count: i64,
+    /// As they will be created; only read while their controller is suspended.
+    pub template: Option<Arc<PodSpec>>,
+}
+
+impl OwnerDetail {
+    /// Whether it is suspended.
+    pub fn suspended(&self) -> bool {
+        matches!(self, Self::Job { suspended: true, .. } | Self::Sets { suspended: true, .. })
+    }
+
+    /// Whether it has ended; if it failed, with the reason.
+    pub fn ended(&self) -> Option<Result<(), &SharedStr>> {
+        match self {
+            Self::Job { complete: true, .. } | Self::Sets { complete: true, .. } => Some(Ok(())),
+            Self::Job { failed: Some(why), .. } | Self::Sets { failed: Some(why), .. } => Some(Err(why)),
+            _ => None,
+        }
+    }
 }
 
 /// A controller of Pods, or of such a controller.

@@ -7,7 +7,7 @@ mod world;
 use std::sync::Arc;
 
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
-use fluxion_scheduler::model::{ControllerRef, OwnerDetail};
+use fluxion_scheduler::model::{ControllerRef, OwnerDetail, PodSet};
 use fluxion_scheduler::state::JobState;
 use world::{World, gated};
 
@@ -181,4 +181,55 @@ fn a_deleted_job_leaves_nothing_behind() {
         assert_eq!((world.state_of("job.j"), free(&world)), (JobState::Cancelled, [2000, 2000]));
         world.pass(4000);
     }
+}
+
+#[test]
+fn a_kind_with_several_sets_of_pods_is_one_gang() {
+    let mut world = world();
+    world.pod("before", "cpu=1500");
+    let controller = queued(&mut world, "j", 1, "cpu=9000");
+    let sets = [(1, "cpu=500"), (3, "cpu=1000")].map(|(count, cpu)| {
+        let mut template = world.make_pod("template", cpu, gated);
+        world.pods.remove(&template.uid);
+        template.controller = Some(controller.clone());
+        PodSet { count, template: Some(Arc::new(template)) }
+    });
+    world.change_owner("j", |owner| {
+        owner.detail =
+            OwnerDetail::Sets { sets: sets.into(), suspended: true, complete: false, failed: None };
+    });
+    world.pass(5);
+    assert_eq!((world.line("job.j"), resumes(&world).len()), ("Reserved 4/4".to_owned(), 0));
+    let request = world.job("job.j").request.clone().unwrap();
+    let shapes: Vec<_> = request.shapes.iter().map(|shape| (shape.count, shape.needs.get("cpu"))).collect();
+    assert_eq!(shapes, [(1, 500), (3, 1000)]);
+    world.delete_pod("before");
+    assert_eq!((world.line("job.j"), resumes(&world)), ("Binding 0/4".to_owned(), vec!["j"]));
+    assert_eq!(free(&world).iter().sum::<u64>(), 4000 - 3500);
+    world.change_owner("j", |owner| {
+        owner.annotations.insert(ADMISSION.into(), "resumed".into());
+        let OwnerDetail::Sets { sets, suspended, .. } = &mut owner.detail else { panic!("sets") };
+        *suspended = false;
+        *sets = sets.iter().map(|set| PodSet { count: set.count, template: None }).collect();
+    });
+    // Its Pods have other controllers in between.
+    let jobs = ["a", "b"].map(|name| world.job_object(name, 2, 2, false));
+    for name in ["a", "b"] {
+        world.change_owner(name, |owner| owner.controller = Some(controller.clone()));
+    }
+    for (name, cpu, job) in [("a-0", "cpu=500", 0), ("a-1", "cpu=1000", 0), ("b-0", "cpu=1000", 1)] {
+        member(&mut world, name, cpu, &jobs[job]);
+    }
+    assert_eq!(world.line("job.j"), "Binding 0/4");
+    member(&mut world, "b-1", "cpu=1000", &jobs[1]);
+    assert_eq!(world.line("job.j"), "Running 4/4");
+    assert!(world.state.audit().is_empty(), "{:?}", world.state.audit());
+    world.change_owner("j", |owner| {
+        let OwnerDetail::Sets { suspended, .. } = &mut owner.detail else { panic!("sets") };
+        *suspended = true;
+    });
+    for name in ["a-0", "a-1", "b-0", "b-1"] {
+        world.delete_pod(name);
+    }
+    assert_eq!(world.line("job.j"), "Suspended 0/4", "by its user");
 }

@@ -90,8 +90,19 @@ impl Sharing {
             Event::Owner(owner) => {
                 self.marks(&mut owner.labels);
                 self.marks(&mut owner.annotations);
-                if let OwnerDetail::Job { template: Some(template), .. } = &mut owner.detail {
-                    self.pod(Arc::make_mut(template));
+                match &mut owner.detail {
+                    OwnerDetail::Job { template: Some(template), .. } => self.pod(Arc::make_mut(template)),
+                    OwnerDetail::Sets { sets, .. } if sets.iter().any(|set| set.template.is_some()) => {
+                        *sets = sets
+                            .iter()
+                            .cloned()
+                            .map(|mut set| {
+                                set.template.iter_mut().for_each(|pod| self.pod(Arc::make_mut(pod)));
+                                set
+                            })
+                            .collect();
+                    }
+                    _ => {}
                 }
             }
             _ => {}

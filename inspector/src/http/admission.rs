@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::refusal::Refusal;
+use crate::kube::suspendable;
 
 /// Maximum size of a review: an object of the size that API servers accept, twice.
 pub(super) const REVIEW_BYTES: usize = 4 * 1024 * 1024;
@@ -54,20 +55,36 @@ pub(super) async fn gate(body: Bytes) -> Result<Json<Value>, Refusal> {
     })
 }
 
-/// Jobs that are queued before they have Pods.
+/// Jobs and the like that are queued before they have Pods.
 pub(super) async fn suspend(body: Bytes) -> Result<Json<Value>, Refusal> {
     answer(&body, |object| {
-        is(object, "Job").then(|| {
-            let mut patch = annotate(object, SUSPENDED);
-            patch.push(add("/spec/suspend", json!(true)));
-            patch
-        })
+        let field = suspend_field(object)?;
+        let mut patch = annotate(object, SUSPENDED);
+        let mut path = String::new();
+        for (at, name) in field.iter().enumerate() {
+            path = format!("{path}/{name}");
+            if at + 1 == field.len() {
+                patch.push(add(&path, json!(true)));
+            } else if !object.pointer(&path).is_some_and(Value::is_object) {
+                patch.push(add(&path, json!({})));
+            }
+        }
+        Some(patch)
     })
 }
 
-/// Jobs that were queued and are resumed, whoever does that.
+/// What was queued and is resumed, whoever does that.
 pub(super) async fn resume(body: Bytes) -> Result<Json<Value>, Refusal> {
-    answer(&body, |object| is(object, "Job").then(|| annotate(object, RESUMED)))
+    answer(&body, |object| suspend_field(object).map(|_| annotate(object, RESUMED)))
+}
+
+/// Names of the fields that lead to the one that suspends the object, if it can be suspended.
+fn suspend_field(object: &Value) -> Option<&'static [&'static str]> {
+    if is(object, "Job") {
+        return Some(&["spec", "suspend"]);
+    }
+    let kind = suspendable::of(object["apiVersion"].as_str()?, object["kind"].as_str()?)?;
+    is(object, kind.kind).then_some(kind.suspend)
 }
 
 fn annotate(object: &Value, value: &str) -> Vec<Value> {
@@ -136,6 +153,12 @@ mod tests {
         let want = json!([{"op": "add", "path": key, "value": SUSPENDED},
             {"op": "add", "path": "/spec/suspend", "value": true}]);
         assert_eq!(patched(job, suspend).await, want);
+        let mpi = json!({"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {}, "spec": {}});
+        let patch = patched(mpi, suspend).await;
+        assert_eq!(patch[2], json!({"op": "add", "path": "/spec/runPolicy", "value": {}}));
+        assert_eq!(patch[3], json!({"op": "add", "path": "/spec/runPolicy/suspend", "value": true}));
+        let other = json!({"apiVersion": "example.com/v1", "kind": "MPIJob", "metadata": {}, "spec": {}});
+        assert_eq!(patched(other, suspend).await, Value::Null);
         let bare = patched(json!({"kind": "Job", "metadata": {}, "spec": {}}), resume).await;
         assert_eq!(bare[0], json!({"op": "add", "path": "/metadata/annotations", "value": {}}));
         assert_eq!(bare[1]["value"], RESUMED);

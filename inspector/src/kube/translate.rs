@@ -21,6 +21,7 @@ mod peers;
 pub mod pod;
 pub mod requests;
 pub mod storage;
+pub(in crate::kube) mod sets;
 
 /// An object that the engine can't use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -21,7 +21,8 @@ use crate::health::{Health, WATCH_SECONDS};
 use crate::metrics::Metrics;
 use crate::supervise::Tasks;
 
-use super::translate::{group, namespace, node, owner, pod};
+use super::suspendable;
+use super::translate::{group, namespace, node, owner, pod, sets};
 
 mod follow;
 mod known;
@@ -33,10 +34,8 @@ use follow::Follow;
 use observe::observed;
 
 /// Kinds of CRDs that create Pods or Jobs, of which only metadata is read: (group/version, kind, plural).
-const OTHER_OWNERS: [(&str, &str, &str); 4] = [
-    ("jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets"),
+const OTHER_OWNERS: [(&str, &str, &str); 2] = [
     ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets"),
-    ("kubeflow.org/v2beta1", "MPIJob", "mpijobs"),
     ("flux-framework.org/v1alpha2", "MiniCluster", "miniclusters"),
 ];
 const SIGS_GROUPS: (&str, &str, &str) = ("scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups");
@@ -178,6 +177,21 @@ impl Starting<'_> {
                 |gone| vec![Event::OwnerGone(gone.uid.clone())],
             );
             self.spawn(plural, follow);
+        }
+        for kind in &suspendable::KINDS {
+            let resource = api_resource((kind.api_version, kind.kind, kind.plural));
+            let (follow, client) = self.follow(kind.kind, kind.plural);
+            let follow = optional::follow(
+                follow,
+                self.served.clone(),
+                kind.api_version,
+                move || watcher(dynamic(&client, &resource), config()),
+                move |object: &DynamicObject| {
+                    sets::translate(kind, object).map(|spec| vec![Event::Owner(Box::new(spec))])
+                },
+                |gone| vec![Event::OwnerGone(gone.uid.clone())],
+            );
+            self.spawn(kind.plural, follow);
         }
     }
 }

@@ -178,7 +178,7 @@ impl Shared {
             Effect::Resume { object } => {
                 let job = self.job_of(&object.uid);
                 tracing::info!(job, namespace = %object.namespace, name = %object.name, "resuming");
-                let done = resume::job(&self.client, &object).await;
+                let done = resume::object(&self.client, &object).await;
                 let outcome = resume::outcome(&done);
                 self.engine.send(Event::Resumed { object: object.uid.clone(), outcome });
                 ("resume", done)

@@ -144,9 +144,9 @@ impl State {
                 *shapes.entry(needs(pod)).or_default() += 1;
             }
         };
-        if let Some(template) = self.queued(job) {
-            if template.needs.is_ok() {
-                shapes.insert(needs(template), live);
+        if let Some(sets) = self.queued(job) {
+            for (pod, count) in sets.iter().filter(|(pod, _)| pod.needs.is_ok()) {
+                *shapes.entry(needs(pod)).or_default() += count;
             }
         } else if live > 0 {
             let pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));

@@ -7,7 +7,7 @@ use fluxion_api::reason::{Fact, MissingMembers};
 
 use crate::job::{GroupKey, Job, JobId, JobState, Losses, Reason, ReasonClass};
 use crate::marks;
-use crate::model::{OwnerDetail, PodSpec, SharedStr};
+use crate::model::{PodSpec, SharedStr};
 use crate::resources::ResourceList;
 use crate::state::State;
 use crate::state::ending::{cancelled, disrupted};
@@ -200,10 +200,9 @@ impl State {
             return resuming;
         }
         let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
-        let owner_ended = owner.and_then(|owner| match &owner.detail {
-            OwnerDetail::Job { complete: true, .. } => Some((JobState::Completed, None)),
-            OwnerDetail::Job { failed: Some(why), .. } => Some((JobState::Failed, Some(why.clone()))),
-            _ => None,
+        let owner_ended = owner.and_then(|owner| match owner.detail.ended()? {
+            Ok(()) => Some((JobState::Completed, None)),
+            Err(why) => Some((JobState::Failed, Some(why.clone()))),
         });
         if summary.live == 0 {
             return match owner_ended {

@@ -135,6 +135,10 @@ impl State {
             owner.admitted_whole() || matches!(owner.detail, OwnerDetail::Job { gang: Some(_), .. });
         let asks = |annotations| marks::wants_gang(annotations);
         let asking = asks(&owner.annotations).and_then(|by_owner| {
+            let whole = above.iter().find(|above| above.admitted_whole());
+            if let Some(whole) = whole {
+                return Ok(Some(*whole));
+            }
             if gang_by_itself || by_owner || asks(&pod.annotations)? {
                 return Ok(Some(owner.as_ref()));
             }
@@ -191,6 +195,7 @@ impl State {
                 ));
             }
             OwnerDetail::StatefulSet { replicas, .. } | OwnerDetail::Replicas { replicas } => *replicas,
+            OwnerDetail::Sets { sets, .. } => sets.iter().fold(0, |sum, set| set.count.saturating_add(sum)),
             OwnerDetail::Other => {
                 return Err(format!(
                     "the number of Pods of {} {} is unknown: label them with fluxion.flux-framework.org/group and \

@@ -89,9 +89,9 @@ impl State {
         for pod in &pods {
             self.count(&mut summary, pod);
         }
-        if let Some(template) = self.queued(job) {
-            self.count_queued(job, template, &mut summary);
-            pods.push(template.clone());
+        if let Some(sets) = self.queued(job) {
+            self.count_queued(job, &sets, &mut summary);
+            pods.extend(sets.into_iter().map(|(template, _)| template));
         }
         self.wanted(job, &pods, &mut summary);
         self.continuation(job, &pods, &mut summary);
@@ -288,8 +288,7 @@ impl State {
         summary.source.going = group.is_some_and(|group| group.deleting)
             || owners.iter().any(|owner| owner.deleting)
             || pods.iter().any(orphan);
-        summary.source.suspended =
-            owners.iter().any(|owner| matches!(owner.detail, OwnerDetail::Job { suspended: true, .. }));
+        summary.source.suspended = owners.iter().any(|owner| owner.detail.suspended());
     }
 
     /// Queue, priority, time limits and topology, from the Pods and their owners.

@@ -1,5 +1,5 @@
-//! Jobs that were suspended when they were created, to be queued before they have Pods: a job of the shape of their
-//! template. Starting one resumes it; until its Pods exist and are placed like any gang, its resources are reserved.
+//! Jobs (and `JobSet`s, and others) that were suspended when they were created, to be queued before they have Pods: a job of
+//! the shapes of their templates. Starting one resumes it; until its Pods exist and are placed like any gang, its resources are reserved.
 //!
 //! The reservation is not stored anywhere. After a restart, the Pods are scheduled without it: they wait at our gate, so
 //! nothing starts in part.
@@ -12,12 +12,12 @@ use crate::event::{BindOutcome, Effect};
 use crate::inventory::{Allocation, AllocationKind};
 use crate::job::{Job, JobId, JobState, Places, Reason, ReasonClass};
 use crate::marks::{ADMISSION, RESUMED, SUSPENDED};
-use crate::model::{OwnerDetail, OwnerSpec, PodSpec, SharedStr};
+use crate::model::{OwnerDetail, OwnerSpec, PodSet, PodSpec, SharedStr};
 use crate::placement;
-use crate::request::Placement;
+use crate::request::{Placement, Shape};
 use crate::state::State;
 use crate::state::membership::{Membership, Size, owner_key};
-use crate::state::pod::share;
+use crate::state::pod::{avoiding, share};
 use crate::state::summary::MemberSummary;
 
 /// Seconds until a job that could not be resumed is tried again.
@@ -26,13 +26,15 @@ const PAUSE: i64 = 30;
 const ANSWER_MAX: usize = 300;
 
 impl OwnerSpec {
-    /// The Pods that it will have once it is resumed, if we are to resume it.
+    /// The Pods that it will have once it is resumed, if we are to resume it; the first of them.
     pub(super) fn queued(&self) -> Option<&Arc<PodSpec>> {
+        let ours = self.annotations.get(ADMISSION).is_some_and(|mode| &**mode == SUSPENDED);
+        if !ours || self.deleting || !self.detail.suspended() || self.detail.ended().is_some() {
+            return None;
+        }
         match &self.detail {
-            OwnerDetail::Job { suspended: true, complete: false, failed: None, template, .. } => {
-                let ours = self.annotations.get(ADMISSION).is_some_and(|mode| &**mode == SUSPENDED);
-                template.as_ref().filter(|_| ours && !self.deleting)
-            }
+            OwnerDetail::Job { template, .. } => template.as_ref(),
+            OwnerDetail::Sets { sets, .. } => sets.iter().find_map(|set| set.template.as_ref()),
             _ => None,
         }
     }
@@ -40,7 +42,8 @@ impl OwnerSpec {
     /// It was queued as a whole, so its Pods are one gang.
     pub(super) fn admitted_whole(&self) -> bool {
         let mode = self.annotations.get(ADMISSION).map(|mode| &**mode);
-        matches!(self.detail, OwnerDetail::Job { .. }) && matches!(mode, Some(SUSPENDED | RESUMED))
+        let is_whole = matches!(self.detail, OwnerDetail::Job { .. } | OwnerDetail::Sets { .. });
+        is_whole && matches!(mode, Some(SUSPENDED | RESUMED))
     }
 }
 
@@ -62,46 +65,60 @@ impl State {
         }
     }
 
-    /// The template of a job that is queued without Pods.
-    pub(super) fn queued(&self, job: &Job) -> Option<&Arc<PodSpec>> {
+    /// The templates of a job that is queued without Pods, with the numbers of their Pods.
+    pub(super) fn queued(&self, job: &Job) -> Option<Vec<(Arc<PodSpec>, u32)>> {
         if job.awaited.is_some() || !job.pods.is_empty() {
             return None;
         }
-        self.delivered.owner(&job.object.as_ref()?.uid)?.queued()
+        let owner = self.delivered.owner(&job.object.as_ref()?.uid)?;
+        let first = owner.queued()?;
+        Some(match &owner.detail {
+            OwnerDetail::Sets { sets, .. } => {
+                let count = |set: &PodSet| u32::try_from(set.count).unwrap_or(0);
+                let of = |set: &PodSet| Some((set.template.clone()?, count(set)));
+                sets.iter().filter_map(of).filter(|(_, count)| *count > 0).collect()
+            }
+            _ => vec![(first.clone(), self.owner_needs(&owner.uid).unwrap_or(0))],
+        })
     }
 
     /// Counts its future Pods as members.
-    pub(super) fn count_queued(&self, job: &Job, template: &Arc<PodSpec>, summary: &mut MemberSummary) {
+    pub(super) fn count_queued(&self, job: &Job, sets: &[(Arc<PodSpec>, u32)], summary: &mut MemberSummary) {
         let Some(object) = &job.object else { return };
         match self.owner_needs(&object.uid) {
             Ok(count) => {
                 summary.members.seen = count;
                 summary.members.wanted = Some(count);
                 summary.live = count;
-                summary.waiting = vec![template.clone(); count as usize];
+                let pods = sets.iter();
+                summary.waiting =
+                    pods.flat_map(|(pod, count)| std::iter::repeat_n(pod.clone(), *count as usize)).collect();
             }
             Err(text) => {
                 summary.live = 1;
                 summary.problem = Some((ReasonClass::InvalidRequest, text));
             }
         }
-        summary.priority = template.priority;
+        summary.priority = sets.iter().map(|(pod, _)| pod.priority).max().unwrap_or(0);
     }
 
     /// Resumes a queued job, and reserves its nodes for the Pods that its controller will create.
     pub(super) fn resume(&mut self, id: JobId, placement: &Placement) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
-        let (Some(template), Some(object)) = (self.queued(&job).cloned(), job.object.clone()) else { return };
+        let (Some(sets), Some(object)) = (self.queued(&job), job.object.clone()) else { return };
         self.dequeue(&job);
         let planned_end = job.end_when_started_at(self.now);
         let release = self.release_of_member(&job, self.now, planned_end);
         let mut holders = Vec::new();
-        let nodes =
-            placement.slots.iter().flat_map(|slot| std::iter::repeat_n(&slot.node, slot.count as usize));
-        for (index, node) in nodes.enumerate() {
+        let shapes = job.request.as_ref().map(|request| request.shapes.as_slice()).unwrap_or_default();
+        // Pods of several sets may be of one shape.
+        let templates: Vec<_> = shapes.iter().map(|shape| self.template_of(&sets, shape)).collect();
+        let slots = placement.slots.iter().flat_map(|slot| std::iter::repeat_n(slot, slot.count as usize));
+        for (index, slot) in slots.enumerate() {
+            let Some(Some(template)) = templates.get(slot.shape as usize) else { continue };
             let holder: SharedStr = format!("place/{}/{index}", object.uid).into();
-            let hold = Allocation { kind: AllocationKind::Kept, ..share(&template, id, self.now, release) };
-            self.inventory.hold(holder.clone(), node, hold);
+            let hold = Allocation { kind: AllocationKind::Kept, ..share(template, id, self.now, release) };
+            self.inventory.hold(holder.clone(), &slot.node, hold);
             holders.push(holder);
         }
         let until = self.now.saturating_add(self.bind_deadline(&job));
@@ -119,14 +136,20 @@ impl State {
         self.work.dirty.insert(id);
     }
 
+    /// A template of this shape.
+    fn template_of(&self, sets: &[(Arc<PodSpec>, u32)], shape: &Shape) -> Option<Arc<PodSpec>> {
+        let same = |(pod, _): &&(Arc<PodSpec>, u32)| {
+            let shapes = avoiding(self.shapes(std::slice::from_ref(pod)), &shape.constraint.avoided);
+            shapes.first().is_some_and(|own| Shape { count: shape.count, ..own.clone() } == *shape)
+        };
+        sets.iter().find(same).or(sets.first()).map(|(pod, _)| pod.clone())
+    }
+
     /// State and reason of a resumed job whose Pods are still being created.
     pub(super) fn resuming(&self, job: &Job, summary: &MemberSummary) -> Option<(JobState, Option<Reason>)> {
         let incomplete = summary.members.seen < summary.start_size().unwrap_or(u32::MAX);
         let owner = self.delivered.owner(&job.object.as_ref()?.uid).filter(|owner| !owner.deleting)?;
-        let ended = matches!(
-            owner.detail,
-            OwnerDetail::Job { complete: true, .. } | OwnerDetail::Job { failed: Some(_), .. }
-        );
+        let ended = owner.detail.ended().is_some();
         if job.awaited.is_none() || !incomplete || ended {
             return None;
         }
@@ -148,7 +171,7 @@ impl State {
         let Some(places) = &job.awaited else { return };
         let owner = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
         let creates = owner.is_some_and(|owner| {
-            let suspended = matches!(owner.detail, OwnerDetail::Job { suspended: true, .. });
+            let suspended = owner.detail.suspended();
             // Not resumed yet, rather than suspended again by its user.
             !owner.deleting && (!suspended || owner.queued().is_some())
         });
@@ -197,10 +220,11 @@ impl State {
         if owner.queued().is_none() || self.jobs.get(id).is_none_or(|job| job.awaited.is_none()) {
             return;
         }
+        let kind = owner.kind.clone();
         self.leave_places(id);
         let until = self.now.saturating_add(PAUSE);
         let answer = fluxion_text::shorten(&why, ANSWER_MAX).into_owned();
-        let text = format!("the Job could not be resumed: {answer}");
+        let text = format!("the {kind} could not be resumed: {answer}");
         if let Some(job) = self.jobs.get_mut(id) {
             job.binds.why = Some(Fact::Message { text });
             job.binds.paused_until = Some(until);

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use fluxion_scheduler::marks::GATE;
 use fluxion_scheduler::model::{OwnerDetail, OwnerSpec, PodSpec};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::{Meta, Unreadable, annotations, labels, pod, seconds};
+use super::{Meta, Unreadable, annotations, labels, seconds, sets};
 
 /// Any owner, from its metadata.
 pub fn owner(
@@ -65,25 +63,15 @@ pub fn job(job: &Job) -> Result<OwnerSpec, Unreadable> {
 /// The Pods of a suspended Job, without names of their own, at our gate.
 fn template(job: &Job) -> Option<Arc<PodSpec>> {
     let spec = job.spec.as_ref().filter(|spec| spec.suspend == Some(true))?;
-    let made = spec.template.metadata.clone().unwrap_or_default();
-    let metadata = ObjectMeta {
-        labels: made.labels,
-        annotations: made.annotations,
-        owner_references: Some(vec![OwnerReference {
-            api_version: "batch/v1".to_owned(),
-            kind: "Job".to_owned(),
-            name: job.metadata.name.clone().unwrap_or_default(),
-            uid: job.metadata.uid.clone().unwrap_or_default(),
-            controller: Some(true),
-            block_owner_deletion: None,
-        }]),
-        ..job.metadata.clone()
+    let controller = OwnerReference {
+        api_version: "batch/v1".to_owned(),
+        kind: "Job".to_owned(),
+        name: job.metadata.name.clone().unwrap_or_default(),
+        uid: job.metadata.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: None,
     };
-    let pod = Pod { metadata, spec: spec.template.spec.clone(), status: None };
-    let mut pod = pod::translate(&pod).ok()?;
-    (pod.deleting, pod.deletes_at, pod.record) = (false, None, None);
-    pod.gates = vec![GATE.into()];
-    Some(Arc::new(pod))
+    sets::from_template(spec.template.clone(), &job.metadata, controller)
 }
 
 /// Number of indexes in a list such as `1,3-5,7`, as in `status.failedIndexes` of a Job; invalid parts count as none.

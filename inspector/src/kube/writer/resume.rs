@@ -1,4 +1,4 @@
-//! Resumes a Job that was suspended when it was created; from then on, its user decides whether it is suspended.
+//! Resumes what was suspended when it was created; from then on, its user decides whether it is suspended.
 
 use fluxion_scheduler::event::BindOutcome;
 use fluxion_scheduler::marks::{ADMISSION, RESUMED};
@@ -8,15 +8,20 @@ use serde_json::json;
 
 use super::api::{Write, WriteError, segment};
 use crate::failpoint;
+use crate::kube::suspendable;
 
-/// Resumes the Job with this UID.
-pub(super) async fn job(client: &Client, object: &ObjectRef) -> Result<(), WriteError> {
-    let path =
-        format!("/apis/batch/v1/namespaces/{}/jobs/{}", segment(&object.namespace), segment(&object.name));
-    let patch = json!({
+/// Resumes the object with this UID: a Job, or another kind that can be suspended.
+pub(super) async fn object(client: &Client, object: &ObjectRef) -> Result<(), WriteError> {
+    let of_job = ("jobs", &["spec", "suspend"][..]);
+    let (plural, field) =
+        suspendable::of(&object.api_version, &object.kind).map_or(of_job, |kind| (kind.plural, kind.suspend));
+    let (namespace, name) = (segment(&object.namespace), segment(&object.name));
+    let path = format!("/apis/{}/namespaces/{namespace}/{plural}/{name}", object.api_version);
+    let suspend = field.iter().rev().fold(json!(false), |value, name| json!({ *name: value }));
+    let mut patch = json!({
         "metadata": {"uid": &*object.uid, "annotations": {ADMISSION: RESUMED}},
-        "spec": {"suspend": false},
     });
+    patch["spec"] = suspend["spec"].clone();
     failpoint::reached("resume");
     let written = Write::patch(path, "application/merge-patch+json", &patch).send(client).await;
     failpoint::reached("resumed");
@@ -31,7 +36,7 @@ pub(super) async fn job(client: &Client, object: &ObjectRef) -> Result<(), Write
 pub(super) fn outcome(done: &Result<(), WriteError>) -> BindOutcome {
     match done {
         Ok(()) => BindOutcome::Done,
-        Err(WriteError::Gone) => BindOutcome::Gone("the Job no longer exists".into()),
+        Err(WriteError::Gone) => BindOutcome::Gone("it no longer exists".into()),
         Err(WriteError::Refused(why)) => BindOutcome::Refused(why.as_str().into()),
         Err(error) => BindOutcome::Transient(error.to_string().into()),
     }
