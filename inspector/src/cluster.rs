@@ -152,10 +152,12 @@ fn place(location: Location, state_dir: &StateDir, url: &str, client: &kube::Cli
     tracing::info!(journal = %location, "recording history");
     match location {
         Location::StateDir => match state_dir.folder(Some("cluster")) {
-            Ok(folder) => Place::File { path: folder.join("state.db"), cluster: url.to_owned() },
+            Ok(folder) => {
+                Place::File { path: folder.join("state.db"), cluster: url.to_owned(), checked: false }
+            }
             Err(error) => Place::None(error.to_string()),
         },
-        Location::File(path) => Place::File { path, cluster: url.to_owned() },
+        Location::File(path) => Place::File { path, cluster: url.to_owned(), checked: false },
         Location::Server(options) => Place::Server { options, cluster: ClusterUid::Ask(client.clone()) },
     }
 }
