@@ -76,6 +76,15 @@ pub struct CommonOptions {
     /// Maximum duration of an engine step in seconds: after it, /livez fails; after twice as long, the process exits.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = step_limit)]
     pub step_limit: u16,
+    /// Endpoint of an OpenTelemetry collector that takes OTLP over HTTP (JSON), such as http://collector:4318 [default:
+    /// $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces are sent].
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "OpenTelemetry collector to send traces to (OTLP over HTTP, JSON), such as http://collector:4318 \
+                [default: $OTEL_EXPORTER_OTLP_ENDPOINT, else none]"
+    )]
+    pub otlp_endpoint: Option<String>,
     /// Allow default-scheduler as a scheduler name. Only use this in clusters without kube-scheduler.
     #[arg(long)]
     pub replace_default_scheduler: bool,

@@ -24,6 +24,7 @@ use crate::metrics::Metrics;
 use crate::signals::asked_to_end;
 use crate::state_dir::StateDir;
 use crate::supervise::{Failure, Liveness, Tasks, Watchdog};
+use crate::telemetry;
 
 mod secure;
 mod shutdown;
@@ -52,7 +53,8 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         clock: system_clock(),
         metrics: Arc::clone(&metrics),
     };
-    let (engine, effects) = engine.start()?;
+    let (exporter, tracer) = telemetry::start(common.otlp_endpoint.as_deref(), &metrics)?;
+    let (engine, effects) = engine.start_traced(tracer)?;
     let health = Arc::new(Health::default());
     let mut recording = Recording {
         place: place(location, &state_dir, &connection.url, &client),
@@ -144,6 +146,9 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         recorder,
     };
     running.shut_down().await;
+    if let Some(exporter) = exporter {
+        exporter.finish().await;
+    }
     failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
@@ -152,10 +157,12 @@ fn place(location: Location, state_dir: &StateDir, url: &str, client: &kube::Cli
     tracing::info!(journal = %location, "recording history");
     match location {
         Location::StateDir => match state_dir.folder(Some("cluster")) {
-            Ok(folder) => Place::File { path: folder.join("state.db"), cluster: url.to_owned() },
+            Ok(folder) => {
+                Place::File { path: folder.join("state.db"), cluster: url.to_owned(), checked: false }
+            }
             Err(error) => Place::None(error.to_string()),
         },
-        Location::File(path) => Place::File { path, cluster: url.to_owned() },
+        Location::File(path) => Place::File { path, cluster: url.to_owned(), checked: false },
         Location::Server(options) => Place::Server { options, cluster: ClusterUid::Ask(client.clone()) },
     }
 }

@@ -16,12 +16,14 @@ use tokio::time::Instant;
 use crate::failpoint;
 use crate::metrics::Metrics;
 use crate::supervise::{Failure, Pulse, message_of};
+use crate::telemetry::Tracer;
 
 mod handle;
 mod inbox;
 mod phases;
 mod publish;
 mod sharing;
+mod trace;
 
 pub use handle::{EngineHandle, Stopped};
 pub use publish::{Published, Role};
@@ -29,6 +31,7 @@ pub use publish::{Published, Role};
 use inbox::Inbox;
 use phases::Phases;
 use publish::Publisher;
+use trace::PassTrace;
 
 /// Minimum time between snapshots (20 per second), unless a reader waits for one.
 const PUBLISH_EVERY: Duration = Duration::from_millis(50);
@@ -66,6 +69,17 @@ impl Engine {
     /// # Errors
     /// The system can't start another thread.
     pub fn start(self) -> std::io::Result<(EngineHandle, mpsc::Receiver<Vec<Effect>>)> {
+        self.start_traced(Tracer::default())
+    }
+
+    /// The same, with spans of passes and of the jobs that they start.
+    ///
+    /// # Errors
+    /// The system can't start another thread.
+    pub fn start_traced(
+        self,
+        tracer: Tracer,
+    ) -> std::io::Result<(EngineHandle, mpsc::Receiver<Vec<Effect>>)> {
         let (effects, receiver) = mpsc::channel(EFFECT_BATCHES);
         let now = (self.clock)();
         let inbox = Arc::new(Inbox::default());
@@ -80,7 +94,8 @@ impl Engine {
             answers,
             pulse.clone(),
             ended,
-        );
+        )
+        .with_tracer(tracer.clone());
         let run = Loop {
             state: self.state,
             clock: self.clock,
@@ -93,6 +108,7 @@ impl Engine {
             last_now: now.div_euclid(1000),
             passing: Duration::ZERO,
             phases: Phases::default(),
+            trace: PassTrace::new(tracer),
             pulse,
         };
         let runtime = tokio::runtime::Handle::current();
@@ -122,6 +138,7 @@ struct Loop {
     /// Time spent on the current, unfinished pass.
     passing: Duration,
     phases: Phases,
+    trace: PassTrace,
     pulse: Pulse,
 }
 
@@ -170,6 +187,7 @@ impl Loop {
         };
         let before = passes(&self.state);
         let began = Instant::now();
+        self.trace.begin();
         failpoint::reached("engine");
         let effects = self.state.step(now, batch);
         let took = began.elapsed();
@@ -177,6 +195,7 @@ impl Loop {
         self.passing += took;
         for effect in &effects {
             self.phases.observe(&self.state, effect, self.passing, &self.metrics);
+            self.trace.observe(&self.state, effect);
         }
         let after = passes(&self.state);
         for ((queue, report), before) in self.state.queues().iter().zip(&after).zip(&before) {
@@ -186,6 +205,7 @@ impl Loop {
         }
         if !self.state.unfinished() {
             let passing = std::mem::take(&mut self.passing);
+            self.trace.end(&self.state, after != before);
             if after != before {
                 self.metrics.pass(passing);
                 self.publisher.pass_took(passing);

@@ -25,6 +25,7 @@ mod collection;
 mod columns;
 mod connection;
 mod create;
+mod details;
 mod discovery;
 mod documents;
 mod explain;
@@ -132,6 +133,7 @@ fn whole(app: App, authenticated: Router<App>, outermost: impl FnOnce(Router<App
         .method_not_allowed_fallback(guard::method_not_allowed)
         .merge(authenticated)
         .layer(DefaultBodyLimit::max(guard::BODY_BYTES))
+        .layer(from_fn(details::add))
         .layer(from_fn(pretty::pretty))
         .layer(
             CompressionLayer::new()

@@ -65,17 +65,6 @@ pub enum JournalError {
     Sql { path: PathBuf, source: sqlx::Error },
 }
 
-impl JournalError {
-    /// Whether the file can be written as soon as there is space, or nobody else locks it; otherwise, it has to be opened
-    /// again.
-    pub fn passes(&self) -> bool {
-        /// `SQLITE_BUSY`, `SQLITE_LOCKED`, `SQLITE_FULL`.
-        const PASSING: [&str; 3] = ["5", "6", "13"];
-        let Self::Sql { source: sqlx::Error::Database(error), .. } = self else { return false };
-        error.code().is_some_and(|code| PASSING.contains(&code.as_ref()))
-    }
-}
-
 /// A submitted manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
@@ -140,14 +129,15 @@ pub struct Journal {
 impl Journal {
     /// Opens `state.db` in a directory, or creates it with this cluster ID.
     pub async fn open(dir: &Path, new_cluster_id: &str) -> Result<(Self, Kept), JournalError> {
-        let mut journal = Self::connect(dir.join("state.db")).await?;
+        let mut journal = Self::connect(dir.join("state.db"), true).await?;
         let kept = journal.read(new_cluster_id).await.map_err(|error| explain(&journal.path, error))?;
         Ok((journal, kept))
     }
 
     /// Opens a file that only has the history of this cluster, or creates it; the history of any other cluster is deleted.
-    pub async fn open_history(path: PathBuf, cluster: &str) -> Result<Self, JournalError> {
-        let mut journal = Self::connect(path).await?;
+    /// With `check`, it is also read whole to see whether it is intact.
+    pub async fn open_history(path: PathBuf, cluster: &str, check: bool) -> Result<Self, JournalError> {
+        let mut journal = Self::connect(path, check).await?;
         let known = cluster_id(&mut journal.connection, cluster).await;
         if known.map_err(|error| explain(&journal.path, error))? != cluster {
             journal.begin_anew(cluster).await?;
@@ -155,7 +145,7 @@ impl Journal {
         Ok(journal)
     }
 
-    async fn connect(path: PathBuf) -> Result<Self, JournalError> {
+    async fn connect(path: PathBuf, check: bool) -> Result<Self, JournalError> {
         let options = SqliteConnectOptions::new()
             .filename(&path)
             .create_if_missing(true)
@@ -165,12 +155,12 @@ impl Journal {
             .disable_statement_logging();
         let connection = options.connect().await.map_err(|error| explain(&path, error))?;
         let mut journal = Self { path, connection };
-        journal.check().await?;
+        journal.check(check).await?;
         Ok(journal)
     }
 
     /// Checks that the file is ours, intact, and of this version.
-    async fn check(&mut self) -> Result<(), JournalError> {
+    async fn check(&mut self, whole: bool) -> Result<(), JournalError> {
         let path = self.path.clone();
         let failed = |error| explain(&path, error);
         let connection = &mut self.connection;
@@ -183,10 +173,14 @@ impl Journal {
         if id != APPLICATION_ID && (id != 0 || tables > 0) {
             return Err(JournalError::Foreign { path });
         }
-        let found: String =
-            sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&mut *connection).await.map_err(failed)?;
-        if found != "ok" {
-            return Err(JournalError::Damaged { path, problem: found });
+        if whole {
+            let found: String = sqlx::query_scalar("PRAGMA quick_check(1)")
+                .fetch_one(&mut *connection)
+                .await
+                .map_err(failed)?;
+            if found != "ok" {
+                return Err(JournalError::Damaged { path, problem: found });
+            }
         }
         if let Err(error) = migrate(connection).await {
             return Err(JournalError::OtherVersion { path, problem: error.to_string() });

@@ -24,6 +24,7 @@ pub mod standalone;
 pub mod state_dir;
 pub mod submit;
 pub mod supervise;
+pub mod telemetry;
 pub mod tls;
 pub mod trial;
 pub mod view;

@@ -22,6 +22,7 @@ use crate::metrics::Metrics;
 use crate::state_dir::StateDir;
 use crate::submit::Taken;
 use crate::supervise::{Liveness, Watchdog};
+use crate::telemetry::{self, Exporter};
 
 pub mod admission;
 pub mod cluster;
@@ -65,6 +66,7 @@ pub struct Running {
     state_dir: StateDir,
     stopping: CancellationToken,
     loops: JoinHandle<anyhow::Result<()>>,
+    exporter: Option<Exporter>,
 }
 
 impl Running {
@@ -88,6 +90,9 @@ impl Running {
         self.engine.stop();
         self.stopping.cancel();
         self.loops.await??;
+        if let Some(exporter) = self.exporter {
+            exporter.finish().await;
+        }
         Ok(self.state_dir)
     }
 }
@@ -114,7 +119,8 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
     let metrics = Arc::new(Metrics::new());
     let engine =
         Engine { state: State::new(settings), role: Role::Standalone, clock, metrics: Arc::clone(&metrics) };
-    let (engine, effects) = engine.start()?;
+    let (exporter, tracer) = telemetry::start(common.otlp_endpoint.as_deref(), &metrics)?;
+    let (engine, effects) = engine.start_traced(tracer)?;
     for past in remembered {
         engine.send(Event::Remembered(Box::new(past)));
     }
@@ -134,7 +140,7 @@ pub async fn start(options: &StandaloneOptions, inside: Option<&str>) -> anyhow:
     let watchdog = Watchdog::start(liveness.times(2))?;
     let loops = tokio::spawn(supervise(engine.clone(), watchdog, keeping, serving, stopping.clone()));
     tracing::info!(url = reached.url, state_dir = %state_dir.path().display(), new, "listening");
-    Ok(Running { reached, engine, state_dir, stopping, loops })
+    Ok(Running { reached, engine, state_dir, stopping, loops, exporter })
 }
 
 /// Waits until one of the loops ends, and shuts down the others; an unexpected end is an error.

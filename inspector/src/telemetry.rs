@@ -9,6 +9,8 @@ use std::time::SystemTime;
 use fluxion_scheduler::model::SharedStr;
 use serde_json::{Value, json};
 
+use crate::metrics::Metrics;
+
 mod context;
 mod export;
 mod settings;
@@ -46,13 +48,39 @@ struct Inner {
     starts: Starts,
 }
 
+/// Starts to export spans to the collector of the flag or of OpenTelemetry's variables, if there is one.
+///
+/// # Errors
+/// The flag or a variable is invalid.
+pub fn start(flag: Option<&str>, metrics: &Metrics) -> Result<(Option<Exporter>, Tracer), StartError> {
+    let Some(settings) = Settings::read(flag, |name| std::env::var(name).ok())? else {
+        return Ok((None, Tracer::default()));
+    };
+    let (exporter, tracer) = Exporter::start(settings, metrics)?;
+    Ok((Some(exporter), tracer))
+}
+
+/// Why traces can't be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Settings(#[from] InvalidSettings),
+    #[error("the client for the OpenTelemetry collector: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
 impl Tracer {
     fn new(sampler: Sampler, queue: Queue) -> Self {
         Self(Some(Arc::new(Inner { ids: Ids::new(), sampler, queue, starts: Starts::default() })))
     }
 
     /// Starts a span, if it is to be recorded: below its parent, or as the first one of a trace.
-    pub fn start(&self, name: impl Into<String>, kind: SpanKind, parent: Option<SpanContext>) -> Option<Span> {
+    pub fn start(
+        &self,
+        name: impl Into<String>,
+        kind: SpanKind,
+        parent: Option<SpanContext>,
+    ) -> Option<Span> {
         self.start_at(SystemTime::now(), name, kind, parent)
     }
 

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::inbox::Inbox;
 use super::publish::{Published, Publisher, Role, SharedRole};
 use crate::supervise::{Failure, Pulse};
+use crate::telemetry::Tracer;
 
 /// How the loop ended.
 pub(super) type End = Result<(), Failure>;
@@ -34,6 +35,7 @@ pub struct EngineHandle {
     answers: watch::Receiver<u64>,
     pulse: Pulse,
     end: watch::Receiver<Option<End>>,
+    tracer: Tracer,
 }
 
 impl EngineHandle {
@@ -46,7 +48,17 @@ impl EngineHandle {
         end: watch::Receiver<Option<End>>,
     ) -> Self {
         let (current, changes, role) = (publisher.current(), publisher.changes(), publisher.role());
-        Self { inbox, current, changes, role, asked, answers, pulse, end }
+        Self { inbox, current, changes, role, asked, answers, pulse, end, tracer: Tracer::default() }
+    }
+
+    pub(super) fn with_tracer(mut self, tracer: Tracer) -> Self {
+        self.tracer = tracer;
+        self
+    }
+
+    /// Records spans of what is asked of the loop, and of what its effects cause.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
     }
 
     /// Sends an event; never blocks. It replaces an earlier event about the same object that the loop has not received

@@ -203,10 +203,9 @@ impl Keeper {
                 self.fails(why);
                 "rejected"
             }
-            Err(StoreError::Lost { why, reopen }) => {
-                if reopen {
-                    self.store = None;
-                }
+            Err(StoreError::Lost(why)) => {
+                // After an error, it is not known what the transaction of a connection is in.
+                self.store = None;
                 self.fails(why);
                 "failure"
             }

@@ -19,8 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where a journal is, and whose history it has.
 pub enum Place {
-    /// A file of this inspector, with the history of the cluster at this URL.
-    File { path: PathBuf, cluster: String },
+    /// A file of this inspector, with the history of the cluster at this URL; and whether it was intact when this process
+    /// opened it.
+    File { path: PathBuf, cluster: String, checked: bool },
     /// A database, shared by all inspectors. Clusters are told apart by the UID of the namespace kube-system.
     Server { options: Box<PgConnectOptions>, cluster: ClusterUid },
     /// There is none, for this reason.
@@ -52,20 +53,20 @@ pub(super) enum StoreError {
     /// The engine does not know everything yet.
     #[error("the initial lists are not complete yet")]
     NotYet,
-    /// It may work again later.
-    #[error("{why}")]
-    Lost { why: String, reopen: bool },
+    /// It has to be opened again, which may work later.
+    #[error("{0}")]
+    Lost(String),
 }
 
 impl StoreError {
     pub(super) fn lost(why: impl ToString) -> Self {
-        Self::Lost { why: why.to_string(), reopen: true }
+        Self::Lost(why.to_string())
     }
 }
 
 impl From<JournalError> for StoreError {
     fn from(error: JournalError) -> Self {
-        Self::Lost { reopen: !error.passes(), why: error.to_string() }
+        Self::Lost(error.to_string())
     }
 }
 
@@ -82,8 +83,10 @@ impl Place {
 
     async fn try_open(&mut self) -> Result<Store, StoreError> {
         match self {
-            Self::File { path, cluster } => {
-                Ok(Store::File(Journal::open_history(path.clone(), cluster).await?))
+            Self::File { path, cluster, checked } => {
+                let journal = Journal::open_history(path.clone(), cluster, !*checked).await?;
+                *checked = true;
+                Ok(Store::File(journal))
             }
             Self::Server { options, cluster } => {
                 let cluster = cluster.get().await.map_err(StoreError::lost)?;

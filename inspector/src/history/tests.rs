@@ -30,7 +30,7 @@ fn deletion() -> Effect {
 }
 
 fn file(dir: &Path, cluster: &str) -> Place {
-    Place::File { path: dir.join("state.db"), cluster: cluster.to_owned() }
+    Place::File { path: dir.join("state.db"), cluster: cluster.to_owned(), checked: false }
 }
 
 /// An inspector that records: an engine without objects, and effects that the test makes up.

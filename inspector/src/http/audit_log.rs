@@ -8,6 +8,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 
 use crate::logs::RateLimit;
+use crate::telemetry::Span;
 
 /// kube-apiserver's name of the header.
 const AUDIT_ID: &str = "audit-id";
@@ -38,6 +39,18 @@ impl Asked {
             method: request.method().clone(),
             path: request.uri().path().chars().take(PATH_LONGEST).collect(),
             audit_id: id.map(|id| id.chars().take(ID_LONGEST).collect()),
+        }
+    }
+
+    /// What the span of the request says.
+    pub(super) fn describe(&self, span: &mut Span) {
+        span.set("http.request.method", self.method.as_str());
+        span.set("url.path", &self.path);
+        if let Some(job) = self.job() {
+            span.set("fluxion.job", &job);
+        }
+        if let Some(id) = &self.audit_id {
+            span.set("k8s.audit.id", id);
         }
     }
 

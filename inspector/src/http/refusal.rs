@@ -5,7 +5,8 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use fluxion_api::Status;
+use fluxion_api::GROUP;
+use fluxion_api::status::{Status, StatusCause, StatusDetails};
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,13 +83,62 @@ impl Refusal {
     /// The same as an object, as in the `ERROR` event of a watch.
     pub fn status(&self) -> Status {
         let (code, reason) = self.code();
-        Status::failure(code.as_u16(), reason, self.to_string())
+        Status { details: self.details(), ..Status::failure(code.as_u16(), reason, self.to_string()) }
+    }
+
+    /// What it is about, as kube-apiserver says it, as far as the request plays no part.
+    fn details(&self) -> Option<StatusDetails> {
+        match self {
+            Self::NotFound(resource, name) => Some(StatusDetails {
+                name: name.clone(),
+                group: GROUP.to_owned(),
+                kind: (*resource).to_owned(),
+                ..StatusDetails::default()
+            }),
+            // Only the parameters of a query are validated by their meaning.
+            Self::Invalid(message) => {
+                let (field, message) = message.split_once(": ").unwrap_or(("", message));
+                let reason = if field.is_empty() { "" } else { "FieldValueInvalid" }.to_owned();
+                let cause = StatusCause { reason, message: message.to_owned(), field: field.to_owned() };
+                Some(StatusDetails {
+                    group: "meta.k8s.io".to_owned(),
+                    kind: "ListOptions".to_owned(),
+                    causes: vec![cause],
+                    ..StatusDetails::default()
+                })
+            }
+            Self::TooNew(..) => {
+                let cause = StatusCause {
+                    reason: "ResourceVersionTooLarge".to_owned(),
+                    message: "Too large resource version".to_owned(),
+                    field: String::new(),
+                };
+                Some(StatusDetails {
+                    causes: vec![cause],
+                    retry_after_seconds: RETRY_AFTER,
+                    ..StatusDetails::default()
+                })
+            }
+            Self::TooMany(_) | Self::TooManyTokens | Self::Unavailable(_) | Self::Timeout(_) => {
+                Some(StatusDetails { retry_after_seconds: RETRY_AFTER, ..StatusDetails::default() })
+            }
+            _ => None,
+        }
     }
 }
 
+/// When to try again what failed for the moment (seconds).
+const RETRY_AFTER: u32 = 1;
+
+/// The status in a response, for those that complete it.
+#[derive(Clone, Debug)]
+pub(super) struct Told(pub(super) Box<Status>);
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut response = (self.code().0, Json(self.status())).into_response();
+        let status = self.status();
+        let mut response = (self.code().0, Json(&status)).into_response();
+        response.extensions_mut().insert(Told(Box::new(status)));
         let headers = response.headers_mut();
         match self {
             Self::Unauthorized | Self::Unauthenticated => {

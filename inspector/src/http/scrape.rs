@@ -12,16 +12,48 @@ use super::app::App;
 use super::audit_log::Asked;
 use super::refusal::Refusal;
 use crate::metrics::TextFormat;
+use crate::telemetry::{Span, SpanContext, SpanKind};
 
 /// Counts a request, and logs it if it is refused or changes something.
-pub(super) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(super) async fn count(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let kind = kind_of(request.method(), request.uri().path(), request.uri().query());
     let asked = Asked::of(&request);
+    let span = traced(&app, kind, &asked, request.headers_mut());
     let began = Instant::now();
     let response = next.run(request).await;
+    if let Some(mut span) = span {
+        let code = response.status();
+        span.set_number("http.response.status_code", code.as_u16());
+        if code.is_server_error() {
+            span.fail(code.as_str());
+        }
+    }
     asked.answered(&response, &app.requests.refusals);
     app.requests.observe(kind, response.status().as_u16(), began.elapsed().as_secs_f64());
     response
+}
+
+/// The span of a request for data, below that of its sender. Whoever it is forwarded to continues it.
+fn traced(
+    app: &App,
+    (resource, verb): (&'static str, &'static str),
+    asked: &Asked,
+    headers: &mut HeaderMap,
+) -> Option<Span> {
+    const TRACEPARENT: &str = "traceparent";
+    if !app.engine.tracer().enabled() || resource == "other" {
+        return None;
+    }
+    // Several ones are none.
+    let mut parents = headers.get_all(TRACEPARENT).iter();
+    let parent = parents.next().filter(|_| parents.next().is_none());
+    let parent = parent.and_then(|parent| SpanContext::parse(parent.to_str().ok()?));
+    let mut span = app.engine.tracer().start(format!("{verb} {resource}"), SpanKind::Server, parent)?;
+    asked.describe(&mut span);
+    if let Ok(value) = span.context().to_string().parse() {
+        headers.insert(TRACEPARENT, value);
+    }
+    Some(span)
 }
 
 /// Resource and verb from a fixed set: the number of labels must not depend on requests.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
-use fluxion_scheduler::model::SharedStr;
+use fluxion_scheduler::model::{ObjectRef, SharedStr};
 use fluxion_scheduler::state::Job;
 use kube::Client;
 use tokio::sync::{Notify, mpsc};
@@ -18,6 +18,7 @@ use crate::failpoint;
 use crate::logs::RateLimit;
 use crate::metrics::{Kind, Metrics, Outcome};
 use crate::supervise::{Failure, Pulse, Tasks};
+use crate::telemetry::{Span, SpanKind};
 
 mod api;
 mod bind;
@@ -138,6 +139,26 @@ impl Shared {
         job.map(Job::full_name)
     }
 
+    /// The span of a binding, below that of its job's start.
+    fn binding(&self, pod: &ObjectRef, node: &str) -> Option<Span> {
+        let tracer = self.engine.tracer();
+        if !tracer.enabled() {
+            return None;
+        }
+        let snapshot = self.engine.snapshot();
+        let job = snapshot.state.job_of_pod(&pod.uid);
+        let parent = job.and_then(|job| tracer.start_of(&job.key.uid));
+        let mut span = tracer.start("bind pod", SpanKind::Client, parent)?;
+        span.set("k8s.namespace.name", &pod.namespace);
+        span.set("k8s.pod.name", &pod.name);
+        span.set("k8s.pod.uid", &pod.uid);
+        span.set("k8s.node.name", node);
+        if let Some(job) = job {
+            span.set("fluxion.job", &job.full_name());
+        }
+        Some(span)
+    }
+
     /// Sends an effect, unless we may not, or until we may not any more.
     async fn attempt(&self, work: Work) {
         if !self.right.holds() {
@@ -159,6 +180,7 @@ impl Shared {
         let about = work.lane;
         let (kind, done) = match work.effect {
             Effect::Bind { pod, node, record } => {
+                let mut span = self.binding(&pod, &node);
                 let outcome = match record.pin {
                     Some(_) => pin::pin(&self.client, &pod, &node, &record).await,
                     None => bind::bind(&self.client, &pod, &node, &record).await,
@@ -172,6 +194,13 @@ impl Shared {
                     tracing::warn!(job, namespace = %pod.namespace, pod = %pod.name, %node, ?outcome, left_out,
                         "a binding failed");
                 }
+                if let Some(span) = &mut span
+                    && outcome != BindOutcome::Done
+                {
+                    span.fail(bind::word(&outcome));
+                }
+                // It ends before that of its job.
+                drop(span);
                 self.engine.send(Event::Bound { pod: pod.uid, outcome });
                 return;
             }

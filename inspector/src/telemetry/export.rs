@@ -2,7 +2,6 @@
 //!
 //! The queue is bounded: what a dead or slow collector does not take is dropped and counted.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use prometheus_client::metrics::counter::Counter;
@@ -84,7 +83,12 @@ impl Exporter {
         let help = "Spans for the OpenTelemetry collector, by outcome (sent, dropped, failed)";
         metrics.register(|catalog| catalog.register("otlp_spans", help, stats.0.clone()));
         let tracer = Tracer::new(settings.sampler, Queue { spans, stats: stats.clone() });
-        let sender = Sender { settings, client, stats: stats.clone(), complaints: Repeated::new(Duration::from_mins(5)) };
+        let sender = Sender {
+            settings,
+            client,
+            stats: stats.clone(),
+            complaints: Repeated::new(Duration::from_mins(5)),
+        };
         let task = tokio::spawn(sender.run(ended, stopped));
         Ok((Self { stats, stop, task }, tracer))
     }
@@ -193,7 +197,8 @@ impl Sender {
     }
 
     fn document(&self, spans: Vec<Value>) -> Value {
-        let attribute = |(key, value): &(String, String)| json!({ "key": key, "value": { "stringValue": value } });
+        let attribute =
+            |(key, value): &(String, String)| json!({ "key": key, "value": { "stringValue": value } });
         let resource: Vec<Value> = self.settings.resource.iter().map(attribute).collect();
         let scope = json!({ "name": "fluxion-inspector", "version": env!("CARGO_PKG_VERSION") });
         json!({
@@ -226,7 +231,8 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// A span in OTLP's JSON: IDs are hexadecimal, 64-bit numbers are texts.
 pub(super) fn encode(span: &mut Span, ended: SystemTime) -> Value {
     let attributes = std::mem::take(&mut span.attributes).into_iter();
-    let attributes: Vec<Value> = attributes.map(|(key, value)| json!({ "key": key, "value": value })).collect();
+    let attributes: Vec<Value> =
+        attributes.map(|(key, value)| json!({ "key": key, "value": value })).collect();
     let mut encoded = json!({
         "traceId": format!("{:032x}", span.context.trace),
         "spanId": format!("{:016x}", span.context.span),

@@ -62,7 +62,8 @@ impl Settings {
         let Some(url) = url.filter(|_| !off) else { return Ok(None) };
         let mut headers = reqwest::header::HeaderMap::new();
         for name in ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"] {
-            for (key, value) in variable(name).map(|list| pairs(name, &list)).transpose()?.unwrap_or_default() {
+            for (key, value) in variable(name).map(|list| pairs(name, &list)).transpose()?.unwrap_or_default()
+            {
                 let invalid = || InvalidSettings { name, problem: "contains an invalid header".to_owned() };
                 let key = reqwest::header::HeaderName::try_from(key).map_err(|_| invalid())?;
                 let mut value = reqwest::header::HeaderValue::try_from(value).map_err(|_| invalid())?;
@@ -90,7 +91,9 @@ impl Settings {
             ("service.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             ("telemetry.sdk.language".to_owned(), "rust".to_owned()),
         ];
-        for (key, value) in attributes.into_iter().chain(service.map(|name| ("service.name".to_owned(), name))) {
+        for (key, value) in
+            attributes.into_iter().chain(service.map(|name| ("service.name".to_owned(), name)))
+        {
             resource.retain(|(known, _)| *known != key);
             resource.push((key, value));
         }
@@ -160,7 +163,8 @@ mod tests {
     use super::*;
 
     fn read(flag: Option<&str>, variables: &[(&str, &str)]) -> Result<Option<Settings>, InvalidSettings> {
-        let known = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let known =
+            |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
         Settings::read(flag, known)
     }
 

@@ -30,7 +30,7 @@ impl Drop for Small {
 
 #[tokio::test]
 async fn a_full_disk_is_said_and_what_waited_is_written_when_there_is_room() {
-    let disk = Small::mount("1m");
+    let disk = Small::mount("4m");
     let place = || file(disk.0.path(), "https://one");
     let mut inspector = Inspector::start(place()).await;
     inspector.say([transition("before", 0)]).await;
@@ -39,7 +39,7 @@ async fn a_full_disk_is_said_and_what_waited_is_written_when_there_is_room() {
     let ballast = disk.0.path().join("ballast");
     let mut fill = std::fs::File::create(&ballast).unwrap();
     let error = std::iter::repeat_with(|| std::io::Write::write_all(&mut fill, &[7; 4096]));
-    let error = error.take(1024).find_map(Result::err).expect("the disk is full");
+    let error = error.take(4096).find_map(Result::err).expect("the disk is full");
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
 
     inspector.say((0..2_000).map(|number| transition(&format!("u{number}"), 0))).await;

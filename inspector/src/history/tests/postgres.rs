@@ -19,7 +19,7 @@ async fn count(connection: &mut PgConnection, what: &'static str) -> i64 {
 }
 
 fn ended(uid: &str, ended_at: i64, by: Option<&str>) -> JournalEntry {
-    let key = JobKey { namespace: "a".into(), kind: "Pod".into(), name: uid.into(), uid: uid.into() };
+    let key = JobKey { namespace: "a".into(), kind: "pod".into(), name: uid.into(), uid: uid.into() };
     JournalEntry::Ended(Box::new(EndedJob {
         key,
         anchor: None,
