@@ -18,6 +18,7 @@ use fluxion_tests::tools::Tool;
 use fluxion_tests::{Options, wait};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::Api;
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -110,8 +111,17 @@ async fn watches_outlive_the_certificates() {
     }
     for _ in 0..2 {
         let before = trusted(&stage).await.unwrap();
-        let gone = ["--namespace", "fluxion-system", "delete", "secret", "fluxion-inspector-tls"];
-        stage.cluster.kubectl(&gone).await.unwrap();
+        let empty = json!([{ "op": "remove", "path": "/data" }]).to_string();
+        let patch = [
+            "--namespace",
+            "fluxion-system",
+            "patch",
+            "secret",
+            "fluxion-inspector-tls",
+            "--type=json",
+            "-p",
+        ];
+        stage.cluster.kubectl(&[&patch[..], &[&empty]].concat()).await.unwrap();
         let mut rounds = 0;
         while trusted(&stage).await.unwrap() == before {
             come(1).await;
