@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 /// Where Debian's package libfaketime has it, for programs with several threads.
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
@@ -17,13 +17,20 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// One whose offset is kept in this folder.
-    pub fn in_folder(folder: &Path) -> Result<Self> {
+    /// One whose offset is kept in this folder. `None` where there is no libfaketime, which CI is never without.
+    pub fn in_folder(folder: &Path) -> Result<Option<Self>> {
         let found = FOLDERS.iter().map(|folder| Path::new(folder).join(LIBRARY)).find(|path| path.is_file());
-        let library = found.context("libfaketime is not installed: apt-get install libfaketime")?;
+        let Some(library) = found else {
+            ensure!(
+                std::env::var_os("CI").is_none(),
+                "libfaketime is not installed: apt-get install faketime"
+            );
+            eprintln!("skipped: libfaketime is not installed (apt-get install faketime)");
+            return Ok(None);
+        };
         let clock = Self { library, file: folder.join("clock") };
         clock.set(0)?;
-        Ok(clock)
+        Ok(Some(clock))
     }
 
     /// Sets it so many seconds before or after the right time.
@@ -57,7 +64,7 @@ mod tests {
     #[test]
     fn a_program_goes_by_it() {
         let folder = tempfile::tempdir().unwrap();
-        let clock = Clock::in_folder(folder.path()).unwrap();
+        let Some(clock) = Clock::in_folder(folder.path()).unwrap() else { return };
         let ask = || {
             let mut command = std::process::Command::new("date");
             let output = command.arg("+%s").envs(clock.environment()).output().unwrap();

@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::admission;
 use crate::apply::Applier;
 use crate::cluster::{Cluster, Options};
+use crate::helm::Helm;
 use crate::inspector::{self, Inspector, Settings};
 use crate::nodes::{self, NodeSpec};
 use crate::plugin::{Plugin, Ran};
@@ -56,6 +57,19 @@ impl Stage {
         nodes::create(&client, nodes).await?;
         let applier = Applier::new(client.clone());
         let inspector = Inspector::start(&cluster, "inspector", settings).await?;
+        Ok(Self { cluster, client, applier, inspector, _permit: permit, _port: None })
+    }
+
+    /// The same with the permissions that the chart gives with these arguments (`--set …`).
+    pub async fn with_chart(settings: &Settings, nodes: &[NodeSpec], arguments: &[&str]) -> Result<Self> {
+        let permit = STAGES.acquire().await.context("waiting for another stage to end")?;
+        let manifest = Helm::new().await?.template(&[&["--skip-tests"], arguments].concat()).await?;
+        let cluster = Cluster::start(Options::default()).await?;
+        let client = cluster.client().await?;
+        nodes::create(&client, nodes).await?;
+        let applier = Applier::new(client.clone());
+        let access = inspector::rights_in(&cluster, &manifest, &[]).await?;
+        let inspector = Inspector::start_as(&cluster, "inspector", settings, access).await?;
         Ok(Self { cluster, client, applier, inspector, _permit: permit, _port: None })
     }
 

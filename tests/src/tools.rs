@@ -15,6 +15,8 @@ use anyhow::{Context, Result, bail};
 
 /// The version that `kubectl version` and the API server's `/version` name; the module pins the source.
 const KUBERNETES_VERSION: &str = "v1.37.2";
+/// The same of the older kubectl.
+const OLD_KUBECTL_VERSION: &str = "v1.32.3";
 
 /// One program of the control plane, in the order in which they are built: the quickest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub enum Tool {
     Scheduler,
     /// helm; no part of a control plane.
     Helm,
+    /// kubectl of the oldest version that is supported; no part of a control plane.
+    OldKubectl,
 }
 
 impl Tool {
@@ -50,6 +54,7 @@ impl Tool {
             Self::Kwok => "kwok",
             Self::Kubectl => "kubectl",
             Self::Helm => "helm",
+            Self::OldKubectl => "kubectl-1.32",
         }
     }
 
@@ -59,6 +64,7 @@ impl Tool {
             Self::Etcd => "etcd",
             Self::Kwok => "kwok",
             Self::Helm => "helm",
+            Self::OldKubectl => "kubectl-1.32",
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => "kubernetes",
         }
     }
@@ -69,6 +75,8 @@ impl Tool {
             Self::Etcd => "go.etcd.io/etcd/server/v3".to_owned(),
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok".to_owned(),
             Self::Helm => "helm.sh/helm/v4/cmd/helm".to_owned(),
+            // Its own main: that of Kubernetes would bring all of Kubernetes along.
+            Self::OldKubectl => ".".to_owned(),
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => {
                 format!("k8s.io/kubernetes/cmd/{}", self.program())
             }
@@ -78,14 +86,16 @@ impl Tool {
     /// The linker's flags: no debug information, and the version the programs report.
     fn ldflags(self) -> String {
         let stripped = "-s -w";
-        if self.module() != "kubernetes" {
-            return stripped.to_owned();
-        }
+        let version = match self.module() {
+            "kubernetes" => KUBERNETES_VERSION,
+            "kubectl-1.32" => OLD_KUBECTL_VERSION,
+            _ => return stripped.to_owned(),
+        };
         let package = "k8s.io/component-base/version";
-        let mut parts = KUBERNETES_VERSION.trim_start_matches('v').split('.');
+        let mut parts = version.trim_start_matches('v').split('.');
         let (major, minor) = (parts.next().unwrap_or("0"), parts.next().unwrap_or("0"));
         format!(
-            "{stripped} -X {package}.gitVersion={KUBERNETES_VERSION} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+            "{stripped} -X {package}.gitVersion={version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
         )
     }
 }
@@ -201,6 +211,10 @@ fn key(module: &Path, tool: Tool) -> Result<u64> {
         let path = module.join(name);
         hash.write(&fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
     }
+    let main = module.join("main.go");
+    if main.is_file() {
+        hash.write(&fs::read(&main).with_context(|| format!("reading {}", main.display()))?);
+    }
     hash.write(tool.ldflags().as_bytes());
     Ok(hash.0)
 }
@@ -247,6 +261,7 @@ mod tests {
     #[test]
     fn only_kubernetes_is_told_its_version() {
         assert!(Tool::Kubectl.ldflags().contains("version.gitMinor=37"));
+        assert!(Tool::OldKubectl.ldflags().contains("version.gitMinor=32"));
         assert_eq!(Tool::Etcd.ldflags(), "-s -w");
     }
 

@@ -12,7 +12,7 @@ use fluxion_tests::plugin::{Ran, ran};
 use fluxion_tests::programs::{self, Program};
 use fluxion_tests::registration::SecurePort;
 use fluxion_tests::stage::Stage;
-use fluxion_tests::tools::Tool;
+use fluxion_tests::tools::{self, Tool};
 use fluxion_tests::{Options, wait};
 use http::{Method, StatusCode};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
@@ -97,7 +97,11 @@ async fn jobs(stage: &Stage) {
 }
 
 async fn kubectl(stage: &Stage, kubeconfig: &Path, arguments: &[&str]) -> Ran {
-    let mut command = tokio::process::Command::new(stage.cluster.tools().path(Tool::Kubectl));
+    kubectl_of(stage.cluster.tools().path(Tool::Kubectl), stage, kubeconfig, arguments).await
+}
+
+async fn kubectl_of(program: &Path, stage: &Stage, kubeconfig: &Path, arguments: &[&str]) -> Ran {
+    let mut command = tokio::process::Command::new(program);
     command.arg("--kubeconfig").arg(kubeconfig).args(arguments).env("HOME", stage.cluster.dir());
     ran(&mut command).await.unwrap()
 }
@@ -201,17 +205,22 @@ async fn everybody_may_what_the_cluster_says() {
     }
     assert!(allowed > 30 && denied > 25, "{allowed} allowed, {denied} denied");
 
-    // Stock kubectl, as an administrator and as a user.
+    // Stock kubectl of both ages, as an administrator and as a user.
     let admin = stage.cluster.kubeconfig().to_owned();
-    let listed = kubectl(&stage, &admin, &["get", "fj", "-A"]).await;
-    assert!(listed.stdout.contains("pod.ours") && listed.stdout.contains(CANARY), "{listed:?}");
-    let may = kubectl(&stage, &admin, &["auth", "can-i", "create", "fj/cancel"]).await;
-    assert_eq!((may.code, may.stdout.trim()), (Some(0), "yes"), "{may:?}");
     let viewer = &people.iter().find(|(name, _)| *name == "viewer").unwrap().1.kubeconfig;
-    let listed = kubectl(&stage, viewer, &["get", "fj", "-n", "team-a", "-o", "name"]).await;
-    assert!(listed.stdout.contains("fluxionjob.fluxion.flux-framework.org/pod.ours"), "{listed:?}");
-    let refused = kubectl(&stage, viewer, &["get", "fj", "-A"]).await;
-    assert!(refused.stderr.contains("cannot list resource \"fluxionjobs\""), "{refused:?}");
+    let old = tokio::task::spawn_blocking(|| tools::ensure(Tool::OldKubectl)).await.unwrap().unwrap();
+    for program in [stage.cluster.tools().path(Tool::Kubectl), &old] {
+        let kubectl =
+            async |who: &Path, arguments: &[&str]| kubectl_of(program, &stage, who, arguments).await;
+        let listed = kubectl(&admin, &["get", "fj", "-A"]).await;
+        assert!(listed.stdout.contains("pod.ours") && listed.stdout.contains(CANARY), "{listed:?}");
+        let may = kubectl(&admin, &["auth", "can-i", "create", "fj/cancel"]).await;
+        assert_eq!((may.code, may.stdout.trim()), (Some(0), "yes"), "{may:?}");
+        let listed = kubectl(viewer, &["get", "fj", "-n", "team-a", "-o", "name"]).await;
+        assert!(listed.stdout.contains("fluxionjob.fluxion.flux-framework.org/pod.ours"), "{listed:?}");
+        let refused = kubectl(viewer, &["get", "fj", "-A"]).await;
+        assert!(refused.stderr.contains("cannot list resource \"fluxionjobs\""), "{refused:?}");
+    }
 }
 
 /// What says who asks counts only from kube-apiserver.
@@ -241,6 +250,28 @@ async fn forged_identities_are_refused() {
     ] {
         let (status, body) = ask(http, &url, token, &forged, &Method::GET, &path).await;
         assert_eq!(status, expected, "{what}: {body}");
+    }
+    for (certificate, key) in stage.cluster.false_front_proxies().unwrap() {
+        let http = port.direct(&stage.client, Some((&certificate, &key))).await.unwrap();
+        let (status, body) = ask(&http, &url, None, &forged, &Method::GET, &path).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{}: {body}", certificate.display());
+        let (status, body) = ask(&http, &url, Some(&viewer), &forged, &Method::GET, &path).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{}: {body}", certificate.display());
+    }
+    // Who says nothing of themselves is nobody through kube-apiserver too, and what they say of themselves is not passed on.
+    let authority = std::fs::read(pki.join("ca.crt")).unwrap();
+    let authority = reqwest::Certificate::from_pem_bundle(&authority).unwrap();
+    let through = reqwest::Client::builder().tls_certs_only(authority).build().unwrap();
+    for path in [&*path, BASE] {
+        let server = stage.cluster.server();
+        let (status, body) = ask(&through, server, None, &forged, &Method::GET, path).await;
+        assert!(
+            matches!(status, StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED),
+            "{path}: {status} {body}"
+        );
+        let (status, body) = ask(&through, server, Some(&viewer), &forged, &Method::GET, path).await;
+        assert_eq!(status == StatusCode::FORBIDDEN, path != BASE, "{path}: {status} {body}");
+        assert!(!body.contains("\"admin\""), "{body}");
     }
     // The administrator of the machine's own port is nobody here.
     let own = ask(&plain, &url, Some(stage.inspector.token()), &[], &Method::GET, &path).await;

@@ -8,6 +8,7 @@ use fluxion_api::JobState;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
 use fluxion_tests::plugin::Ran;
+use fluxion_tests::registration::SecurePort;
 use fluxion_tests::stage::Stage;
 use fluxion_tests::wait;
 use serde_json::json;
@@ -160,4 +161,103 @@ async fn a_user_who_may_not_is_refused_by_the_cluster() {
     let ran =
         stage.plugin_of(&somebody.kubeconfig).unwrap().run(&["cancel", "-y", "pod/theirs"]).await.unwrap();
     assert_eq!(said(&ran), (Some(0), "pod/theirs cancelled".to_owned()), "{}", ran.stderr);
+}
+
+const JOBS: &str = "/apis/fluxion.flux-framework.org/v1alpha1/namespaces/default/fluxionjobs";
+
+/// A user with a ServiceAccount, who may do what these rules allow in namespace `default`.
+async fn user(stage: &Stage, name: &str, rules: serde_json::Value) -> reqwest::Client {
+    let api = "rbac.authorization.k8s.io/v1";
+    let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name });
+    stage
+        .create([
+            json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": name } }),
+            json!({ "apiVersion": api, "kind": "Role", "metadata": { "name": name, "namespace": "default" }, "rules": rules }),
+            json!({
+                "apiVersion": api,
+                "kind": "RoleBinding",
+                "metadata": { "name": name, "namespace": "default" },
+                "roleRef": role,
+                "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": "default" }],
+            }),
+        ])
+        .await
+        .unwrap();
+    let token = stage.cluster.service_account("default", name).await.unwrap().token.unwrap();
+    let authority = std::fs::read(stage.cluster.dir().join("pki/ca.crt")).unwrap();
+    let mut headers = reqwest::header::HeaderMap::new();
+    headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+    headers.insert("content-type", "application/json".parse().unwrap());
+    reqwest::Client::builder()
+        .tls_certs_only(reqwest::Certificate::from_pem_bundle(&authority).unwrap())
+        .default_headers(headers)
+        .build()
+        .unwrap()
+}
+
+/// Cancels through kube-apiserver; status and answer.
+async fn cancel(stage: &Stage, user: &reqwest::Client, job: &str, query: &str) -> (u16, serde_json::Value) {
+    let url = format!("{}{JOBS}/{job}/cancel{query}", stage.cluster.server());
+    let answer = user.post(url).body("{}").send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+/// With `cancel.enabled`, the inspector deletes what the user may delete, for the user, asked through kube-apiserver.
+#[tokio::test]
+async fn the_inspector_cancels_for_users_who_may() {
+    let port = SecurePort::reserve().unwrap();
+    let mut settings = port.settings();
+    settings.arguments.push("--allow-cancel".to_owned());
+    let chart = ["--set", "cancel.enabled=true"];
+    let stage = Stage::with_chart(&settings, &[NodeSpec::new("n1")], &chart).await.unwrap();
+    port.register(&stage.applier).await.unwrap();
+    let pod = |name: &str| PodManifest::new(name).request("cpu", "1");
+    stage
+        .create([pod("alone").build(), pod("member").gang_job("gang", 2), pod("stays").build()])
+        .await
+        .unwrap();
+    stage.job_is("pod/alone", "Running").await.unwrap();
+    stage.job_is("job/gang", "Running").await.unwrap();
+    let cancels = json!({ "apiGroups": ["fluxion.flux-framework.org"], "resources": ["fluxionjobs/cancel"], "verbs": ["create"] });
+    let deletes = |group: &str, resource: &str| json!({ "apiGroups": [group], "resources": [resource], "verbs": ["delete"] });
+    let may = user(&stage, "may", json!([cancels, deletes("", "pods"), deletes("batch", "jobs")])).await;
+    let may_not_delete = user(&stage, "may-not-delete", json!([cancels, deletes("batch", "jobs")])).await;
+    let may_not_cancel = user(&stage, "may-not-cancel", json!([deletes("", "pods")])).await;
+
+    for (who, user) in [("without delete", &may_not_delete), ("without cancel", &may_not_cancel)] {
+        let (status, answer) = cancel(&stage, user, "pod.alone", "").await;
+        assert_eq!((status, &answer["reason"]), (403, &"Forbidden".into()), "{who}: {answer}");
+    }
+    let (status, answer) = cancel(&stage, &may, "pod.alone", "?dryRun=All").await;
+    assert_eq!((status, &answer["outcome"]), (200, &"DryRun".into()), "{answer}");
+    assert_eq!(
+        (&answer["targets"][0]["kind"], &answer["targets"][0]["name"]),
+        (&"Pod".into(), &"alone".into())
+    );
+    assert_eq!(answer["frees"]["cpu"], "1");
+    assert_eq!(stage.job("pod/alone").await.unwrap().status.state, JobState::Running);
+
+    for (job, shown) in [("pod.alone", "pod/alone"), ("job.gang", "job/gang")] {
+        let (status, answer) = cancel(&stage, &may, job, "").await;
+        assert_eq!((status, &answer["outcome"]), (200, &"Cancelled".into()), "{answer}");
+        let ended = stage.job_is(shown, "Cancelled").await.unwrap();
+        let told = serde_json::to_string(&ended.status.history).unwrap();
+        assert!(told.contains("system:serviceaccount:default:may"), "{told}");
+        let (status, answer) = cancel(&stage, &may, job, "").await;
+        let outcome = answer["outcome"].as_str().unwrap();
+        assert!(status == 200 && outcome.starts_with("Already"), "{answer}");
+    }
+    let (status, answer) = cancel(&stage, &may, "pod.never-was", "").await;
+    assert_eq!((status, &answer["reason"]), (404, &"NotFound".into()), "{answer}");
+    wait::until("the Pods are gone", Duration::from_secs(30), || async {
+        let left = stage.pods("").await?;
+        let names: Vec<_> = left.iter().filter_map(|pod| pod.metadata.name.as_deref()).collect();
+        anyhow::ensure!(names == ["stays"], "{names:?}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    assert_eq!(stage.job("pod/stays").await.unwrap().status.state, JobState::Running);
+    let findings = stage.audit().await.unwrap().findings;
+    assert!(findings.is_empty(), "{findings:?}");
 }

@@ -1,12 +1,13 @@
 //! What kubectl makes of the inspector's API when it knows nothing of Fluxion.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
 use fluxion_tests::stage::Stage;
-use fluxion_tests::tools::Tool;
+use fluxion_tests::tools::{self, Tool};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
@@ -24,11 +25,20 @@ async fn kubectl_lists_watches_and_explains_without_a_plugin() {
     stage.job_is("pod/runs", "Running").await.unwrap();
     stage.create([PodManifest::new("waits").request("cpu", "3").build()]).await.unwrap();
     stage.job_becomes("pod/waits", "waiting", fluxion_api::job::FluxionJob::is_queued).await.unwrap();
+    let old = tokio::task::spawn_blocking(|| tools::ensure(Tool::OldKubectl)).await.unwrap().unwrap();
+    for program in [stage.cluster.tools().path(Tool::Kubectl), &old] {
+        lists_watches_and_explains(&stage, program).await;
+    }
+}
+
+async fn lists_watches_and_explains(stage: &Stage, program: &Path) {
+    let version = Command::new(program).args(["version", "--client"]).output().await.unwrap();
+    println!("{}", String::from_utf8_lossy(&version.stdout));
     let door = stage.inspector.server().door().await.unwrap();
-    let program = stage.cluster.tools().path(Tool::Kubectl).to_owned();
-    let home = stage.cluster.dir().join("kubectl-home");
+    // What one has learnt of the API is not for the other to know.
+    let home = stage.cluster.dir().join("homes").join(program.file_name().unwrap());
     let kubectl = |args: &[&str]| {
-        let mut command = Command::new(&program);
+        let mut command = Command::new(program);
         command.env("KUBECONFIG", "/dev/null").env("HOME", &home).stdin(Stdio::null()).kill_on_drop(true);
         command.arg("--server").arg(door.url()).args(args);
         command
@@ -74,14 +84,20 @@ async fn kubectl_lists_watches_and_explains_without_a_plugin() {
     let mut watching = kubectl(&["get", "fj", "-w"]);
     let mut watching = watching.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
-    for expected in ["NAME", "pod.runs", "pod.waits"] {
-        let line = tokio::time::timeout(Duration::from_secs(20), lines.next_line()).await;
-        let line = line.expect("a line in time").unwrap().unwrap();
-        assert!(line.starts_with(expected), "{line}");
+    let late = format!("late-for-{}", program.file_name().unwrap().to_string_lossy());
+    for expected in ["NAME", "pod.runs", "pod.waits", &format!("pod.{late}")] {
+        if expected.ends_with(&late) {
+            stage.create([PodManifest::new(&late).request("cpu", "1").build()]).await.unwrap();
+        }
+        loop {
+            let line = tokio::time::timeout(Duration::from_secs(20), lines.next_line()).await;
+            let line = line.expect("a line in time").unwrap().unwrap();
+            if line.starts_with(expected) {
+                break;
+            }
+            // That of the other kubectl.
+            assert!(line.starts_with("pod.late-for-"), "{line}, not {expected}");
+        }
     }
-    stage.create([PodManifest::new("late").request("cpu", "1").build()]).await.unwrap();
-    let late = tokio::time::timeout(Duration::from_secs(20), lines.next_line()).await;
-    let late = late.expect("a change in time").unwrap().unwrap();
-    assert!(late.starts_with("pod.late"), "{late}");
     watching.kill().await.unwrap();
 }

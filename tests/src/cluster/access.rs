@@ -36,6 +36,16 @@ impl Cluster {
         Ok(Access { kubeconfig, token: None })
     }
 
+    /// Certificate and key of the front proxy's name that nobody is to believe: expired, and of another authority.
+    pub fn false_front_proxies(&self) -> Result<[(PathBuf, PathBuf); 2]> {
+        const NAME: &str = "front-proxy-client";
+        self.pki.write_pair("expired-proxy", &self.pki.expired_user(NAME)?)?;
+        let other = Pki::create(self.path.join("other-pki"))?;
+        let files =
+            |pki: &Pki, name: &str| (pki.file(&format!("{name}.crt")), pki.file(&format!("{name}.key")));
+        Ok([files(&self.pki, "expired-proxy"), files(&other, "proxy")])
+    }
+
     /// A ServiceAccount that exists, with a token that lasts for an hour.
     pub async fn service_account(&self, namespace: &str, name: &str) -> Result<Access> {
         let client = self.client().await?;

@@ -55,6 +55,16 @@ impl Pki {
         self.sign(params)
     }
 
+    /// The same, but it has expired.
+    pub(crate) fn expired_user(&self, user: &str) -> Result<Pair> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name(user, None);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2021, 1, 1);
+        self.sign(params)
+    }
+
     fn server(&self, names: &[&str]) -> Result<Pair> {
         let mut params =
             CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())?;
