@@ -20,6 +20,7 @@ pub mod manifests;
 pub mod nodes;
 pub mod plugin;
 pub mod programs;
+pub mod provisioner;
 pub mod registration;
 pub mod server;
 pub mod stage;
