@@ -21,6 +21,7 @@ pub mod manifests;
 pub mod nodes;
 pub mod plugin;
 pub mod programs;
+pub mod provisioner;
 pub mod registration;
 pub mod scale;
 pub mod server;

@@ -180,9 +180,7 @@ fn whole(together: &Together) -> Option<String> {
             " (the search under inter-Pod affinity and topology spread constraints reached its limit)"
                 .to_owned()
         }
-        (None, None) if together.pod_constraints => {
-            " (limited by inter-Pod affinity or topology spread constraints)".to_owned()
-        }
+        (None, None) if together.pod_constraints => " (limited by other Pods or volumes)".to_owned(),
         (None, None) => String::new(),
     };
     let wanted = if of > wanted { format!("{wanted} of {of}") } else { wanted.to_string() };
@@ -216,9 +214,7 @@ fn endless(because: NoEstimate, jobs: &JobNames) -> String {
         NoEstimate::NothingFreed => {
             "running jobs with a planned end will not free enough resources".to_owned()
         }
-        NoEstimate::PodConstraints => {
-            "it depends on other Pods (inter-Pod affinity or topology spread constraints)".to_owned()
-        }
+        NoEstimate::PodConstraints => "it depends on other Pods or volumes".to_owned(),
         NoEstimate::NoTimeLimit => jobs.without_limit(),
     }
 }

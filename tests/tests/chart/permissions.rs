@@ -182,6 +182,33 @@ async fn groups(applier: &Applier) -> Result<()> {
     Ok(())
 }
 
+/// A Pod with a claim for which a volume is to be provisioned, and one with a claim for a volume that exists.
+async fn volumes(applier: &Applier) -> Result<()> {
+    let named = |api_version: &str, kind: &str, name: &str| json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name } });
+    let mut volume = named("v1", "PersistentVolume", "existing");
+    volume["spec"] = json!({
+        "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"], "storageClassName": "existing",
+        "hostPath": { "path": "/x" },
+    });
+    applier.create(volume).await?;
+    for (name, provisioner) in [("existing", "kubernetes.io/no-provisioner"), ("provisioned", "csi.test")] {
+        let mut class = named("storage.k8s.io/v1", "StorageClass", name);
+        class["provisioner"] = json!(provisioner);
+        class["volumeBindingMode"] = json!("WaitForFirstConsumer");
+        let mut claim = named("v1", "PersistentVolumeClaim", name);
+        claim["spec"] = json!({
+            "storageClassName": name, "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": "1Gi" } },
+        });
+        let mounts = json!([{ "name": "v", "persistentVolumeClaim": { "claimName": name } }]);
+        let pod = PodManifest::new(&format!("mounts-{name}")).spec("volumes", mounts).build();
+        for object in [class, claim, pod] {
+            applier.create(object).await?;
+        }
+    }
+    Ok(())
+}
+
 /// Annotates a Pod in turn with two annotations that mean nothing, so that the same Events are due again and again.
 async fn confuse(cluster: &Cluster, round: usize) -> Result<()> {
     let one = ["fluxion.flux-framework.org/colour", "fluxion.flux-framework.org/shade"];
@@ -298,6 +325,7 @@ async fn start() -> Result<(Cluster, Client, Applier, Inspector)> {
 async fn the_roles_are_enough_and_every_rule_is_needed() {
     let (cluster, client, applier, mut inspector) = start().await.unwrap();
     groups(&applier).await.unwrap();
+    volumes(&applier).await.unwrap();
     refused_gang(&applier).await.unwrap();
     let roles =
         [Role::read(&cluster, "clusterrole").await.unwrap(), Role::read(&cluster, "role").await.unwrap()];

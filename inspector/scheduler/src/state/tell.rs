@@ -2,7 +2,7 @@
 //! when only a time or a count does; and without flapping.
 
 use crate::event::Effect;
-use crate::job::{Job, JobId, JobState, ReasonClass};
+use crate::job::{Job, JobId, ReasonClass};
 use crate::model::{ObjectRef, PodSpec};
 use crate::state::State;
 use crate::state::told::{Said, Saying, Told};
@@ -140,13 +140,12 @@ impl State {
     /// help, and for a limited number of jobs at once.
     fn condition(&self, job: &Job, class: ReasonClass) -> &'static str {
         match class {
-            // It is placed already, and other nodes would not help.
-            ReasonClass::ConstraintNotMet if job.state == JobState::Binding => "FluxionWaitingForVolumes",
+            // Other nodes would not help.
+            ReasonClass::ConstraintNotMet => "FluxionWaitingForVolumes",
             ReasonClass::Busy
             | ReasonClass::Reserved
             | ReasonClass::Unsatisfiable
             | ReasonClass::NodesDown
-            | ReasonClass::ConstraintNotMet
             | ReasonClass::DeadlineBeforeStart => {
                 let before =
                     self.waiting.in_order().take(self.settings.unschedulable_max).any(|key| key.id == job.id);

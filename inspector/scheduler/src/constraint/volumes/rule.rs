@@ -46,12 +46,12 @@ impl VolumeRule {
     }
 }
 
-/// Whether one of the terms matches; expressions over fields are compared with an empty name, as kube-scheduler does.
+/// Whether one of the terms matches. kube-scheduler knows only the labels of the node when it looks at a volume, and then
+/// ignores expressions over fields.
 pub(crate) fn any_matches(terms: &[Term], labels: &Labels) -> bool {
     terms.iter().any(|term| {
         !(term.labels.is_empty() && term.fields.is_empty())
             && term.labels.iter().all(|one| matches(one, labels.get(&one.key).map(AsRef::as_ref)))
-            && term.fields.iter().all(|one| &*one.key == "metadata.name" && matches(one, Some("")))
     })
 }
 

@@ -71,8 +71,13 @@ fn a_volume_is_reached_by_its_node_affinity_from_labels_alone() {
     assert_eq!(judged(zone.clone(), &node("n", "zone=a")), Ok(()));
     assert_eq!(judged(zone, &node("n", "zone=b")), Err(Exclusion::VolumeAffinity));
     // kube-scheduler does not compare the name.
-    let named = VolumeRule::Affinity(term(Vec::new(), vec![one("metadata.name", "n")]));
-    assert_eq!(judged(named, &node("n", "")), Err(Exclusion::VolumeAffinity));
+    let named = |labels| VolumeRule::Affinity(term(labels, vec![one("metadata.name", "other")]));
+    assert_eq!(judged(named(Vec::new()), &node("n", "")), Ok(()));
+    assert_eq!(judged(named(vec![one("zone", "a")]), &node("n", "")), Err(Exclusion::VolumeAffinity));
+    assert_eq!(
+        judged(VolumeRule::Affinity(term(Vec::new(), Vec::new())), &node("n", "")),
+        Err(Exclusion::VolumeAffinity)
+    );
     assert_eq!(judged(VolumeRule::Node("n".into()), &node("n", "")), Ok(()));
     assert_eq!(judged(VolumeRule::Node("n".into()), &node("m", "")), Err(Exclusion::VolumeNode("n".into())));
 }

@@ -40,7 +40,7 @@ fn members_that_keep_each_other_away_are_on_different_nodes() {
     let why = never(&inventory, &gang(5));
     assert_eq!(
         line(&why),
-        "4/4 nodes are available; 5 members must start together, but there is room for only 4, even when all nodes are empty (limited by inter-Pod affinity or topology spread constraints)"
+        "4/4 nodes are available; 5 members must start together, but there is room for only 4, even when all nodes are empty (limited by other Pods or volumes)"
     );
     assert_eq!(now(&inventory, &of(web(2).apart("zone", "app=web"))).unwrap(), "n1:0x1 n3:0x1");
     let high = place_now(&inventory, &gang(2), 0, NodePolicy::High).unwrap();
@@ -74,7 +74,7 @@ fn affinity_needs_somebody_unless_the_pods_look_for_each_other() {
     assert!(satisfiable(&inventory, &follower), "such a Pod may come");
     assert_eq!(
         line(&why_not(&inventory, &follower, 0)),
-        "0/4 nodes are available: 4 didn't match pod affinity rules; no start time estimate: it depends on other Pods (inter-Pod affinity or topology spread constraints)"
+        "0/4 nodes are available: 4 didn't match pod affinity rules; no start time estimate: it depends on other Pods or volumes"
     );
     run(&mut inventory, "db", "n3", &shape(1, "").labelled("app=db"), None);
     assert_eq!(now(&inventory, &follower).unwrap(), "n3:0x1");
