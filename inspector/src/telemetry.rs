@@ -183,3 +183,6 @@ impl Drop for Span {
         inner.queue.push(export::encode(self, SystemTime::now()));
     }
 }
+
+#[cfg(test)]
+mod tests;
