@@ -76,8 +76,7 @@ pub struct CommonOptions {
     /// Maximum duration of an engine step in seconds: after it, /livez fails; after twice as long, the process exits.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = step_limit)]
     pub step_limit: u16,
-    /// Endpoint of an OpenTelemetry collector that takes OTLP over HTTP (JSON), such as http://collector:4318 [default:
-    /// $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces are sent].
+    /// `OpenTelemetry` collector to send traces to.
     #[arg(
         long,
         value_name = "URL",
@@ -164,9 +163,16 @@ pub struct ClusterOptions {
     /// Lease duration in seconds: another inspector takes over once the Lease has not been renewed for this long.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = lease_seconds)]
     pub lease_seconds: u16,
-    /// Where the history of jobs is stored: sqlite:PATH, or postgres://USER@HOST/DATABASE, which all inspectors share. Set
-    /// the variable instead if the URL contains a password [default: cluster/state.db in the state directory].
-    #[arg(long, value_name = "URL", env = "FLUXION_JOURNAL", hide_env_values = true)]
+    /// Where the history of jobs is stored.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "FLUXION_JOURNAL",
+        hide_env_values = true,
+        help = "Where the history of jobs is stored: sqlite:PATH, or postgres://USER@HOST/DATABASE, which all \
+                inspectors share. If the URL contains a password, set the variable instead [default: that of --config, \
+                else cluster/state.db in the state directory]"
+    )]
     pub journal: Option<JournalUrl>,
     /// Cancel jobs for users of the secure port who may delete the owners of the Pods [default: users delete them
     /// themselves].

@@ -6,12 +6,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use fluxion_api::server_file::DEFAULT_LISTEN;
 use fluxion_scheduler::event::Event;
-use fluxion_scheduler::state::State;
+use fluxion_scheduler::state::{Settings, State};
 use tokio::sync::watch as signal;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::ClusterOptions;
+use crate::config::Config;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
 use crate::health::{Health, Term};
 use crate::history::{self, ClusterUid, Location, Place, Recording};
@@ -36,10 +37,7 @@ use shutdown::Components;
 pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let common = &options.common;
     let config = common.configuration()?;
-    let location = match &options.journal {
-        Some(url) => Location::parse(url).context("--journal (FLUXION_JOURNAL)")?,
-        None => config.journal.location.clone(),
-    };
+    let location = location(&options, &config)?;
     let state_dir = StateDir::claim(common.state_dir.as_deref())?;
     let listener = http::listen(common.listen.unwrap_or(DEFAULT_LISTEN)).await.context("--listen")?;
     let connection = connect(options.kubeconfig.clone(), options.context.clone()).await?;
@@ -47,27 +45,17 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
     let namespace = options.namespace.as_deref().unwrap_or(&connection.namespace);
     let secure = SecurePort::open(&options.secure, &client, namespace).await?;
 
-    let engine = Engine {
-        state: State::new(config.settings.clone()),
-        role: Role::Follower,
-        clock: system_clock(),
-        metrics: Arc::clone(&metrics),
-    };
     let (exporter, tracer) = telemetry::start(common.otlp_endpoint.as_deref(), &metrics)?;
-    let (engine, effects) = engine.start_traced(tracer)?;
+    let (engine, effects) = engine(config.settings.clone(), &metrics).start_traced(tracer)?;
     let health = Arc::new(Health::default());
-    let mut recording = Recording {
+    let recording = Recording {
         place: place(location, &state_dir, &connection.url, &client),
         retention: config.journal.retention,
         engine: engine.clone(),
         leadership: health.follow_leadership(),
         metrics: Arc::clone(&metrics),
     };
-    let (opened, remembered) = history::open(&mut recording.place, &config.settings).await;
-    for past in remembered {
-        engine.send(Event::Remembered(Box::new(past)));
-    }
-    let (recorder, effects) = history::record(recording, opened, effects);
+    let (recorder, effects) = history::start(recording, &config.settings, effects).await;
     let identity = lease::identity();
     let lease = Lease::new(client.clone(), namespace, &options.lease, &identity, options.lease_seconds)
         .with_address(secure.as_ref().and_then(SecurePort::advertised));
@@ -146,10 +134,26 @@ pub async fn run(options: ClusterOptions) -> anyhow::Result<()> {
         recorder,
     };
     running.shut_down().await;
-    if let Some(exporter) = exporter {
-        exporter.finish().await;
-    }
+    telemetry::finish(exporter).await;
     failure.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// An engine that makes no decisions yet.
+fn engine(settings: Settings, metrics: &Arc<Metrics>) -> Engine {
+    Engine {
+        state: State::new(settings),
+        role: Role::Follower,
+        clock: system_clock(),
+        metrics: Arc::clone(metrics),
+    }
+}
+
+/// Where the history is stored; the flag takes precedence.
+fn location(options: &ClusterOptions, config: &Config) -> anyhow::Result<Location> {
+    match &options.journal {
+        Some(url) => Location::parse(url).context("--journal (FLUXION_JOURNAL)"),
+        None => Ok(config.journal.location.clone()),
+    }
 }
 
 /// The journal of the cluster at this URL.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fluxion_scheduler::event::Effect;
+use fluxion_scheduler::event::{Effect, Event};
 use fluxion_scheduler::record::{JournalEntry, Remembered};
 use fluxion_scheduler::state::Settings;
 use tokio::sync::{mpsc, watch as signal};
@@ -36,7 +36,7 @@ const WAITING_MAX: u32 = 100_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A journal that was opened, or that could not be.
-pub struct Opened(Option<Store>);
+struct Opened(Option<Store>);
 
 /// What is recorded, and where.
 pub struct Recording {
@@ -68,9 +68,22 @@ impl Recorder {
     }
 }
 
+/// Starts to record effects, after the engine was told what was recorded before. The returned receiver has all other effects.
+pub async fn start(
+    mut recording: Recording,
+    settings: &Settings,
+    effects: mpsc::Receiver<Vec<Effect>>,
+) -> (Recorder, mpsc::Receiver<Vec<Effect>>) {
+    let (opened, remembered) = open(&mut recording.place, settings).await;
+    for past in remembered {
+        recording.engine.send(Event::Remembered(Box::new(past)));
+    }
+    record(recording, opened, effects)
+}
+
 /// Opens a journal, and reads what an engine with these settings is to know. A database that doesn't respond is not waited
 /// for: what it has is merged later.
-pub async fn open(place: &mut Place, settings: &Settings) -> (Opened, Vec<Remembered>) {
+async fn open(place: &mut Place, settings: &Settings) -> (Opened, Vec<Remembered>) {
     let since = jiff::Timestamp::now().as_second().saturating_sub(settings.keep_ended);
     let shared = place.shared();
     let reading = async {
@@ -96,7 +109,7 @@ pub async fn open(place: &mut Place, settings: &Settings) -> (Opened, Vec<Rememb
 
 /// Records journal effects and passes all others on to the returned receiver. Neither the engine nor the writer ever
 /// waits for the journal.
-pub fn record(
+fn record(
     recording: Recording,
     opened: Opened,
     mut effects: mpsc::Receiver<Vec<Effect>>,

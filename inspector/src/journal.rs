@@ -256,12 +256,6 @@ impl Journal {
         renamed.await.map_err(|error| explain(&self.path, error))
     }
 
-    /// Makes all subsequent writes fail, like a full disk.
-    #[cfg(test)]
-    pub(crate) async fn spoil(&mut self) {
-        sqlx::query("PRAGMA query_only = 1").execute(&mut self.connection).await.unwrap();
-    }
-
     /// Checkpoints the write-ahead log and closes the file.
     pub async fn close(self) -> Result<(), JournalError> {
         let path = self.path;

@@ -90,9 +90,7 @@ impl Running {
         self.engine.stop();
         self.stopping.cancel();
         self.loops.await??;
-        if let Some(exporter) = self.exporter {
-            exporter.finish().await;
-        }
+        telemetry::finish(self.exporter).await;
         Ok(self.state_dir)
     }
 }

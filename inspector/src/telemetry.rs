@@ -60,6 +60,13 @@ pub fn start(flag: Option<&str>, metrics: &Metrics) -> Result<(Option<Exporter>,
     Ok((Some(exporter), tracer))
 }
 
+/// Sends what is left, which takes at most 2 s.
+pub async fn finish(exporter: Option<Exporter>) {
+    if let Some(exporter) = exporter {
+        exporter.finish().await;
+    }
+}
+
 /// Why traces can't be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -183,3 +190,6 @@ impl Drop for Span {
         inner.queue.push(export::encode(self, SystemTime::now()));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -434,3 +434,78 @@ async fn whole_numbers_are_whole_however_they_are_written_and_known_nodes_are_ch
     let output = command(&state).args(["standalone", "--cluster", &nodes]).output().unwrap();
     assert!(text(&output).1.contains("Node g1 is invalid: status.allocatable.nvidia.com/gpu"), "{output:?}");
 }
+
+/// A small file system in memory; unmounted when dropped.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mount =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"]).arg(dir.path()).output();
+        let mount = mount.expect("mount is installed");
+        let why = String::from_utf8_lossy(&mount.stderr);
+        assert!(mount.status.success(), "this test mounts a tmpfs, which requires root: {why}");
+        Self(dir)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
+    }
+}
+
+/// Nothing is acknowledged that is not on disk.
+#[tokio::test]
+async fn on_a_full_disk_a_submission_is_refused_and_what_was_accepted_is_not_lost() {
+    let disk = SmallDisk::mount();
+    let state = disk.0.path().join("fluxion");
+    let nodes = example("clusters/small.yaml");
+    let arguments = ["--cluster", &*nodes, "--jobs", &*example("gang.yaml")];
+    let mut server = Server::start(&state, &arguments);
+    let transport = server.transport().await;
+    let submit = |name: String| Call {
+        method: Method::Post,
+        path: "/apis/fluxion.flux-framework.org/v1alpha1/namespaces/default/fluxionjobs".to_owned(),
+        body: format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, annotations: {{x: {}}}}}\n\
+             spec: {{containers: [{{name: c, resources: {{requests: {{cpu: 99}}}}}}]}}\n",
+            "y".repeat(20_000)
+        )
+        .into_bytes(),
+    };
+    assert_eq!(transport.send(submit("accepted".to_owned())).await.unwrap().status, 201);
+    let ballast = disk.0.path().join("ballast");
+    let full = fs::write(&ballast, vec![7; 16 << 20]).unwrap_err();
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    let mut refused = None;
+    for number in 0..1_000 {
+        match transport.send(submit(format!("more-{number}"))).await {
+            Ok(answer) if answer.status == 201 => {}
+            other => {
+                refused = Some((number, other.map(|answer| answer.status)));
+                break;
+            }
+        }
+    }
+    let (accepted, status) = refused.expect("the disk is full");
+    assert!(status.is_err() || status.as_ref().is_ok_and(|status| *status >= 500), "{status:?}");
+    let began = Instant::now();
+    let ended = loop {
+        if let Some(ended) = server.process.try_wait().unwrap() {
+            break ended;
+        }
+        assert!(began.elapsed() < PATIENCE, "the server goes on without its state");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert_eq!(ended.code(), Some(1));
+
+    fs::remove_file(&ballast).unwrap();
+    let mut again = Server::start(&state, &arguments);
+    let client = again.client().await;
+    job_that(&client, "pod.accepted", |_| true).await;
+    let there = jobs(&client).await;
+    let there = there.iter().filter(|job| job.metadata.name.starts_with("pod.more-")).count();
+    assert_eq!(there, accepted, "what was accepted, and nothing else");
+}

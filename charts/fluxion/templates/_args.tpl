@@ -20,6 +20,9 @@
 {{- if .Values.cancel.enabled }}
 - --allow-cancel
 {{- end }}
+{{- with .Values.tracing.endpoint }}
+- --otlp-endpoint={{ . }}
+{{- end }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
 {{- end }}

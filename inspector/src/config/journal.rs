@@ -67,3 +67,39 @@ impl Section {
         Ok(config)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse_with;
+    use super::*;
+
+    fn read(text: &str) -> Result<JournalConfig, String> {
+        let text = format!("limits: {{keepEnded: 2h}}\njournal: {text}\n");
+        parse_with("c.yaml", &text, false).map(|config| config.journal).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_example_has_the_defaults() {
+        let example = include_str!("../../../examples/config.yaml");
+        let config = parse_with("c.yaml", example, false).unwrap().journal;
+        assert_eq!(config.retention, Retention::default());
+        assert!(matches!(config.location, Location::StateDir));
+    }
+
+    #[test]
+    fn limits_are_checked() {
+        let config = read("{url: 'sqlite:/x.db', maxAge: 3h, maxSize: 2Mi}").unwrap();
+        assert_eq!(config.retention, Retention { max_age: 10_800, max_size: 2 << 20 });
+        assert_eq!(config.location.to_string(), "/x.db");
+        assert_eq!(read("{maxSize: 2000000}").unwrap().retention.max_size, 2_000_000);
+        for (text, field) in [
+            ("{maxAge: 1h}", "journal.maxAge: must not be shorter than limits.keepEnded"),
+            ("{maxSize: 1k}", "journal.maxSize: must be a quantity of at least 1Mi"),
+            ("{maxSize: much}", "journal.maxSize: must be a quantity of at least 1Mi"),
+            ("{url: 'mysql://a:s3cret@b'}", "journal.url: must be sqlite:PATH or postgres://"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(field) && !error.contains("s3cret"), "{error}");
+        }
+    }
+}

@@ -25,6 +25,7 @@ use crate::supervise::Liveness;
 
 mod cancels;
 mod creates;
+mod errors;
 mod forms;
 mod forward;
 mod health;

@@ -109,8 +109,9 @@ async fn prepare(connection: &mut PgConnection, cluster: &str) -> Result<(), Pos
     sqlx::raw_sql(SESSION).execute(&mut *connection).await?;
     match migrate(connection).await {
         Ok(()) => {}
-        Err(MigrateError::Execute(error)) => return Err(error.into()),
-        Err(MigrateError::ExecuteMigration(error, _)) => return Err(error.into()),
+        Err(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => {
+            return Err(error.into());
+        }
         Err(error) => return Err(PostgresError::OtherVersion(error.to_string())),
     }
     sqlx::query("INSERT INTO fluxion_clusters (cluster, term) VALUES ($1, 0) ON CONFLICT DO NOTHING")

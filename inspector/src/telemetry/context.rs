@@ -69,7 +69,7 @@ impl Ids {
         Self { seed: u64::from_le_bytes(bytes), count: AtomicU64::new(1) }
     }
 
-    /// SplitMix64: a different value for each number, without a pattern that sampling by ID could fall for.
+    /// `SplitMix64`: a different value for each number, without a pattern that sampling by ID could fall for.
     pub(super) fn next(&self) -> u64 {
         loop {
             let number = self.count.fetch_add(1, Ordering::Relaxed);

@@ -74,13 +74,11 @@ impl Settings {
         let name = "OTEL_EXPORTER_OTLP_TIMEOUT";
         let timeout = match variable(name) {
             None => TIMEOUT,
-            Some(text) => match text.trim().parse() {
-                Ok(milliseconds @ 1..=600_000) => Duration::from_millis(milliseconds),
-                _ => {
-                    let problem = "must be a number of milliseconds, at most 600000".to_owned();
-                    return Err(InvalidSettings { name, problem });
-                }
-            },
+            Some(text) => {
+                let milliseconds = text.trim().parse().ok().filter(|number| (1..=600_000).contains(number));
+                let problem = "must be a number of milliseconds, at most 600000".to_owned();
+                Duration::from_millis(milliseconds.ok_or(InvalidSettings { name, problem })?)
+            }
         };
         let name = "OTEL_RESOURCE_ATTRIBUTES";
         let attributes = variable(name).map(|list| pairs(name, &list)).transpose()?.unwrap_or_default();

@@ -47,6 +47,7 @@ async fn a_full_disk_is_said_and_what_waited_is_written_when_there_is_room() {
     let problem = inspector.problem().unwrap();
     assert!(problem.contains("is full") && problem.contains("(2000 entries wait)"), "{problem}");
 
+    drop(fill);
     std::fs::remove_file(&ballast).unwrap();
     inspector.wait_for(|problem| problem.is_none()).await;
     assert_eq!(inspector.end().await, (vec![], None));

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::super::auth::Asker;
 use super::super::collection;
+use super::super::index::Served;
 use super::super::query::ListQuery;
 use super::super::resource::Resource;
 use super::super::resource::jobs::Jobs;
@@ -45,6 +46,31 @@ fn told(what: &str, mut times: Vec<f64>, bytes: usize) {
     println!("{what:<44} {middle:>9.2} ms (at most {last:.2}) {:>9.1} KiB", bytes as f64 / 1024.0);
 }
 
+/// What it takes to select jobs, by rendering each of them and without.
+fn selected(served: &Served, everything: &Viewer) {
+    let selector = Selector::fields("status.state=Reserved", Jobs::FIELDS).unwrap();
+    let (mut rendering, mut looking) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let visible = crate::view::Visible::of(&served.published, everything);
+        let took = |selected: &dyn Fn(&JobId) -> bool| {
+            let began = Instant::now();
+            let count = served.jobs.rows.values().filter(|row| selected(&row.id)).count();
+            (began.elapsed().as_secs_f64() * 1e3, count)
+        };
+        let rendered = |id: &JobId| {
+            let object = Jobs::render(&visible, id).unwrap();
+            selector.accepts(|field| Jobs::field(&object, field))
+        };
+        let (one, other) =
+            (took(&rendered), took(&|id| Jobs::selected(&visible, id, &Selector::default(), &selector)));
+        assert_eq!(one.1, other.1);
+        rendering.push(one.0);
+        looking.push(other.0);
+    }
+    told("10,000 jobs selected by rendering them", rendering, 0);
+    told("10,000 jobs selected by looking at them", looking, 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
 async fn answers_at_size() {
@@ -79,27 +105,7 @@ async fn answers_at_size() {
         let bytes = serde_json::to_vec(&objects).unwrap().len();
         anew.push((began.elapsed().as_secs_f64() * 1e3, bytes));
     }
-    let selector = Selector::fields("status.state=Reserved", Jobs::FIELDS).unwrap();
-    let (mut rendering, mut looking) = (Vec::new(), Vec::new());
-    for _ in 0..3 {
-        let visible = crate::view::Visible::of(&served.published, &everything);
-        let took = |selected: &dyn Fn(&JobId) -> bool| {
-            let began = Instant::now();
-            let count = served.jobs.rows.values().filter(|row| selected(&row.id)).count();
-            (began.elapsed().as_secs_f64() * 1e3, count)
-        };
-        let rendered = |id: &JobId| {
-            let object = Jobs::render(&visible, id).unwrap();
-            selector.accepts(|field| Jobs::field(&object, field))
-        };
-        let (one, other) =
-            (took(&rendered), took(&|id| Jobs::selected(&visible, id, &Selector::default(), &selector)));
-        assert_eq!(one.1, other.1);
-        rendering.push(one.0);
-        looking.push(other.0);
-    }
-    told("10,000 jobs selected by rendering them", rendering, 0);
-    told("10,000 jobs selected by looking at them", looking, 0);
+    selected(&served, &everything);
     told("10,000 jobs rendered anew", anew.iter().map(|(time, _)| *time).collect(), anew[0].1);
     let (first, bytes) = once(&server, "fluxionjobs", json).await;
     told("10,000 jobs, for the first time", vec![first], bytes);
