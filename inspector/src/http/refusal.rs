@@ -119,7 +119,7 @@ impl Refusal {
                     ..StatusDetails::default()
                 })
             }
-            Self::TooMany(_) | Self::TooManyTokens | Self::Unavailable(_) | Self::Timeout(_) => {
+            Self::TooMany(..) | Self::TooManyTokens | Self::Unavailable(_) | Self::Timeout(_) => {
                 Some(StatusDetails { retry_after_seconds: RETRY_AFTER, ..StatusDetails::default() })
             }
             _ => None,
