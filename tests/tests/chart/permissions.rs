@@ -369,7 +369,7 @@ async fn jobs_of_all_kinds(applier: &Applier) -> Result<()> {
         applier.create(owner).await?;
     }
     groups(applier).await?;
-    applier.create(member("template").job("resumed", 1)).await?;
+    applier.create(member("template").foreign().job("resumed", 1)).await?;
     Ok(())
 }
 
