@@ -25,9 +25,18 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// Installs the policies, or the webhook that is served at this port, and the inspector's permissions to go with them.
 pub async fn install(cluster: &Cluster, webhook: Option<&SecurePort>) -> Result<Access> {
+    install_with(cluster, webhook, &[]).await
+}
+
+/// The same with further arguments of the chart (`--set …`).
+pub async fn install_with(
+    cluster: &Cluster,
+    webhook: Option<&SecurePort>,
+    further: &[&str],
+) -> Result<Access> {
     let via = if webhook.is_some() { "admission.via=webhook" } else { "admission.via=policy" };
     let arguments = ["--skip-tests", "--set", "admission.enabled=true", "--set", via];
-    let mut manifest = Helm::new().await?.template(&arguments).await?;
+    let mut manifest = Helm::new().await?.template(&[&arguments, further].concat()).await?;
     if let Some(port) = webhook {
         manifest = beside(&manifest, port)?;
     }

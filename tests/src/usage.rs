@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Of a second, as in /proc/PID/stat (USER_HZ).
+/// Of a second, as in /proc/PID/stat (`USER_HZ`).
 const TICKS: u64 = 100;
 
 /// What a process has taken so far.

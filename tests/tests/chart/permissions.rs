@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use fluxion_tests::apply::Applier;
+use fluxion_tests::admission;
+use fluxion_tests::apply::{Applier, documents};
 use fluxion_tests::helm::{Helm, NAMESPACE, RELEASE, chart, path};
 use fluxion_tests::inspector::Inspector;
 use fluxion_tests::manifests::PodManifest;
@@ -263,15 +264,16 @@ impl Role {
     }
 }
 
-/// Takes each rule away and fails where everything that was seen would still be allowed without it.
+/// Takes each rule away, but for those `besides`, and fails where everything that was seen would still be allowed without it.
 async fn each_rule_is_needed(
     cluster: &Cluster,
     client: &Client,
     seen: &BTreeSet<Asked>,
     role: &Role,
+    besides: &[Value],
 ) -> Result<()> {
     let rules = role.rules();
-    for (index, rule) in rules.iter().enumerate() {
+    for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| !besides.contains(rule)) {
         let allowed = allowed(rule);
         let one = seen.iter().find(|asked| allowed.iter().any(|allowed| allowed.covers(asked)));
         let one = one.with_context(|| format!("nothing uses {rule}"))?;
@@ -355,6 +357,127 @@ async fn the_roles_are_enough_and_every_rule_is_needed() {
     // It would stop deciding, and say so, for each of the rules that it misses.
     inspector.stop().await.unwrap();
     for role in &roles {
-        each_rule_is_needed(&cluster, &client, &seen, role).await.unwrap();
+        each_rule_is_needed(&cluster, &client, &seen, role, &[]).await.unwrap();
     }
+}
+
+/// Kinds with a resource of their own: whose it is, and what makes Pods for it here.
+const OWNERS: [(&str, &str); 4] = [
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
+    ("kubeflow.org/v2beta1", "MPIJob"),
+    ("flux-framework.org/v1alpha2", "MiniCluster"),
+];
+
+/// One job of each kind that can be cancelled.
+async fn jobs_of_all_kinds(applier: &Applier) -> Result<()> {
+    let member = |name: &str| PodManifest::new(name).request("cpu", "10m");
+    for (api_version, kind) in OWNERS {
+        let name = kind.to_lowercase();
+        let owner =
+            json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name }, "spec": {} });
+        let owner = applier.create(owner).await?;
+        let mut pod = member(&format!("of-{name}")).build();
+        pod["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": api_version, "kind": kind, "name": name, "uid": owner.metadata.uid, "controller": true,
+        }]);
+        applier.create(pod).await?;
+    }
+    for kind in ["Deployment", "ReplicaSet", "StatefulSet"] {
+        let name = kind.to_lowercase();
+        let mut template = member("template").label("app", &name).build();
+        template["metadata"]["name"] = Value::Null;
+        let spec = json!({ "selector": { "matchLabels": { "app": name } }, "serviceName": name,
+            "template": { "metadata": template["metadata"], "spec": template["spec"] } });
+        let mut owner =
+            json!({ "apiVersion": "apps/v1", "kind": kind, "metadata": { "name": name }, "spec": spec });
+        if kind != "StatefulSet" {
+            owner["spec"].as_object_mut().context("it is an object")?.remove("serviceName");
+        }
+        applier.create(owner).await?;
+    }
+    groups(applier).await?;
+    applier.create(member("template").foreign().job("resumed", 1)).await?;
+    Ok(())
+}
+
+/// Cancels all jobs that are there, as somebody who may do everything.
+async fn cancel_all(http: &reqwest::Client, url: &str, token: &str) -> Result<()> {
+    let list = http.get(format!("{url}{JOBS}")).bearer_auth(token).send().await?.error_for_status()?;
+    let list: Value = serde_json::from_str(&list.text().await?)?;
+    for job in list["items"].as_array().context("a list has items")? {
+        let text = |key: &str| job["metadata"][key].as_str().unwrap_or_default();
+        let path = JOBS.replace("fluxionjobs", &format!("namespaces/{}/fluxionjobs", text("namespace")));
+        let path = format!("{url}{path}/{}/cancel", text("name"));
+        // Some have ended, and some belong to others.
+        http.post(path)
+            .bearer_auth(token)
+            .header("content-type", "application/json")
+            .body("{}")
+            .send()
+            .await?;
+    }
+    Ok(())
+}
+
+/// Modes and cancelling add rules to the roles: they are enough, and each is needed.
+#[tokio::test]
+async fn the_rules_of_modes_and_of_cancelling_are_enough_and_needed() {
+    let options = Options::default().with_pod_group_crd().with_scheduler().with_audit_of(USER);
+    let cluster = Cluster::start(options).await.unwrap();
+    let client = cluster.client().await.unwrap();
+    nodes::create(&client, &[NodeSpec::new("n1"), NodeSpec::new("n2")]).await.unwrap();
+    let applier = Applier::new(client.clone());
+    applier.apply_yaml(include_str!("../../crds/owners.yaml")).await.unwrap();
+    cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await.unwrap();
+    let plain = cluster_role(&Helm::new().await.unwrap().template(&["--skip-tests"]).await.unwrap());
+    let port = SecurePort::reserve().unwrap();
+    let access =
+        admission::install_with(&cluster, Some(&port), &["--set", "cancel.enabled=true"]).await.unwrap();
+    let mut settings = port.settings();
+    settings.arguments.extend(admission::webhook_flags());
+    settings.arguments.push("--allow-cancel".to_owned());
+    let mut inspector = Inspector::start_as(&cluster, "inspector", &settings, access).await.unwrap();
+    port.register(&applier).await.unwrap();
+    admission::label(&cluster, "default", "suspend").await.unwrap();
+    let root = [
+        "create",
+        "clusterrolebinding",
+        "root",
+        "--clusterrole=cluster-admin",
+        "--serviceaccount=default:default",
+    ];
+    cluster.kubectl(&root).await.unwrap();
+    let token = cluster.service_account("default", "default").await.unwrap().token.unwrap();
+    jobs_of_all_kinds(&applier).await.unwrap();
+
+    let role = Role::read(&cluster, "clusterrole").await.unwrap();
+    let added = role.rules().into_iter().filter(|rule| !plain.contains(rule));
+    let added: Vec<Allowed> = added.flat_map(|rule| allowed(&rule)).collect();
+    assert!(added.len() > 12, "{added:?}");
+    let http = port.direct(&client, None).await.unwrap();
+    let end = tokio::time::Instant::now() + SOON;
+    let seen = loop {
+        let seen = asked(&cluster).unwrap();
+        let unused = added.iter().filter(|allowed| !seen.iter().any(|asked| allowed.covers(asked)));
+        let unused: Vec<String> = unused.map(Allowed::text).collect();
+        if unused.is_empty() {
+            break seen;
+        }
+        assert!(tokio::time::Instant::now() < end, "not needed: {unused:#?}\n{seen:#?}");
+        if !unused.iter().any(|text| text.starts_with("patch ")) {
+            cancel_all(&http, &port.url(), &token).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    inspector.healthy().unwrap();
+    inspector.stop().await.unwrap();
+    each_rule_is_needed(&cluster, &client, &seen, &role, &plain).await.unwrap();
+}
+
+/// The rules of the only ClusterRole of the inspector in a manifest.
+fn cluster_role(manifest: &str) -> Vec<Value> {
+    let objects = documents(manifest).unwrap();
+    let role = objects.iter().find(|one| one["kind"] == "ClusterRole" && one["metadata"]["name"] == ACCOUNT);
+    role.unwrap()["rules"].as_array().unwrap().clone()
 }
