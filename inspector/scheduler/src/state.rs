@@ -50,6 +50,7 @@ mod tell_group;
 mod told;
 mod transitions;
 mod trial;
+mod uncreated;
 mod unknown;
 mod waiting;
 mod work;
@@ -72,6 +73,7 @@ use pass_state::PassState;
 use remembered::Memory;
 use selectors::Peering;
 use transitions::RefusedTransitions;
+use uncreated::Failures;
 use waiting::Waiting;
 use work::StepWork;
 
@@ -137,6 +139,7 @@ pub struct State {
     announced: Announced,
     pass: PassState,
     peering: Peering,
+    failures: Failures,
     /// Whether it makes decisions.
     ready: bool,
     /// When it started to.
@@ -166,6 +169,7 @@ impl State {
             announced: Announced::default(),
             pass: PassState::default(),
             peering: Peering::default(),
+            failures: Failures::default(),
             ready: false,
             synced_at: 0,
             whole: false,
@@ -191,6 +195,8 @@ impl State {
             // and a job that is considered finished accepts no members.
             self.regroup_pods();
             self.enter_queued();
+            self.forget_failures();
+            self.enter_uncreated();
             self.forget_refusals();
             self.run_timers();
             self.revise_peers();

@@ -19,6 +19,7 @@ enum About {
     Pod(SharedStr),
     Group(SharedStr),
     Owner(SharedStr),
+    CreationFailed(SharedStr),
     Namespace(SharedStr),
     /// Deletion of the object with this UID; its last state, which may contain the reason, is kept before it.
     Gone(SharedStr),
@@ -39,6 +40,7 @@ fn about(event: &Event) -> About {
         Event::PodGone(uid) | Event::GroupGone(uid) | Event::OwnerGone(uid) => About::Gone(uid.clone()),
         Event::Group(group) => About::Group(group.uid.clone()),
         Event::Owner(owner) => About::Owner(owner.uid.clone()),
+        Event::CreationFailed { owner, .. } => About::CreationFailed(owner.clone()),
         Event::Namespace { name, .. } | Event::NamespaceGone(name) => About::Namespace(name.clone()),
         Event::Bound { pod, .. } => About::Bound(pod.clone()),
         Event::Resumed { object, .. } => About::Resumed(object.clone()),

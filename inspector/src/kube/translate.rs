@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference,
 
 pub mod affinity;
 mod end;
+pub mod failures;
 pub mod group;
 pub mod namespace;
 pub mod node;

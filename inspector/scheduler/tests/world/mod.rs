@@ -344,6 +344,8 @@ impl World {
             labels: Marks::new(),
             annotations,
             controller: None,
+            scheduler: None,
+            failure: None,
             detail: OwnerDetail::Job {
                 parallelism,
                 completions: Some(completions),
