@@ -25,7 +25,7 @@ async fn says(stage: &Stage, job: &str, words: &str) {
     stage
         .job_becomes(job, words, |job| {
             job.status.reason.as_ref().is_some_and(|reason| {
-                let all = [reason.text.clone(), reason.details.join(" "), reason.line()].join(" ");
+                let all = [&*reason.text, &reason.details.join(" "), &reason.line()].join(" ");
                 all.contains(words)
             })
         })
