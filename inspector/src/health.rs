@@ -34,6 +34,11 @@ impl Health {
         watched
     }
 
+    /// A watch that is not one of these: nothing depends on it.
+    pub fn aside(kind: &'static str, resource: &'static str) -> Arc<Watched> {
+        Arc::new(Watched::new(kind, resource, Arc::default()))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Watched>>> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -101,6 +101,15 @@ impl Inspector {
         self.process.kill();
     }
 
+    /// Its resident memory (`VmRSS`).
+    pub fn resident_mib(&self) -> Result<u64> {
+        let path = format!("/proc/{}/status", self.process.id());
+        let status = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()).context("no VmRSS")?;
+        Ok(kib.parse::<u64>()? / 1024)
+    }
+
     /// Stops it where it is (SIGSTOP), or lets it go on.
     pub fn freeze(&self, frozen: bool) -> Result<()> {
         self.process.freeze(frozen)

@@ -46,6 +46,15 @@ fn job_set(name: &str, cpu: &str) -> Value {
 
 /// One of each kind, each with one Pod that requests 100m and two that request so much; with the path of their field.
 fn kinds(cpu: &str) -> Vec<(&'static str, &'static str, Value)> {
+    let mut kinds = all_kinds(cpu);
+    for (at, (.., object)) in kinds.iter_mut().enumerate() {
+        // Of two that were created in the same second, the first one by name comes first.
+        object["metadata"]["name"] = json!(format!("x{at}"));
+    }
+    kinds
+}
+
+fn all_kinds(cpu: &str) -> Vec<(&'static str, &'static str, Value)> {
     let replicas = |first: &str, second: &str| {
         json!({
         first: { "replicas": 1, "template": template("100m") }, second: { "replicas": 2, "template": template(cpu) } })
@@ -103,11 +112,12 @@ async fn kinds_queue_without_pods(stage: &Stage) {
     install_kinds(stage).await;
     // Nothing fits, so each of them waits, and says for what.
     stage.create([plain("blocker", "2").spec("nodeName", json!("n1")).build()]).await.unwrap();
-    for (kind, field, object) in kinds("3") {
+    for (at, (kind, field, object)) in kinds("3").into_iter().enumerate() {
+        let name = format!("x{at}");
         stage.create([object]).await.unwrap();
-        assert_eq!(suspended(stage, kind, "x", field).await, "true suspend", "{kind}");
+        assert_eq!(suspended(stage, kind, &name, field).await, "true suspend", "{kind}");
         let job = stage
-            .job_becomes(&format!("{kind}/x"), "waiting for CPUs", |job| {
+            .job_becomes(&format!("{kind}/{name}"), "waiting for CPUs", |job| {
                 job.status.reason.as_ref().is_some_and(|reason| reason.text.contains("cpu"))
             })
             .await
@@ -116,7 +126,7 @@ async fn kinds_queue_without_pods(stage: &Stage) {
             job.spec.shapes.iter().map(|shape| (shape.count, shape.requests["cpu"].as_str())).collect();
         assert_eq!(shapes, [(1, "100m"), (2, "3")], "{kind}");
     }
-    let told = stage.plugin().unwrap().ask(&["explain", "mpijob.kubeflow.org/x"]).await.unwrap();
+    let told = stage.plugin().unwrap().ask(&["explain", "mpijob.kubeflow.org/x1"]).await.unwrap();
     assert!(told.contains("cpu"), "{told}");
     // What its user suspended, what has a controller, and what says no is left alone.
     let mut own = job_set("own", "1");
@@ -132,25 +142,28 @@ async fn kinds_queue_without_pods(stage: &Stage) {
     }
     // Room for one after the other: each is resumed as a whole, and its Pods are bound where it was planned.
     stage.cluster.kubectl(&["delete", "pod", "blocker", "--force"]).await.unwrap();
-    for (kind, field, object) in kinds("3") {
+    for (at, (kind, field, object)) in kinds("3").into_iter().enumerate() {
+        let name = format!("x{at}");
+        let selector = format!("of={name}");
         wait::until(&format!("{kind} is resumed"), SOON, || async {
-            let seen = suspended(stage, kind, "x", field).await;
+            let seen = suspended(stage, kind, &name, field).await;
             ensure!(seen == "false resumed", "{seen}");
             Ok(())
         })
         .await
         .unwrap();
-        let uid = stage.cluster.kubectl(&["get", kind, "x", "-o", "jsonpath={.metadata.uid}"]).await.unwrap();
+        let uid =
+            stage.cluster.kubectl(&["get", kind, &name, "-o", "jsonpath={.metadata.uid}"]).await.unwrap();
         let of = object["kind"].as_str().unwrap();
-        let pods = pods_of(&object, of, "x", &uid, &["100m", "3", "3"]);
+        let pods = pods_of(&object, of, &name, &uid, &["100m", "3", "3"]);
         stage.create(pods[..2].to_vec()).await.unwrap();
-        stage.stay_unbound("of=x").await.unwrap();
+        stage.stay_unbound(&selector).await.unwrap();
         stage.create(pods[2..].to_vec()).await.unwrap();
-        let bound = stage.bound("of=x", 3).await.unwrap();
+        let bound = stage.bound(&selector, 3).await.unwrap();
         assert!(bound.iter().all(|pod| node_of(pod).is_some()), "{kind}");
-        stage.job_is(&format!("{kind}/x"), "Running").await.unwrap();
-        stage.cluster.kubectl(&["delete", kind, "x"]).await.unwrap();
-        stage.cluster.kubectl(&["delete", "pods", "-l", "of=x", "--force"]).await.unwrap();
+        stage.job_is(&format!("{kind}/{name}"), "Running").await.unwrap();
+        stage.cluster.kubectl(&["delete", kind, &name]).await.unwrap();
+        stage.cluster.kubectl(&["delete", "pods", "-l", &selector, "--force"]).await.unwrap();
     }
     let findings = stage.audit().await.unwrap().findings;
     assert!(findings.is_empty(), "{findings:?}");
@@ -167,10 +180,11 @@ async fn in_mode_suspend_kinds_with_such_a_field_queue_without_pods() {
 async fn the_webhook_suspends_them_too() {
     let stage = Stage::with_webhook(Options::default(), &nodes(2), "suspend").await.unwrap();
     install_kinds(&stage).await;
-    for (kind, field, object) in kinds("64") {
+    for (at, (kind, field, object)) in kinds("64").into_iter().enumerate() {
+        let name = format!("x{at}");
         stage.create([object]).await.unwrap();
-        assert_eq!(suspended(&stage, kind, "x", field).await, "true suspend", "{kind}");
-        stage.job_is(&format!("{kind}/x"), "Unsatisfiable").await.unwrap();
+        assert_eq!(suspended(&stage, kind, &name, field).await, "true suspend", "{kind}");
+        stage.job_is(&format!("{kind}/{name}"), "Unsatisfiable").await.unwrap();
     }
 }
 

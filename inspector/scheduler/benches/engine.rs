@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fluxion_scheduler::constraint::{
-    Expression, Operator, Peer, PodSelector, PodTerm, PodTerms, TopologySpread,
+    Expression, Operator, Peer, PodSelector, PodTerm, PodTerms, Preferences, PreferredPods, TopologySpread,
 };
 use fluxion_scheduler::inventory::{Allocation, AllocationKind, Inventory, NodeSpec};
 use fluxion_scheduler::placement::{NodePolicy, earliest};
@@ -92,11 +92,32 @@ fn cluster(load: u64, endless: u64) -> Inventory {
 /// A Pod of one of a thousand applications.
 fn peer(number: u64, terms: Option<Arc<PodTerms>>) -> Peer {
     let labels = [("app".into(), format!("app-{}", number % 1_000).into())];
-    Peer { namespace: "default".into(), labels: Arc::new(labels.into()), terms, deleting: false, mounts: None, volumes: None }
+    Peer {
+        namespace: "default".into(),
+        labels: Arc::new(labels.into()),
+        terms,
+        deleting: false,
+        mounts: None,
+        volumes: None,
+    }
 }
 
-/// A gang of each application: its members keep apart, or are spread, from each other and from those that are there.
-fn constrained(spread: bool) -> Vec<PassJob> {
+/// What the members of a gang want of Pods of the same application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wants {
+    /// To be on other nodes.
+    Apart,
+    /// To be spread over racks.
+    Spread,
+    /// The same, if possible.
+    RatherApart,
+    RatherSpread,
+    /// Nothing.
+    Nothing,
+}
+
+/// A gang of each application.
+fn constrained(wants: Wants) -> Vec<PassJob> {
     let one = |number: u32| {
         let app = format!("app-{}", number % 1_000);
         let expression = Expression { key: "app".into(), operator: Operator::In, values: vec![app.into()] };
@@ -105,20 +126,26 @@ fn constrained(spread: bool) -> Vec<PassJob> {
             namespace_selector: None,
             labels: Some(vec![expression]),
         };
-        let mut terms = PodTerms::default();
-        if spread {
-            terms.spread.push(TopologySpread {
-                selector,
-                topology: "rack".into(),
-                max_skew: 1,
-                min_domains: 1,
-                honor_affinity: true,
-                honor_taints: false,
-            });
-        } else {
-            let topology = "kubernetes.io/hostname".into();
-            terms.anti_affinity.push(Arc::new(PodTerm { selector, topology }));
+        let spread = TopologySpread {
+            selector: selector.clone(),
+            topology: "rack".into(),
+            max_skew: 1,
+            min_domains: 1,
+            honor_affinity: true,
+            honor_taints: false,
+        };
+        let apart = PodTerm { selector, topology: "kubernetes.io/hostname".into() };
+        let (mut terms, mut preferences) = (PodTerms::default(), Preferences::default());
+        match wants {
+            Wants::Apart => terms.anti_affinity.push(Arc::new(apart)),
+            Wants::Spread => terms.spread.push(spread),
+            Wants::RatherApart => {
+                preferences.pods.push(PreferredPods { weight: 100, apart: true, term: apart });
+            }
+            Wants::RatherSpread => preferences.spread.push(spread),
+            Wants::Nothing => {}
         }
+        let terms = (!terms.is_empty()).then(|| Arc::new(terms));
         let mut needs = list(4_000, 16, 0);
         needs.set("pods", 1);
         let shape = Shape {
@@ -126,8 +153,8 @@ fn constrained(spread: bool) -> Vec<PassJob> {
             needs: Arc::new(needs),
             constraint: Arc::default(),
             ports: Arc::default(),
-            peer: Some(Arc::new(peer(u64::from(number), Some(Arc::new(terms))))),
-            preferences: None,
+            peer: (wants != Wants::Nothing).then(|| Arc::new(peer(u64::from(number), terms))),
+            preferences: (!preferences.is_empty()).then(|| Arc::new(preferences)),
         };
         let request = Request { shapes: vec![shape], duration: Some(3_600), ..Request::default() };
         PassJob { id: number, request: Arc::new(request), priority: 0 }
@@ -236,11 +263,21 @@ fn main() {
     println!("a pass over 1,000 gangs of 4 with constraints on other Pods on 5,000 nodes");
     for (name, load) in [("full cluster", 16), ("half full", 8)] {
         let inventory = cluster(load, u64::MAX);
-        for (what, spread) in [("anti-affinity", false), ("spread over racks", true)] {
-            let jobs = constrained(spread);
+        for (what, wants) in [
+            ("no constraints", Wants::Nothing),
+            ("anti-affinity", Wants::Apart),
+            ("spread over racks", Wants::Spread),
+            ("preferred anti-affinity", Wants::RatherApart),
+            ("soft spread over racks", Wants::RatherSpread),
+        ] {
+            let jobs = constrained(wants);
             let run = |books: &mut Inventory| pass(books, &easy, &jobs, 100, u64::MAX, None).started.len();
             measure(&format!("{what}, {name}"), 1, || inventory.clone(), run);
         }
+    }
+    // `cargo bench -p fluxion-scheduler --bench engine -- short` leaves out what follows, which takes minutes.
+    if std::env::args().any(|argument| argument == "short") {
+        return;
     }
     println!("a conservative pass over the first of these jobs: each that waits gets a reservation");
     let conservative = QueueConfig { policy: QueuePolicy::Conservative, ..easy.clone() };

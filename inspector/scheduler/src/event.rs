@@ -20,6 +20,12 @@ pub enum Event {
     GroupGone(SharedStr),
     Owner(Box<OwnerSpec>),
     OwnerGone(SharedStr),
+    /// Pods of the owner with this UID could not be created, at this time (epoch seconds).
+    CreationFailed {
+        owner: SharedStr,
+        why: SharedStr,
+        at: i64,
+    },
     Namespace {
         name: SharedStr,
         labels: Labels,

@@ -96,6 +96,8 @@ pub struct Job {
     pub(crate) losses: Losses,
     pub(crate) binds: Binds,
     pub(crate) awaited: Option<Places>,
+    /// It only stands for its owner, whose Pods can't come to be.
+    pub(crate) uncreated: bool,
     /// The generation of the graph for which its satisfiability was last determined.
     pub checked: Option<u64>,
     /// Oldest first; bounded.
@@ -155,6 +157,7 @@ impl Job {
             losses: Losses::default(),
             binds: Binds::default(),
             awaited: None,
+            uncreated: false,
             checked: None,
             history: Arc::default(),
             entries: 0,

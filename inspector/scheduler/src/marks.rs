@@ -22,6 +22,8 @@ pub const SELECTED_AT: &str = "fluxion.flux-framework.org/selected-at";
 pub const GATE: &str = "fluxion.flux-framework.org/gate";
 /// On a Namespace, a label: how what is created there is taken in. On a Job, an annotation: [`SUSPENDED`] or [`RESUMED`].
 pub const ADMISSION: &str = "fluxion.flux-framework.org/admission";
+/// Modes of namespaces.
+pub const MODES: [&str; 3] = ["bind", "gate", SUSPENDED];
 /// The Job was suspended when it was created, to be queued before it has Pods.
 pub const SUSPENDED: &str = "suspend";
 /// It was resumed since: from now on, its user decides.

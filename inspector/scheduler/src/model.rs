@@ -343,5 +343,9 @@ pub struct OwnerSpec {
     pub labels: Marks,
     pub annotations: Marks,
     pub controller: Option<ControllerRef>,
+    /// `schedulerName` of its Pods; none if it has no Pod template of its own.
+    pub scheduler: Option<SharedStr>,
+    /// Why its Pods can't be created, according to its conditions.
+    pub failure: Option<SharedStr>,
     pub detail: OwnerDetail,
 }

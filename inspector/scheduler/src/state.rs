@@ -55,6 +55,7 @@ mod tell_group;
 mod told;
 mod transitions;
 mod trial;
+mod uncreated;
 mod unknown;
 mod volumes;
 mod waiting;
@@ -78,6 +79,7 @@ use pass_state::PassState;
 use remembered::Memory;
 use selectors::Peering;
 use transitions::RefusedTransitions;
+use uncreated::Failures;
 use waiting::Waiting;
 use work::StepWork;
 
@@ -145,6 +147,7 @@ pub struct State {
     peering: Peering,
     /// Pods without a node, by the claims that they mount.
     mounts: OrdMap<ClaimKey, OrdSet<SharedStr>>,
+    failures: Failures,
     /// Whether it makes decisions.
     ready: bool,
     /// When it started to.
@@ -175,6 +178,7 @@ impl State {
             pass: PassState::default(),
             peering: Peering::default(),
             mounts: OrdMap::new(),
+            failures: Failures::default(),
             ready: false,
             synced_at: 0,
             whole: false,
@@ -200,6 +204,8 @@ impl State {
             // and a job that is considered finished accepts no members.
             self.regroup_pods();
             self.enter_queued();
+            self.forget_failures();
+            self.enter_uncreated();
             self.forget_refusals();
             self.run_timers();
             self.revise_peers();

@@ -40,6 +40,8 @@ fn owner(
         labels: Marks::new(),
         annotations,
         controller: above,
+        scheduler: None,
+        failure: None,
         detail,
     };
     world.owners.insert(owner.uid.clone(), owner);

@@ -19,6 +19,8 @@ fn owner(name: &str, above: Option<&OwnerSpec>) -> OwnerSpec {
         labels: Marks::new(),
         annotations: Marks::new(),
         controller: above.map(reference),
+        scheduler: None,
+        failure: None,
         detail: OwnerDetail::Other,
     }
 }

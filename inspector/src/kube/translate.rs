@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference,
 
 pub mod affinity;
 mod end;
+pub mod failures;
 pub mod group;
 pub mod namespace;
 pub mod node;
@@ -20,8 +21,8 @@ pub mod owner;
 mod peers;
 pub mod pod;
 pub mod requests;
-pub mod storage;
 pub(in crate::kube) mod sets;
+pub mod storage;
 
 /// An object that the engine can't use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -9,7 +9,7 @@ use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::OwnerDetail;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::core::v1::{Event as ApiEvent, Namespace, Node, Pod};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher;
@@ -22,7 +22,7 @@ use crate::metrics::Metrics;
 use crate::supervise::Tasks;
 
 use super::suspendable;
-use super::translate::{group, namespace, node, owner, pod, sets};
+use super::translate::{failures, group, namespace, node, owner, pod, sets};
 
 mod follow;
 mod known;
@@ -50,6 +50,7 @@ pub fn start(client: &Client, engine: &EngineHandle, metrics: &Arc<Metrics>, hea
     start.claims();
     start.storage();
     start.owners();
+    start.failures();
     start.optional();
     start.tasks
 }
@@ -138,6 +139,16 @@ impl Starting<'_> {
             |gone| vec![Event::OwnerGone(gone.uid.clone())],
         );
         self.spawn("cronjobs", follow);
+    }
+
+    /// Causes are only shown, so nothing waits for this watch, and nothing is held up if it fails.
+    fn failures(&mut self) {
+        let watched = Health::aside("Event", "events");
+        let client = observed(self.client, &watched);
+        let follow = Follow::new("Event", self.engine.clone(), Arc::clone(self.metrics), watched);
+        let selector = format!("reason={}", failures::REASON);
+        let events = watcher(Api::<ApiEvent>::all(client), config().fields(&selector));
+        self.spawn("events", follow.run(events, failures::translate, |_| Vec::new()));
     }
 
     fn optional(&mut self) {

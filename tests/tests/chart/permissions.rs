@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use fluxion_tests::admission;
+use fluxion_tests::admission::label;
 use fluxion_tests::apply::{Applier, documents};
 use fluxion_tests::helm::{Helm, NAMESPACE, RELEASE, chart, path};
 use fluxion_tests::inspector::Inspector;
@@ -210,6 +211,34 @@ async fn volumes(applier: &Applier) -> Result<()> {
     Ok(())
 }
 
+/// A Job and one of each other kind that mode suspend suspends, so that they are resumed, and the Job's Pod is pinned.
+async fn suspended(cluster: &Cluster, applier: &Applier) -> Result<()> {
+    cluster.kubectl(&["create", "namespace", "taken-in"]).await?;
+    label(cluster, "taken-in", "suspend").await?;
+    let mut job =
+        PodManifest::new("t").request("cpu", "10m").spec("schedulerName", Value::Null).job("job", 1);
+    job["metadata"]["namespace"] = json!("taken-in");
+    applier.create(job).await?;
+    let template = json!({ "spec": { "containers": [{ "name": "c", "image": "pause" }] } });
+    let set = json!({ "replicas": 1, "template": template });
+    let ray = json!({ "headGroupSpec": { "template": template } });
+    let jobs = json!([{ "name": "j", "template": { "spec": { "template": template } } }]);
+    let kinds = [
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", json!({ "replicatedJobs": jobs })),
+        ("kubeflow.org/v2beta1", "MPIJob", json!({ "mpiReplicaSpecs": { "Worker": set } })),
+        ("kubeflow.org/v1", "PyTorchJob", json!({ "pytorchReplicaSpecs": { "Worker": set } })),
+        ("ray.io/v1", "RayCluster", ray.clone()),
+        ("ray.io/v1", "RayJob", json!({ "shutdownAfterJobFinishes": true, "rayClusterSpec": ray })),
+    ];
+    for (api_version, kind, spec) in kinds {
+        let metadata = json!({ "name": "one", "namespace": "taken-in" });
+        applier
+            .create(json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec }))
+            .await?;
+    }
+    Ok(())
+}
+
 /// Annotates a Pod in turn with two annotations that mean nothing, so that the same Events are due again and again.
 async fn confuse(cluster: &Cluster, round: usize) -> Result<()> {
     let one = ["fluxion.flux-framework.org/colour", "fluxion.flux-framework.org/shade"];
@@ -305,7 +334,8 @@ async fn start() -> Result<(Cluster, Client, Applier, Inspector)> {
         }
     }
     let helm = Helm::of(cluster.kubeconfig()).await?;
-    helm.ask(&["install", RELEASE, path(&chart())?, "--create-namespace"]).await?;
+    let values = ["--set", "admission.enabled=true"];
+    helm.ask(&[&["install", RELEASE, path(&chart())?, "--create-namespace"], &values[..]].concat()).await?;
     let port = SecurePort::reserve()?;
     let mut settings = port.settings();
     settings.config = Some("bindDeadline: 5s\nonPartialBind: release\n".to_owned());
@@ -329,6 +359,7 @@ async fn the_roles_are_enough_and_every_rule_is_needed() {
     groups(&applier).await.unwrap();
     volumes(&applier).await.unwrap();
     refused_gang(&applier).await.unwrap();
+    suspended(&cluster, &applier).await.unwrap();
     let roles =
         [Role::read(&cluster, "clusterrole").await.unwrap(), Role::read(&cluster, "role").await.unwrap()];
     let rules: Vec<Allowed> = roles.iter().flat_map(Role::rules).flat_map(|rule| allowed(&rule)).collect();

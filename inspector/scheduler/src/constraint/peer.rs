@@ -38,6 +38,11 @@ impl Namespaces {
         self.0.remove(name).is_some()
     }
 
+    /// The value of a label of the namespace.
+    pub(crate) fn label(&self, namespace: &str, key: &str) -> Option<&Arc<str>> {
+        self.0.get(namespace)?.get(key)
+    }
+
     /// Whether the labels of the namespace match. One that is not known has only the label with its name.
     fn matches(&self, name: &str, selector: &[Expression]) -> bool {
         selector.iter().all(|expression| {

@@ -30,7 +30,8 @@ impl Inventory {
             return true;
         }
         // A holder past its planned end is still there, and perhaps where something should have started by now.
-        self.left(wants).suffices() && (self.reservations.is_empty() || self.totals.falls(now).suffice(wants, end))
+        self.left(wants).suffices()
+            && (self.reservations.is_empty() || self.totals.falls(now).suffice(wants, end))
     }
 
     /// A time before which there is not enough for `length` seconds (none: forever), `from` or later; `before` if there is

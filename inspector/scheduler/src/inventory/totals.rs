@@ -112,12 +112,8 @@ impl Totals {
     }
 
     fn find_falls(&self, now: i64) -> Falls {
-        let mut falls = Falls {
-            now,
-            kinds: self.free.keys().copied().collect(),
-            times: Vec::new(),
-            left: Vec::new(),
-        };
+        let mut falls =
+            Falls { now, kinds: self.free.keys().copied().collect(), times: Vec::new(), left: Vec::new() };
         let Some(last) = self.promised.get_max().map(|(time, _)| *time).filter(|last| *last > now) else {
             return falls;
         };

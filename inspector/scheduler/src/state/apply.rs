@@ -31,6 +31,7 @@ impl State {
             Event::GroupGone(uid) => self.group_gone(&uid),
             Event::Owner(owner) => self.owner_changed(*owner),
             Event::OwnerGone(uid) => self.owner_gone(&uid),
+            Event::CreationFailed { owner, why, at } => self.creation_failed(&owner, &why, at),
             Event::Namespace { name, labels } => self.namespace_changed(&name, Some(labels)),
             Event::NamespaceGone(name) => self.namespace_changed(&name, None),
             Event::Synced => {
@@ -83,6 +84,11 @@ impl State {
         self.delivered.put_pod(pod.clone());
         self.book(&pod);
         self.work.regroup.insert(uid.clone());
+        if old.is_none()
+            && let Some(controller) = &pod.controller
+        {
+            self.note_created(&controller.uid);
+        }
         if let Some(job) = self.belonging.job_of(&uid) {
             if pod.phase.ended() && old.is_some_and(|old| !old.phase.ended()) {
                 self.note_loss(job, &pod, node);
@@ -185,12 +191,14 @@ impl State {
             self.work.queued.insert(uid.clone());
         }
         self.delivered.put_owner(owner);
+        self.look_at_owner(&uid);
         // Its settings apply to Pods through the owners in between.
         self.work.regroup.extend(self.delivered.pods_below(&uid));
     }
 
     fn owner_gone(&mut self, uid: &SharedStr) {
         let below = self.delivered.pods_below(uid);
+        self.owner_has_gone(uid);
         let Some(owner) = self.delivered.take_owner(uid) else { return };
         self.work.dirty.extend(self.belonging.active(&owner_key(&owner)));
         self.work.regroup.extend(below);

@@ -125,6 +125,10 @@ impl State {
             self.advance_claims(id);
         }
         let Some(job) = self.jobs.get(id).cloned() else { return };
+        if self.is_superseded(&job) {
+            self.dissolve(id);
+            return;
+        }
         let summary = self.summary(&job);
         // A gang without assigned members starts again, all or nothing.
         let started = summary.assigned > 0 || summary.in_flight > 0 || !summary.on_lost_nodes.is_empty();
@@ -238,7 +242,7 @@ impl State {
             let class = if gated > 0 { ReasonClass::Gated } else { ReasonClass::Gathering };
             let created = summary.members.seen;
             let fact = Fact::WaitingForMembers { created, wanted, gated, gates, joining: false };
-            return (JobState::Gathering, reason(class, fact));
+            return (JobState::Gathering, Some(self.with_cause(job, Reason::new(class, fact))));
         }
         if let Some(why) = job.binds.why.as_ref().filter(|_| job.binds.paused(self.now)) {
             let facts = Arc::new([why.clone(), Fact::RetriedLater]);
@@ -277,7 +281,7 @@ impl State {
                 0 => waiting_for_members(0, wanted, false),
                 finished => Fact::MembersFinished { finished },
             };
-            return (state, Some(Reason::new(ReasonClass::Gathering, fact)));
+            return (state, Some(self.with_cause(job, Reason::new(ReasonClass::Gathering, fact))));
         }
         // The latest event decides; for a Pod that was never observed running, its object does.
         let nothing_seen = job.losses == Losses::default();

@@ -20,13 +20,24 @@ const MOMENT: i64 = 1;
 
 impl State {
     pub(super) fn create_job(&mut self, pod: &PodSpec, membership: &Membership) -> JobId {
+        self.create_job_of(pod.created, pod.priority, &pod.uid, membership)
+    }
+
+    /// The UID identifies the job if its group has none.
+    pub(super) fn create_job_of(
+        &mut self,
+        created: i64,
+        priority: i32,
+        uid: &SharedStr,
+        membership: &Membership,
+    ) -> JobId {
         let id = self.jobs.next_id();
-        let key = job_key(pod, membership);
+        let key = job_key(uid, membership);
         self.belonging.activate(membership.key.clone(), id);
         let job = Job {
             object: membership.object.clone(),
-            created: pod.created,
-            priority: pod.priority,
+            created,
+            priority,
             queue: self.settings.queues.first().map_or_else(|| "default".into(), |queue| queue.name.clone()),
             state_since: self.now,
             ..Job::new(id, membership.key.clone(), key)
@@ -63,6 +74,7 @@ impl State {
         });
         if let Some(job) = self.jobs.get_mut(id) {
             job.pods.insert(pod.uid.clone());
+            job.uncreated = false;
             job.started_at = [job.started_at, started].into_iter().flatten().min();
         }
         self.belonging.assign(pod.uid.clone(), id);
@@ -110,7 +122,7 @@ impl State {
     }
 
     /// Removes a job that turned out not to exist.
-    fn dissolve(&mut self, id: JobId) {
+    pub(super) fn dissolve(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         self.pass.wanted |= self.dequeue(&job);
         self.inventory.clear_reservation(id.0);
@@ -322,8 +334,8 @@ impl State {
     }
 }
 
-fn job_key(pod: &PodSpec, membership: &Membership) -> JobKey {
+fn job_key(pod: &SharedStr, membership: &Membership) -> JobKey {
     let GroupKey { namespace, kind, name, anchor } = membership.key.clone();
     let uid = membership.object.as_ref().map(|object| object.uid.clone());
-    JobKey { namespace, kind, name, uid: uid.or(anchor).unwrap_or_else(|| pod.uid.clone()) }
+    JobKey { namespace, kind, name, uid: uid.or(anchor).unwrap_or_else(|| pod.clone()) }
 }

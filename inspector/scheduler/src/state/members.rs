@@ -93,6 +93,11 @@ impl State {
             self.count_queued(job, &sets, &mut summary);
             pods.extend(sets.into_iter().map(|(template, _)| template));
         }
+        if job.uncreated
+            && let Some(object) = &job.object
+        {
+            summary.members.wanted = self.owner_needs(&object.uid).ok();
+        }
         self.wanted(job, &pods, &mut summary);
         self.continuation(job, &pods, &mut summary);
         self.settings_of(job, &pods, &mut summary);

@@ -54,8 +54,7 @@ impl State {
         let mut known = BTreeMap::new();
         for pod in members {
             let (needs, (constraint, peer)) = (needs(pod), self.placing(pod));
-            let key =
-                (needs.clone(), constraint.clone(), pod.ports.clone(), peer.clone(), &pod.preferences);
+            let key = (needs.clone(), constraint.clone(), pod.ports.clone(), peer.clone(), &pod.preferences);
             let index = *known.entry(key).or_insert(shapes.len());
             match shapes.get_mut(index) {
                 Some(shape) => shape.count += 1,

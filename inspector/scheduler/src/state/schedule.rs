@@ -60,7 +60,10 @@ impl State {
         let ended = self.jobs.first_end().map(|at| at.saturating_add(self.settings.keep_ended));
         let due = self.pass.due.filter(|_| self.ready);
         let assumed = self.inventory.next_assumed_end();
-        [timer, ended, assumed, due, self.next_refusal_over()].into_iter().flatten().min()
+        [timer, ended, assumed, due, self.next_refusal_over(), self.next_forgotten_failure()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Results of the queue's last complete pass.

@@ -14,6 +14,8 @@ pub(super) struct StepWork {
     pub regroup: BTreeSet<SharedStr>,
     /// Owners that may be queued without Pods.
     pub queued: BTreeSet<SharedStr>,
+    /// Owners whose Pods may not come to be.
+    pub uncreated: BTreeSet<SharedStr>,
     /// Jobs to be evaluated again.
     pub dirty: BTreeSet<JobId>,
     /// Jobs evaluated for the first time, and whether history is known for them.

@@ -350,6 +350,8 @@ impl World {
             labels: Marks::new(),
             annotations,
             controller: None,
+            scheduler: None,
+            failure: None,
             detail: OwnerDetail::Job {
                 parallelism,
                 completions: Some(completions),

@@ -136,6 +136,8 @@ fn owner(uid: &str, above: Option<&str>) -> OwnerSpec {
         labels: Marks::new(),
         annotations: Marks::new(),
         controller: above.map(controller),
+        scheduler: None,
+        failure: None,
         detail: OwnerDetail::Replicas { replicas: 1 },
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use fluxion_scheduler::model::{OwnerDetail, OwnerSpec, PodSpec};
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
+use fluxion_scheduler::model::{OwnerDetail, OwnerSpec, PodSpec, SharedStr};
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetCondition, StatefulSet};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::{Meta, Unreadable, annotations, labels, seconds, sets};
+use super::{Meta, Unreadable, annotations, failures, labels, seconds, sets};
 
 /// Any owner, from its metadata.
 pub fn owner(
@@ -28,6 +29,8 @@ pub fn owner(
         labels: labels(meta.labels.as_ref()),
         annotations: annotations(meta.annotations.as_ref()),
         controller: read.controller,
+        scheduler: None,
+        failure: None,
         detail,
     })
 }
@@ -57,7 +60,14 @@ pub fn job(job: &Job) -> Result<OwnerSpec, Unreadable> {
         gang: policy.and_then(|policy| policy.gang.as_ref()).map(|gang| gang.min_count.map(i64::from)),
         template: template(job),
     };
-    owner(&job.metadata, "batch/v1", "Job", detail)
+    let template = spec.map(|spec| &spec.template);
+    Ok(OwnerSpec { scheduler: scheduler(template), ..owner(&job.metadata, "batch/v1", "Job", detail)? })
+}
+
+/// The scheduler of the Pods of a template.
+pub(super) fn scheduler(template: Option<&PodTemplateSpec>) -> Option<SharedStr> {
+    let spec = template?.spec.as_ref();
+    Some(spec.and_then(|spec| spec.scheduler_name.as_deref()).unwrap_or("default-scheduler").into())
 }
 
 /// The Pods of a suspended Job, without names of their own, at our gate.
@@ -90,19 +100,34 @@ pub fn stateful_set(set: &StatefulSet) -> Result<OwnerSpec, Unreadable> {
         replicas: set.spec.replicas.map_or(1, i64::from),
         ordered: set.spec.pod_management_policy.as_deref() != Some("Parallel"),
     };
-    owner(&set.metadata, "apps/v1", "StatefulSet", detail)
+    Ok(OwnerSpec {
+        scheduler: scheduler(Some(&set.spec.template)),
+        ..owner(&set.metadata, "apps/v1", "StatefulSet", detail)?
+    })
 }
 
 /// A ReplicaSet.
 pub fn replica_set(set: &ReplicaSet) -> Result<OwnerSpec, Unreadable> {
     let replicas = set.spec.replicas.map_or(1, i64::from);
-    owner(&set.metadata, "apps/v1", "ReplicaSet", OwnerDetail::Replicas { replicas })
+    let conditions = set.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let failing = |one: &&ReplicaSetCondition| {
+        one.type_.as_deref() == Some("ReplicaFailure") && one.status.as_deref() == Some("True")
+    };
+    let failure = conditions.iter().find(failing).filter(|one| one.reason.as_deref() == Some("FailedCreate"));
+    Ok(OwnerSpec {
+        scheduler: scheduler(set.spec.template.as_ref()),
+        failure: failure.and_then(|one| one.message.as_deref()).map(failures::why),
+        ..owner(&set.metadata, "apps/v1", "ReplicaSet", OwnerDetail::Replicas { replicas })?
+    })
 }
 
 /// A Deployment.
 pub fn deployment(deployment: &Deployment) -> Result<OwnerSpec, Unreadable> {
     let replicas = deployment.spec.replicas.map_or(1, i64::from);
-    owner(&deployment.metadata, "apps/v1", "Deployment", OwnerDetail::Replicas { replicas })
+    Ok(OwnerSpec {
+        scheduler: scheduler(Some(&deployment.spec.template)),
+        ..owner(&deployment.metadata, "apps/v1", "Deployment", OwnerDetail::Replicas { replicas })?
+    })
 }
 
 #[cfg(test)]

@@ -38,12 +38,17 @@ pub(in crate::kube) fn translate(
             || (deployment == Some("Failed")).then(|| data.pointer("/status/reason")?.as_str()).flatten(),
         );
     let sets = sets(kind, object, suspended && !complete && failed.is_none());
+    let template = kind.sets.iter().find_map(|sets| {
+        let described = descriptions(sets, data).into_iter().next()?;
+        serde_json::from_value(described.pointer(sets.template)?.clone()).ok()
+    });
+    let scheduler = owner::scheduler(template.as_ref());
     let detail = if sets.is_empty() || sets.len() > SETS_MAX {
         OwnerDetail::Other
     } else {
         OwnerDetail::Sets { sets: sets.into(), suspended, complete, failed: failed.map(Into::into) }
     };
-    owner::owner(&object.metadata, kind.api_version, kind.kind, detail)
+    Ok(OwnerSpec { scheduler, ..owner::owner(&object.metadata, kind.api_version, kind.kind, detail)? })
 }
 
 fn sets(kind: &Suspendable, object: &DynamicObject, with_templates: bool) -> Vec<PodSet> {

@@ -1,0 +1,202 @@
+//! Owners whose Pods can't come to be: suspended by their users, or because the API server rejects the Pods (a quota, a limit
+//! range, an admission webhook). They are jobs too, so that they are seen, and the cause is part of the reason for waiting.
+//!
+//! Such a job has no Pods. When the first one is created, it becomes that Pod's job, or if each Pod is a job by itself, it
+//! is removed; likewise when there is nothing left to be told.
+
+use std::sync::Arc;
+
+use fluxion_api::reason::Fact;
+
+use crate::job::{Job, Reason};
+use crate::marks;
+use crate::model::{ControllerRef, OwnerDetail, OwnerSpec, SharedStr};
+use crate::state::State;
+use crate::state::membership::{Membership, Size, owner_key};
+
+/// Seconds after which a failure that was not repeated no longer counts: controllers try again at least this often.
+const FRESH: i64 = 20 * 60;
+/// Maximum number of failures remembered.
+const MOST: usize = 10_000;
+/// Maximum length of a cause, in characters.
+const CAUSE: usize = 300;
+
+/// The last time that a controller could not create Pods, by the UID of the owner.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Failures(imbl::OrdMap<SharedStr, Failure>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Failure {
+    why: SharedStr,
+    at: i64,
+}
+
+impl State {
+    /// The API server rejected Pods of this owner.
+    pub(super) fn creation_failed(&mut self, owner: &SharedStr, why: &str, at: i64) {
+        let at = at.min(self.now);
+        let failures = &mut self.failures.0;
+        if failures.get(owner).is_some_and(|known| known.at >= at) || at.saturating_add(FRESH) <= self.now {
+            return;
+        }
+        if failures.len() >= MOST && !failures.contains_key(owner) {
+            return;
+        }
+        let why = fluxion_text::shorten(why, CAUSE).as_ref().into();
+        failures.insert(owner.clone(), Failure { why, at });
+        self.look_at_owner(owner);
+    }
+
+    /// The owner was added or changed, or its Pods could not be created.
+    pub(super) fn look_at_owner(&mut self, uid: &SharedStr) {
+        self.work.uncreated.insert(uid.clone());
+        if let Some(owner) = self.delivered.owner(uid).cloned() {
+            let top = self.named_after(&owner).uid.clone();
+            let keys = [
+                owner_key(&owner),
+                self.delivered.owner(&top).map_or_else(|| owner_key(&owner), |top| owner_key(top)),
+            ];
+            for key in keys {
+                self.work.dirty.extend(self.belonging.active(&key));
+            }
+        }
+    }
+
+    /// A Pod of this owner was created, which may be a job by itself.
+    pub(super) fn note_created(&mut self, owner: &SharedStr) {
+        let Some(owner) = self.delivered.owner(owner) else { return };
+        let Some(id) = self.belonging.active(&owner_key(self.named_after(owner))) else { return };
+        if self.jobs.get(id).is_some_and(|job| job.uncreated) {
+            self.work.dirty.insert(id);
+        }
+    }
+
+    /// Drops failures that are too old.
+    pub(super) fn forget_failures(&mut self) {
+        let before = self.now.saturating_sub(FRESH);
+        let old: Vec<SharedStr> = self
+            .failures
+            .0
+            .iter()
+            .filter(|(_, failure)| failure.at <= before)
+            .map(|(uid, _)| uid.clone())
+            .collect();
+        for uid in old {
+            self.failures.0.remove(&uid);
+            self.look_at_owner(&uid);
+        }
+    }
+
+    /// When the first failure becomes too old.
+    pub(super) fn next_forgotten_failure(&self) -> Option<i64> {
+        self.failures.0.values().map(|failure| failure.at.saturating_add(FRESH)).min()
+    }
+
+    /// The owner was deleted.
+    pub(super) fn owner_has_gone(&mut self, uid: &SharedStr) {
+        self.failures.0.remove(uid);
+    }
+
+    /// Makes jobs of owners that would otherwise not be seen.
+    pub(super) fn enter_uncreated(&mut self) {
+        for uid in std::mem::take(&mut self.work.uncreated) {
+            let Some(owner) = self.delivered.owner(&uid).cloned() else { continue };
+            let top = self.named_after(&owner).clone();
+            let key = owner_key(&top);
+            if self.belonging.active(&key).is_some() || !self.is_uncreated(&top) {
+                continue;
+            }
+            let membership = Membership {
+                key,
+                size: Size::OwnerNeeds { owner: top.uid.clone() },
+                object: Some(top.object()),
+                group: None,
+            };
+            let id = self.create_job_of(top.created, 0, &top.uid, &membership);
+            if let Some(job) = self.jobs.get_mut(id) {
+                job.uncreated = true;
+            }
+            self.work.dirty.insert(id);
+        }
+    }
+
+    /// Whether the job only stands for an owner, and there is nothing to tell of that any more.
+    pub(super) fn is_superseded(&self, job: &Job) -> bool {
+        let owner = || self.delivered.owner(&job.object.as_ref()?.uid);
+        job.uncreated && job.pods.is_empty() && !owner().is_some_and(|owner| self.is_uncreated(owner))
+    }
+
+    /// Whether the owner is ours, has no Pods, and can't have any now.
+    fn is_uncreated(&self, owner: &OwnerSpec) -> bool {
+        let stuck = owner.detail.suspended() || self.failure_below(owner).is_some();
+        stuck
+            && !owner.deleting
+            && owner.detail.ended().is_none()
+            && self.owner_is_ours(owner)
+            && self.delivered.pods_below(&owner.uid).is_empty()
+            && self.owner_needs(&owner.uid) != Ok(0)
+    }
+
+    /// Why Pods of the job can't be created, if that is known.
+    pub(super) fn why_uncreated(&self, job: &Job) -> Option<Fact> {
+        let named = job.object.as_ref().and_then(|object| self.delivered.owner(&object.uid));
+        let of_pods = || {
+            let mut pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid)?.controller.as_ref());
+            pods.find_map(|ControllerRef { uid, .. }| self.failure(self.delivered.owner(uid)?))
+        };
+        let why = named.and_then(|owner| self.failure_below(owner)).or_else(of_pods)?;
+        Some(Fact::Message { text: format!("Pods can't be created: {why}") })
+    }
+
+    /// A reason for waiting, with the cause if Pods can't be created.
+    pub(super) fn with_cause(&self, job: &Job, reason: Reason) -> Reason {
+        match self.why_uncreated(job) {
+            Some(cause) => {
+                let facts: Vec<Fact> = reason.facts.iter().cloned().chain([cause]).collect();
+                Reason { facts: facts.into(), ..reason }
+            }
+            None => reason,
+        }
+    }
+
+    fn failure(&self, owner: &OwnerSpec) -> Option<SharedStr> {
+        let told = self.failures.0.get(&owner.uid).map(|failure| failure.why.clone());
+        owner.failure.clone().or(told)
+    }
+
+    /// The failure of the owner, or of the first one below it.
+    fn failure_below(&self, owner: &OwnerSpec) -> Option<SharedStr> {
+        self.failure(owner).or_else(|| {
+            let below = self.delivered.owners_of_owner(&owner.uid);
+            below.filter_map(|uid| self.delivered.owner(uid)).find_map(|owner| self.failure(owner))
+        })
+    }
+
+    /// The owner after which a job without Pods is named: the one whose Pods are a gang, else what its user made.
+    fn named_after<'a>(&'a self, owner: &'a Arc<OwnerSpec>) -> &'a OwnerSpec {
+        let above = self.controllers_of(owner);
+        let chain: Vec<&OwnerSpec> =
+            std::iter::once(owner.as_ref()).chain(above).take_while(|one| &*one.kind != "CronJob").collect();
+        let gang = chain.iter().find(|one| {
+            one.admitted_whole()
+                || matches!(one.detail, OwnerDetail::Job { gang: Some(_), .. })
+                || marks::wants_gang(&one.annotations) == Ok(true)
+        });
+        gang.or(chain.last()).copied().unwrap_or(owner)
+    }
+
+    /// Whether its Pods would be ours.
+    fn owner_is_ours(&self, owner: &OwnerSpec) -> bool {
+        let below = || {
+            self.delivered
+                .owners_of_owner(&owner.uid)
+                .find_map(|uid| self.delivered.owner(uid)?.scheduler.clone())
+        };
+        let Some(scheduler) = owner.scheduler.clone().or_else(below) else { return false };
+        let mode = || self.inventory.namespaces().label(&owner.namespace, marks::ADMISSION);
+        let taken_in = || mode().is_some_and(|mode| marks::MODES.contains(&&**mode));
+        let exempt = owner.labels.get(marks::ADMISSION).is_some_and(|mode| &**mode == "none");
+        self.settings.scheduler_names.contains(&scheduler)
+            || &*scheduler == "default-scheduler" && !exempt && taken_in()
+    }
+}
