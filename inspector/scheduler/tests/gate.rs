@@ -276,7 +276,7 @@ fn what_kube_scheduler_checks_is_no_obstacle() {
     world.pod_with("ours", "cpu=1000", |pod| pod.unsupported = unsupported());
     world.pod_with("broken", "cpu=1000", |pod| {
         gated(pod);
-        pod.unsupported = vec![Unsupported::MissingClaim("data".into())];
+        world::storage::mounting(&["data"])(pod);
     });
     assert_eq!(world.state_of("pod.gated"), JobState::Running);
     assert!(world.told("pod.ours").starts_with("UnsupportedConstraint"));
