@@ -222,7 +222,7 @@ words! {
         VolumeNode = "VolumeNode",
         /// The `StorageClass` does not allow volumes for the node.
         VolumeTopology = "VolumeTopology",
-        /// A ReadWriteOncePod claim is used by another Pod.
+        /// A `ReadWriteOncePod` claim is used by another Pod.
         ClaimInUse = "ClaimInUse",
         /// A disk is used by another Pod on the node.
         DiskInUse = "DiskInUse",

@@ -17,6 +17,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 /// Set by the controller of `PersistentVolumes` once a node is selected.
 const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
+/// How the names of the drivers end that it serves.
+const OURS: &str = ".test";
+/// An annotation of claims that are not served.
+pub const HELD: &str = "test/held";
 /// The label of nodes by which storage is in one place.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
 
@@ -78,10 +82,10 @@ async fn round(
     let claims: Api<PersistentVolumeClaim> = Api::all(client.clone());
     for claim in claims.list(&ListParams::default()).await? {
         let annotations = claim.annotations();
-        let ours = annotations.get(PROVISIONER).is_some_and(|name| name.ends_with(".test"));
+        let ours = annotations.get(PROVISIONER).is_some_and(|name| name.ends_with(OURS));
         let unbound = claim.spec.as_ref().is_some_and(|spec| spec.volume_name.is_none());
         let Some(node) = annotations.get(SELECTED_NODE).filter(|_| ours && unbound) else { continue };
-        if claim.metadata.deletion_timestamp.is_some() {
+        if claim.metadata.deletion_timestamp.is_some() || annotations.contains_key(HELD) {
             continue;
         }
         let since =

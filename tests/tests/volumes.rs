@@ -136,8 +136,7 @@ async fn a_gang_waits_for_a_slow_provisioner_also_if_the_inspector_is_killed() {
 #[tokio::test]
 async fn another_zone_is_tried_when_one_is_full_and_another_node_when_it_takes_too_long() {
     let behaviour = Behaviour { full: ["a".to_owned()].into(), ..Behaviour::default() };
-    let mut settings = Settings::default();
-    settings.config = Some("bindDeadline: 6s\n".to_owned());
+    let settings = Settings { config: Some("bindDeadline: 6s\n".to_owned()), ..Settings::default() };
     let (stage, provisioner) = stage(&settings, behaviour).await.unwrap();
     gang(&stage, 2).await;
     let bound = stage.bound("app=g", 2).await.unwrap();

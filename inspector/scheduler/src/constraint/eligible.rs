@@ -79,8 +79,14 @@ impl Exclusion {
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::NotReady | Self::Cordoned | Self::TaintedForNow(_) | Self::RefusedBinding => true,
-            Self::Tainted(_) | Self::Deleting | Self::Selector { .. } | Self::Affinity => false,
-            Self::VolumeAffinity | Self::VolumeZone | Self::VolumeNode(_) | Self::VolumeTopology => false,
+            Self::Tainted(_)
+            | Self::Deleting
+            | Self::Selector { .. }
+            | Self::Affinity
+            | Self::VolumeAffinity
+            | Self::VolumeZone
+            | Self::VolumeNode(_)
+            | Self::VolumeTopology => false,
         }
     }
 }

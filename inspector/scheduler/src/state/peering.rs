@@ -75,9 +75,4 @@ impl State {
             volumes: None,
         }))
     }
-
-    /// The Pod as others see it, if no constraint of others concerns it.
-    pub(super) fn bare_peer(&self, pod: &PodSpec) -> Peer {
-        Peer { namespace: pod.namespace.clone(), ..Peer::default() }
-    }
 }

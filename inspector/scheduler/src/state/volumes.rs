@@ -120,7 +120,9 @@ impl State {
         if needs.is_empty() {
             return (constraint, peer);
         }
-        let peer = peer.map(Arc::unwrap_or_clone).unwrap_or_else(|| self.bare_peer(pod));
+        // No constraint of others concerns a Pod that is not a peer otherwise.
+        let alone = || Peer { namespace: pod.namespace.clone(), ..Peer::default() };
+        let peer = peer.map_or_else(alone, Arc::unwrap_or_clone);
         (constraint, Some(Arc::new(Peer { volumes: Some(Arc::new(needs)), ..peer })))
     }
 }

@@ -125,8 +125,9 @@ fn about(effect: &Effect) -> Option<SharedStr> {
         Effect::Bind { pod, .. } | Effect::Unscheduled { pod, .. } | Effect::Evict { pod, .. } => {
             Some(pod.uid.clone())
         }
-        Effect::Delete { object, .. } | Effect::Resume { object } => Some(object.uid.clone()),
-        Effect::SelectNode { claim: object, .. }
+        Effect::Delete { object, .. }
+        | Effect::Resume { object }
+        | Effect::SelectNode { claim: object, .. }
         | Effect::DeselectNode { claim: object, .. }
         | Effect::ReserveVolume { volume: object, .. }
         | Effect::FreeVolume { volume: object, .. } => Some(object.uid.clone()),

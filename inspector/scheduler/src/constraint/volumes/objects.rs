@@ -45,6 +45,7 @@ pub struct PodVolumes {
 
 /// A `PersistentVolumeClaim`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "independent of each other")]
 pub struct Claim {
     /// Its namespace.
     pub namespace: Arc<str>,

@@ -13,6 +13,10 @@ use super::objects::{
 use crate::constraint::eligible::matches;
 use crate::constraint::{Labels, NodeFacts};
 
+/// Namespace and name.
+type ObjectName = (Arc<str>, Arc<str>);
+type Capacities = OrdMap<ObjectName, Arc<Capacity>>;
+
 /// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct Storage {
@@ -25,9 +29,9 @@ pub struct Storage {
     nodes: OrdMap<Arc<str>, Arc<NodeDrivers>>,
     /// Drivers with a limit on some node, and on how many.
     limited: OrdMap<Arc<str>, u32>,
-    /// By class, namespace and name.
-    capacities: OrdMap<Arc<str>, OrdMap<(Arc<str>, Arc<str>), Arc<Capacity>>>,
-    capacity_classes: OrdMap<(Arc<str>, Arc<str>), Arc<str>>,
+    /// By class.
+    capacities: OrdMap<Arc<str>, Capacities>,
+    capacity_classes: OrdMap<ObjectName, Arc<str>>,
     attachments: OrdMap<Arc<str>, Arc<Attachment>>,
     /// By UID of the Event.
     failures: OrdMap<Arc<str>, Arc<ClaimFailure>>,
@@ -185,7 +189,7 @@ impl Storage {
     }
 
     /// Returns its class, if it was there.
-    fn remove_capacity(&mut self, key: &(Arc<str>, Arc<str>)) -> Option<Arc<str>> {
+    fn remove_capacity(&mut self, key: &ObjectName) -> Option<Arc<str>> {
         let class = self.capacity_classes.remove(key)?;
         if let Some(of) = self.capacities.get_mut(&class) {
             of.remove(key);
