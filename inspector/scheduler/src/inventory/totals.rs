@@ -103,6 +103,11 @@ impl Totals {
         }
     }
 
+    /// The first planned end of a holder, epoch seconds.
+    pub(super) fn first_end(&self) -> Option<i64> {
+        self.ends.get_min().map(|(end, _)| *end)
+    }
+
     /// See [`Falls`]; what is planned for `now` or earlier has ended then.
     pub(super) fn falls(&mut self, now: i64) -> Arc<Falls> {
         if self.falls.get().is_some_and(|falls| falls.now != now) {

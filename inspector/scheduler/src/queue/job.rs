@@ -89,11 +89,30 @@ impl Carry {
         Self { holds: true, ..self }
     }
 
+    /// Goes on with a pass that was complete and in which nothing started, to consider jobs that have come since, behind
+    /// all others. Nothing else may have changed. The reservations made in it are those in the inventory.
+    pub fn reopened(memory: Arc<KnownFailures>, so_far: Tally) -> Self {
+        let Tally { counted, reservations, blocked } = so_far;
+        Self { memory, counted, reservations, blocked, begun: true, ..Self::default() }
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        Tally { counted: self.counted, reservations: self.reservations, blocked: self.blocked }
+    }
+
     /// Ends the pass without considering the remaining jobs.
     pub fn abandon(mut self) -> Arc<KnownFailures> {
         Arc::make_mut(&mut self.memory).end();
         self.memory
     }
+}
+
+/// What a complete pass has counted, so that it can be reopened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    counted: usize,
+    reservations: usize,
+    blocked: bool,
 }
 
 /// The holder of a slot of a job that starts in a pass: the slot's index in the placement.
@@ -125,6 +144,8 @@ pub struct PassResult {
     pub behind: bool,
     /// Something started after that, and may be what blocks the job now.
     pub outdated: bool,
+    /// When the pass is complete: what it has counted.
+    pub tally: Tally,
     /// When the pass is complete: its results, for the next one of this queue.
     pub memory: Arc<KnownFailures>,
 }
