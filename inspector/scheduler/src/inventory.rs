@@ -126,6 +126,11 @@ impl Inventory {
         first.into_iter().flatten().any(|time| time <= now)
     }
 
+    /// Whether all that happened since [`Self::settle`] is that something ended before its planned end.
+    pub(crate) fn only_freed(&self) -> bool {
+        self.disturbed < i64::MAX
+    }
+
     /// All reservations were considered.
     pub(crate) fn settle(&mut self) {
         self.disturbed = i64::MIN;

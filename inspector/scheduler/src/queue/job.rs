@@ -61,6 +61,8 @@ pub struct Carry {
     pub(super) in_vain: u32,
     /// Each kept reservation is to be moved to an earlier start, or planned again if it can't be kept.
     pub(super) compress: bool,
+    /// All that happened since the last pass is that something ended before its planned end.
+    pub(super) only_freed: bool,
 }
 
 impl Carry {
@@ -75,6 +77,13 @@ impl Carry {
     #[must_use]
     pub fn changed(self, changed: bool) -> Self {
         Self { compress: changed, ..self }
+    }
+
+    /// The same; `only_freed` says whether all of that is that something ended before its planned end, so that every kept
+    /// reservation can be kept.
+    #[must_use]
+    pub fn only_freed(self, only_freed: bool) -> Self {
+        Self { only_freed, ..self }
     }
 
     /// The same; reasons are not wanted: a job that waits may be [`Refusal::Busy`] whatever it waits for.
