@@ -126,6 +126,22 @@ impl Inventory {
         self.disturbed > now
     }
 
+    /// Incremented with every change of a node, its holders or its reservations.
+    pub(crate) fn changes(&self) -> u64 {
+        self.revision
+    }
+
+    /// Whether the planned end of a holder or the start of a reservation has passed.
+    pub(crate) fn overdue(&self, now: i64) -> bool {
+        let first = [self.totals.first_end(), self.promised.get_min().map(|(start, _)| *start)];
+        first.into_iter().flatten().any(|time| time <= now)
+    }
+
+    /// Whether all that happened since [`Self::settle`] is that something ended before its planned end.
+    pub(crate) fn only_freed(&self) -> bool {
+        self.disturbed < i64::MAX
+    }
+
     /// All reservations were considered.
     pub(crate) fn settle(&mut self) {
         self.disturbed = i64::MIN;

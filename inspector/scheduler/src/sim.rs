@@ -311,11 +311,11 @@ impl<'a> Simulation<'a> {
             if !self.keeps() {
                 self.inventory.clear_reservations();
             }
-            let changed = self.inventory.disturbed(now);
+            let (changed, freed) = (self.inventory.disturbed(now), self.inventory.only_freed());
             self.inventory.settle();
             let mut again = false;
             for queue in 0..self.queues.len() {
-                again |= self.pass(queue, now, changed);
+                again |= self.pass(queue, now, changed, freed);
             }
             if !again {
                 return;
@@ -324,7 +324,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// One pass over a queue; returns whether it was ended by its depth after something had started.
-    fn pass(&mut self, at: usize, now: i64, changed: bool) -> bool {
+    fn pass(&mut self, at: usize, now: i64, changed: bool, freed: bool) -> bool {
         let queue = &mut self.queues[at];
         // Of an fcfs queue, only those are considered that may start, a few at a time.
         let most = if queue.config.policy == QueuePolicy::Fcfs { AT_ONCE } else { usize::MAX };
@@ -334,7 +334,11 @@ impl<'a> Simulation<'a> {
         if jobs.is_empty() {
             return false;
         }
-        let carry = Carry::remembering(std::mem::take(&mut queue.memory)).changed(changed).silent().holding();
+        let carry = Carry::remembering(std::mem::take(&mut queue.memory))
+            .changed(changed)
+            .only_freed(freed)
+            .silent()
+            .holding();
         self.outcome.passes += 1;
         let result = pass(&mut self.inventory, queue.config, jobs, now, u64::MAX, Some(carry));
         queue.memory = result.memory;

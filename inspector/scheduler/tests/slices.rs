@@ -209,4 +209,31 @@ proptest! {
         }
         prop_assert_eq!(reasons(&restarted(&world)), reasons(&world));
     }
+
+    #[test]
+    fn what_is_decided_for_those_who_come_last_is_what_a_new_pass_decides(
+        queue in (0_usize..4, 1_usize..9),
+        acts in prop::collection::vec(acts(), 5..40),
+    ) {
+        let mut world = World::new(settings(&[queue], 5_000_000));
+        for node in 0..3 {
+            world.node(&format!("n{node}"), "cpu=6000");
+        }
+        let nodes = |world: &World| world.pods.values().filter(|pod| pod.node.is_some()).count();
+        for (number, act) in acts.iter().enumerate() {
+            let mut act = act.clone();
+            if let Act::Gang { queue, .. } = &mut act {
+                *queue = 0;
+                world.at(1);
+            }
+            let before = nodes(&world);
+            play(&mut world, number, &act);
+            if matches!(act, Act::Gang { .. }) && nodes(&world) == before {
+                let decided = shown(&world);
+                // It considers all jobs again.
+                world.step(vec![Event::Synced]);
+                prop_assert_eq!(shown(&world), decided, "after {:?}", act);
+            }
+        }
+    }
 }

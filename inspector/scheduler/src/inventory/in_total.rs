@@ -31,7 +31,18 @@ impl Inventory {
         }
         // A holder past its planned end is still there, and perhaps where something should have started by now.
         self.left(wants).suffices()
-            && (self.reservations.is_empty() || self.totals.falls(now).suffice(wants, end))
+            && (self.reservations.is_empty() || self.totals.profile(now).suffices(wants, end))
+    }
+
+    /// Whether it is certain that a request can't start before its reservation, of these amounts from `start` up to `end`.
+    pub(crate) fn none_before(
+        &mut self,
+        wants: &Wants,
+        now: i64,
+        (start, end): (i64, i64),
+        length: Option<i64>,
+    ) -> bool {
+        self.totals_hold(wants) && self.totals.profile(now).none_before(wants, (start, end), length)
     }
 
     /// A time before which there is not enough for `length` seconds (none: forever), `from` or later; `before` if there is

@@ -24,33 +24,66 @@ pub(super) struct Totals {
     pub(super) promised: imbl::OrdMap<i64, TotalChanges>,
     /// Something is held that was promised: some nodes have less than nothing at some time.
     pub(super) overlaid: bool,
-    /// What is left when reservations begin, made when somebody asks.
-    falls: OnceLock<Arc<Falls>>,
+    /// The sum of all these, made when somebody asks.
+    profile: OnceLock<Arc<Profile>>,
 }
 
-/// What is available of each kind at each time at which a reservation begins. In between there is at least as much.
+/// What is available of each kind over time, up to the last start or end of a reservation; from then on, there is at least
+/// as much.
 #[derive(Clone, Debug)]
-pub(super) struct Falls {
+pub(super) struct Profile {
     now: i64,
     kinds: SmallVec<[KindId; 4]>,
-    /// The times later than now, in order.
+    /// Times of all changes later than now, in order.
     times: Vec<i64>,
-    /// By time, the amount of each kind.
+    /// The amount of each kind from now on, and then from each of these times on.
     left: Vec<i128>,
 }
 
-impl Falls {
-    /// Whether there is as much as is wanted at each of them before `end`.
-    pub(super) fn suffice(&self, wants: &Wants, end: i64) -> bool {
+impl Profile {
+    /// The wanted amounts by column; none if there is nothing of one of these kinds.
+    fn columns(&self, wants: &Wants) -> Option<SmallVec<[(usize, i128); 4]>> {
+        let column = |(kind, wanted): &(KindId, u128)| {
+            let at = self.kinds.iter().position(|of| of == kind)?;
+            Some((at, i128::try_from(*wanted).unwrap_or(i128::MAX / 2)))
+        };
+        wants.iter().filter(|(_, wanted)| *wanted > 0).map(column).collect()
+    }
+
+    /// Whether there is as much as is wanted from each change before `end` on.
+    pub(super) fn suffices(&self, wants: &Wants, end: i64) -> bool {
         let count = self.times.partition_point(|time| *time < end);
         let width = self.kinds.len();
-        wants.iter().all(|(kind, wanted)| {
-            let wanted = i128::try_from(*wanted).unwrap_or(i128::MAX / 2);
-            match self.kinds.iter().position(|of| of == kind) {
-                Some(at) => (0..count).all(|row| self.left[row * width + at] >= wanted),
-                None => count == 0 || wanted == 0,
+        let enough =
+            |(at, wanted): &(usize, i128)| (1..=count).all(|row| self.left[row * width + at] >= *wanted);
+        count == 0 || self.columns(wants).is_some_and(|columns| columns.iter().all(enough))
+    }
+
+    /// Whether there would not be enough for `length` seconds (none: forever) from any time before `start` on, now
+    /// included, if what is wanted were not reserved from `start` up to `end`.
+    pub(super) fn none_before(&self, wants: &Wants, (start, end): (i64, i64), length: Option<i64>) -> bool {
+        let Some(columns) = self.columns(wants) else { return false };
+        let width = self.kinds.len();
+        let enough = |row: usize, time: i64| {
+            let own = start <= time && time < end;
+            columns.iter().all(|(at, wanted)| own || self.left[row * width + at] >= *wanted)
+                && (!own || columns.iter().all(|(at, _)| self.left[row * width + at] >= 0))
+        };
+        let mut since = enough(0, self.now).then_some(self.now);
+        for (time, row) in self.times.iter().copied().zip(1..) {
+            if since.zip(length).is_some_and(|(since, length)| time.saturating_sub(since) >= length) {
+                return false;
             }
-        })
+            if !enough(row, time) {
+                since = None;
+            } else if since.is_none() {
+                since = Some(time);
+            }
+            if time >= start && since.is_none_or(|since| since >= start) {
+                return true;
+            }
+        }
+        since.is_none_or(|since| since >= start)
     }
 }
 
@@ -79,13 +112,13 @@ fn add(map: &mut imbl::OrdMap<i64, TotalChanges>, time: i64, kind: KindId, amoun
 impl Totals {
     /// Adds to what is free, now and later.
     pub(super) fn offer(&mut self, kind: KindId, amount: i128) {
-        self.falls.take();
+        self.profile.take();
         *self.free.entry(kind).or_default() += amount;
     }
 
     /// Counts a holder that comes (1) or goes (-1).
     pub(super) fn hold(&mut self, until: Option<i64>, needs: &Quantities, sign: i128) {
-        self.falls.take();
+        self.profile.take();
         for (kind, amount) in needs.iter() {
             let amount = i128::from(*amount) * sign;
             self.offer(*kind, -amount);
@@ -95,7 +128,7 @@ impl Totals {
 
     /// Counts a reservation that comes (1) or goes (-1).
     pub(super) fn reserve(&mut self, entry: &NodeReservation, sign: i128) {
-        self.falls.take();
+        self.profile.take();
         for (kind, amount) in entry.needs.iter() {
             let amount = i128::from(*amount) * sign;
             add(&mut self.promised, entry.start, *kind, -amount);
@@ -103,46 +136,45 @@ impl Totals {
         }
     }
 
-    /// See [`Falls`]; what is planned for `now` or earlier has ended then.
-    pub(super) fn falls(&mut self, now: i64) -> Arc<Falls> {
-        if self.falls.get().is_some_and(|falls| falls.now != now) {
-            self.falls.take();
-        }
-        self.falls.get_or_init(|| Arc::new(self.find_falls(now))).clone()
+    /// The first planned end of a holder, epoch seconds.
+    pub(super) fn first_end(&self) -> Option<i64> {
+        self.ends.get_min().map(|(end, _)| *end)
     }
 
-    fn find_falls(&self, now: i64) -> Falls {
-        let mut falls =
-            Falls { now, kinds: self.free.keys().copied().collect(), times: Vec::new(), left: Vec::new() };
-        let Some(last) = self.promised.get_max().map(|(time, _)| *time).filter(|last| *last > now) else {
-            return falls;
-        };
+    /// See [`Profile`]; what is planned for `now` or earlier has ended then.
+    pub(super) fn profile(&mut self, now: i64) -> Arc<Profile> {
+        if self.profile.get().is_some_and(|profile| profile.now != now) {
+            self.profile.take();
+        }
+        self.profile.get_or_init(|| Arc::new(self.make_profile(now))).clone()
+    }
+
+    fn make_profile(&self, now: i64) -> Profile {
+        let kinds: SmallVec<[KindId; 4]> = self.free.keys().copied().collect();
         let mut left: SmallVec<[i128; 4]> = self.free.values().copied().collect();
-        let mut apply = |changes: &TotalChanges| {
-            let mut fell = false;
+        let apply = |left: &mut [i128], changes: &TotalChanges| {
             for (kind, amount) in changes {
-                if let Some(at) = falls.kinds.iter().position(|of| of == kind) {
+                if let Some(at) = kinds.iter().position(|of| of == kind) {
                     left[at] += amount;
-                    fell |= *amount < 0;
                 }
             }
-            (fell, left.clone())
         };
         for (_, changes) in self.ends.range(..=now) {
-            apply(changes);
+            apply(&mut left, changes);
         }
-        for (time, changes) in self.changes(now, last) {
-            let (fell, left) = apply(changes);
-            let width = left.len();
-            if falls.times.last() == Some(&time) {
-                let at = falls.left.len() - width;
-                falls.left[at..].copy_from_slice(&left);
-            } else if fell {
-                falls.times.push(time);
-                falls.left.extend(left);
+        let (mut times, mut rows) = (Vec::new(), left.to_vec());
+        let last = self.promised.get_max().map_or(now, |(time, _)| *time);
+        for (time, changes) in self.changes(now, last.max(now)) {
+            apply(&mut left, changes);
+            if times.last() == Some(&time) {
+                let at = rows.len() - left.len();
+                rows[at..].copy_from_slice(&left);
+            } else {
+                times.push(time);
+                rows.extend_from_slice(&left);
             }
         }
-        falls
+        Profile { now, kinds, times, left: rows }
     }
 
     /// Changes later than one time and up to another, in order.

@@ -61,6 +61,8 @@ pub struct Carry {
     pub(super) in_vain: u32,
     /// Each kept reservation is to be moved to an earlier start, or planned again if it can't be kept.
     pub(super) compress: bool,
+    /// All that happened since the last pass is that something ended before its planned end.
+    pub(super) only_freed: bool,
 }
 
 impl Carry {
@@ -77,6 +79,13 @@ impl Carry {
         Self { compress: changed, ..self }
     }
 
+    /// The same; `only_freed` says whether all of that is that something ended before its planned end, so that every kept
+    /// reservation can be kept.
+    #[must_use]
+    pub fn only_freed(self, only_freed: bool) -> Self {
+        Self { only_freed, ..self }
+    }
+
     /// The same; reasons are not wanted: a job that waits may be [`Refusal::Busy`] whatever it waits for.
     #[must_use]
     pub fn silent(self) -> Self {
@@ -89,11 +98,30 @@ impl Carry {
         Self { holds: true, ..self }
     }
 
+    /// Goes on with a pass that was complete and in which nothing started, to consider jobs that have come since, behind
+    /// all others. Nothing else may have changed. The reservations made in it are those in the inventory.
+    pub fn reopened(memory: Arc<KnownFailures>, so_far: Tally) -> Self {
+        let Tally { counted, reservations, blocked } = so_far;
+        Self { memory, counted, reservations, blocked, begun: true, ..Self::default() }
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        Tally { counted: self.counted, reservations: self.reservations, blocked: self.blocked }
+    }
+
     /// Ends the pass without considering the remaining jobs.
     pub fn abandon(mut self) -> Arc<KnownFailures> {
         Arc::make_mut(&mut self.memory).end();
         self.memory
     }
+}
+
+/// What a complete pass has counted, so that it can be reopened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    counted: usize,
+    reservations: usize,
+    blocked: bool,
 }
 
 /// The holder of a slot of a job that starts in a pass: the slot's index in the placement.
@@ -125,6 +153,8 @@ pub struct PassResult {
     pub behind: bool,
     /// Something started after that, and may be what blocks the job now.
     pub outdated: bool,
+    /// When the pass is complete: what it has counted.
+    pub tally: Tally,
     /// When the pass is complete: its results, for the next one of this queue.
     pub memory: Arc<KnownFailures>,
 }

@@ -52,6 +52,11 @@ impl Turn<'_> {
             self.result.kept.push(job.id);
             return true;
         }
+        if there && self.stays(place, &kept) {
+            self.carry.reservations += 1;
+            self.result.kept.push(job.id);
+            return true;
+        }
         self.books.clear_reservation(job.id);
         if !self.compress(job, place, &kept) {
             // It can't be kept: what was planned behind it yields.
@@ -62,6 +67,21 @@ impl Turn<'_> {
             self.decide(job, place);
         }
         true
+    }
+
+    /// Whether a reservation certainly stays as it is: nothing but early ends has happened, and there is not enough in total
+    /// for an earlier start.
+    fn stays(&mut self, place: usize, kept: &Kept) -> bool {
+        let planned = &kept.planned;
+        let Some(end) = planned.end.filter(|_| planned.start > self.now && !planned.assumed) else {
+            return false;
+        };
+        let memory = Arc::make_mut(&mut self.carry.memory);
+        let wants = memory.wants(place, self.books);
+        let length = length(memory.known_request(place));
+        self.carry.only_freed
+            && !wants.is_empty()
+            && self.books.none_before(&wants, self.now, (planned.start, end), length)
     }
 
     /// Starts the job, moves its reservation to an earlier start, or makes the same again; returns false if none of that

@@ -245,6 +245,7 @@ impl<'a> Turn<'a> {
         if more {
             self.result.carry = Some(self.carry);
         } else {
+            self.result.tally = self.carry.tally();
             self.result.memory = self.carry.abandon();
         }
         self.result

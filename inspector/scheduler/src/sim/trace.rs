@@ -49,11 +49,25 @@ fn job(line: usize, id: u64, figures: [i64; 5]) -> Result<TraceJob, TraceError> 
     Ok(TraceJob { id, submit, cores, limit, run, priority, ..TraceJob::default() })
 }
 
-/// An integer; fractions of seconds are truncated, also where nothing is before the point.
+/// An integer; fractions of seconds are truncated, also where nothing is before the point. Some programs write large
+/// numbers with an exponent (`1e5`).
 fn number(word: &str) -> Option<i64> {
-    let (whole, fraction) = word.split_once('.').unwrap_or((word, ""));
-    let whole = if matches!(whole, "" | "-" | "+") && !fraction.is_empty() { "0" } else { whole };
-    fraction.bytes().all(|byte| byte.is_ascii_digit()).then(|| whole.parse().ok())?
+    let (mantissa, exponent) = word.split_once(['e', 'E']).unwrap_or((word, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let whole = if matches!(whole, "" | "-" | "+") && !fraction.is_empty() {
+        format!("{whole}0")
+    } else {
+        whole.to_owned()
+    };
+    let exponent = exponent.strip_prefix('+').unwrap_or(exponent);
+    if whole.parse::<i64>().is_err()
+        || !fraction.bytes().chain(exponent.bytes()).all(|byte| byte.is_ascii_digit())
+    {
+        return None;
+    }
+    let places: usize = exponent.parse().ok().filter(|places| *places <= 18)?;
+    let digits = fraction.chars().chain(std::iter::repeat('0')).take(places);
+    whole.chars().chain(digits).collect::<String>().parse().ok()
 }
 
 /// A text without the byte order mark that some programs start files with.

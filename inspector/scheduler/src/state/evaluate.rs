@@ -160,6 +160,8 @@ impl State {
         if changed_request {
             job.request = request;
             job.checked = None;
+            // It leaves its place, or is no longer what was considered there.
+            self.pass.wanted |= was_queued;
         }
         if started {
             job.checked = Some(graph);

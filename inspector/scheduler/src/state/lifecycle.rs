@@ -264,8 +264,10 @@ impl State {
             && matches!(job.state, JobState::Pending | JobState::Reserved | JobState::Unsatisfiable)
         {
             let key = self.order_key(job);
-            if self.waiting.enqueue(key) {
-                self.pass.wanted |= job.checked.is_none();
+            let behind = self.pass.open.as_ref().is_some_and(|open| open.last.as_ref() < Some(&key));
+            if self.waiting.enqueue(key) && job.checked.is_none() {
+                self.pass.arrived |= behind;
+                self.pass.wanted |= !behind;
             }
         }
     }

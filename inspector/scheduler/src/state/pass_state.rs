@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
+use crate::explain::WhyNot;
 use crate::job::Reason;
 use crate::model::SharedStr;
-use crate::queue::Carry;
+use crate::queue::{Carry, Tally};
 use crate::request::Request;
+use crate::state::waiting::OrderKey;
 
 /// Results of a queue's last complete pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,8 +26,12 @@ pub struct PassReport {
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "independent of each other")]
 pub(super) struct PassState {
-    /// There is a job that has not been considered yet.
+    /// All jobs have to be considered again.
     pub wanted: bool,
+    /// There are jobs that have not been considered yet, behind all that have.
+    pub(super) arrived: bool,
+    /// The last complete pass, if it can be reopened for such jobs.
+    pub(super) open: Option<OpenPass>,
     /// The inventory's generations as of the last pass.
     pub(super) seen: (u64, u64),
     /// An interrupted pass: its queue, and the position in it.
@@ -46,4 +52,21 @@ pub(super) struct PassState {
     /// Satisfiability of requests, for one generation of the graph.
     pub(super) verdicts: OrdMap<Arc<Request>, Option<Arc<Reason>>>,
     pub(super) verdicts_of: u64,
+    /// Why requests wait, and when that was found out, for one generation of the graph.
+    pub(super) whys: OrdMap<Arc<Request>, (i64, Arc<WhyNot>)>,
+    pub(super) whys_of: u64,
+    /// The generation of the graph as of the last complete pass over all jobs.
+    pub(super) told_of: u64,
+}
+
+/// A complete pass over a single queue in which nothing started.
+#[derive(Clone, Debug)]
+pub(super) struct OpenPass {
+    /// The last job considered; those behind it were not.
+    pub(super) last: Option<OrderKey>,
+    pub(super) tally: Tally,
+    /// The inventory as the pass left it ([`crate::inventory::Inventory::changes`]).
+    pub(super) inventory: u64,
+    /// Epoch seconds.
+    pub(super) at: i64,
 }

@@ -1,10 +1,10 @@
 //! Why a job waits, as text: the matcher's result, with the names visible to its owner.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use fluxion_api::reason::{Fact, JobNames};
+use imbl::OrdMap;
 
 use crate::explain::{self, Names, WhyNot};
 use crate::job::{Job, JobId, Reason, ReasonClass};
@@ -14,6 +14,13 @@ use crate::state::State;
 
 /// Number of distinct requests explained in a pass; others are explained on request.
 const EXPLAINED_PER_PASS: usize = 32;
+/// Number of nodes looked at for that in a pass, unless it is for a single request. Where that does not suffice for all,
+/// explanations of earlier passes are used too.
+const LOOKED_AT_PER_PASS: usize = 5_000;
+/// Seconds after which such an explanation is replaced.
+const LASTING: i64 = 30;
+/// Maximum number of them.
+const REMEMBERED: usize = 1_000;
 
 /// Names within one namespace; all others are hidden. `None`: all names.
 pub struct NamesFor<'a> {
@@ -91,7 +98,7 @@ impl State {
         }
     }
 
-    pub(super) fn busy(&self, job: &Job, explained: &mut Explained) -> Reason {
+    pub(super) fn busy(&mut self, job: &Job, explained: &mut Explained) -> Reason {
         let unexplained = || Reason::new(ReasonClass::Busy, Fact::ResourcesInUse);
         let Some(request) = &job.request else { return unexplained() };
         // A reason names jobs of its own namespace: it is nothing for another one.
@@ -99,22 +106,56 @@ impl State {
         if let Some(reason) = explained.reasons.get(&key) {
             return reason.clone();
         }
-        let room = explained.whys.len() < EXPLAINED_PER_PASS;
-        let why = match explained.whys.entry(Arc::clone(request)) {
-            Entry::Occupied(known) => Some(&*known.into_mut()),
-            Entry::Vacant(new) if room => Some(&*new.insert(self.why_of(job, request))),
-            Entry::Vacant(_) => None,
+        let why = match explained.whys.get(request) {
+            Some(why) => Some(why.clone()),
+            None => self.explained(job, request, explained),
         };
-        let reason = why.map_or_else(unexplained, |why| self.reason_from(job, why));
+        let reason = why.map_or_else(unexplained, |why| self.reason_from(job, &why));
         explained.reasons.insert(key, reason.clone());
         reason
+    }
+}
+
+impl State {
+    /// Why a request waits, if there is room for another explanation in this pass; or what was found out in an earlier
+    /// one, if that was not long ago or there is none.
+    fn explained(
+        &mut self,
+        job: &Job,
+        request: &Arc<Request>,
+        explained: &mut Explained,
+    ) -> Option<Arc<WhyNot>> {
+        let graph = self.inventory.graph_generation();
+        if self.pass.whys_of != graph || self.pass.whys.len() > REMEMBERED {
+            self.pass.whys = OrdMap::new();
+            self.pass.whys_of = graph;
+        }
+        let nodes = self.inventory.node_count();
+        let all = nodes.saturating_mul(EXPLAINED_PER_PASS) <= LOOKED_AT_PER_PASS;
+        let known = self.pass.whys.get(request).filter(|_| !all);
+        let lasts = known.is_some_and(|(at, _)| self.now.saturating_sub(*at) < LASTING);
+        let room = explained.made == 0
+            || explained.made < EXPLAINED_PER_PASS
+                && nodes.saturating_mul(explained.made + 1) <= LOOKED_AT_PER_PASS;
+        if lasts || !room {
+            return known.map(|(_, why)| why.clone());
+        }
+        let why = Arc::new(self.why_of(job, request));
+        explained.made += 1;
+        explained.whys.insert(request.clone(), why.clone());
+        if !all {
+            self.pass.whys.insert(request.clone(), (self.now, why.clone()));
+        }
+        Some(why)
     }
 }
 
 /// What a pass has explained already.
 #[derive(Default)]
 pub(super) struct Explained {
-    whys: BTreeMap<Arc<Request>, WhyNot>,
+    /// Number of explanations made in it.
+    made: usize,
+    whys: BTreeMap<Arc<Request>, Arc<WhyNot>>,
     /// In the words for one namespace.
     reasons: BTreeMap<(SharedStr, Arc<Request>), Reason>,
 }

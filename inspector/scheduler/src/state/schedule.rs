@@ -13,12 +13,13 @@ use crate::inventory::{Allocation, Promise};
 use crate::job::{Job, JobId, JobState, Reason, ReasonClass, Reservation};
 use crate::model::SharedStr;
 use crate::placement;
-use crate::queue::{self, Carry, PassJob, PassResult, Refusal};
+use crate::queue::{self, Carry, PassJob, PassResult, Refusal, Tally};
 use crate::request::{Placement, Planned, Request, Shape, Slot};
 use crate::state::State;
-use crate::state::pass_state::PassReport;
+use crate::state::pass_state::{OpenPass, PassReport};
 use crate::state::pod::avoiding;
 use crate::state::reasons::Explained;
+use crate::state::waiting::OrderKey;
 
 /// The nodes of a placement without duplicates, in order.
 fn nodes_of(placement: &Placement) -> Vec<SharedStr> {
@@ -47,7 +48,7 @@ impl State {
 
     /// Something changed that may allow a job to start.
     fn pass_wanted(&self) -> bool {
-        self.pass.wanted || self.pass.seen != self.generations()
+        self.pass.wanted || self.pass.arrived || self.pass.seen != self.generations()
     }
 
     fn generations(&self) -> (u64, u64) {
@@ -153,6 +154,9 @@ impl State {
         if !wanted && !due && self.pass.cut.is_none() {
             return;
         }
+        if !due && self.may_reopen() {
+            return self.reopen_pass();
+        }
         let (first, mut carry) = match self.pass.cut.take() {
             Some((index, carry)) if !wanted => (index, Some(carry)),
             cut => {
@@ -172,12 +176,13 @@ impl State {
                 (0, None)
             }
         };
-        self.pass.wanted = false;
+        (self.pass.wanted, self.pass.arrived, self.pass.open) = (false, false, None);
         self.pass.seen = self.generations();
+        let mut tally = None;
         let mut budget = self.settings.visits_per_step;
         let settings = self.settings.clone();
         for (index, config) in settings.queues.iter().enumerate().skip(first) {
-            let jobs = self.candidates(index);
+            let jobs = self.candidates(index, None);
             // Reservations of other queues are kept, so the pass must not start from scratch.
             let carry = carry.take().unwrap_or_else(|| {
                 let memory = self.pass.memory.remove(&config.name).unwrap_or_default();
@@ -197,6 +202,7 @@ impl State {
             self.pass.wanted |= result.look_again;
             self.pass.outdated |= result.outdated || (self.pass.behind && !result.started.is_empty());
             self.pass.behind |= result.behind;
+            tally = Some(result.tally).filter(|_| report.started == 0);
             let cut = self.take_result(result);
             if let Some(carry) = cut {
                 self.pass.cut = Some((index, carry));
@@ -213,6 +219,65 @@ impl State {
         // Jobs started before are then in the way of all others, as after a restart.
         self.pass.wanted |= self.pass.outdated;
         self.pass.at = self.now;
+        self.pass.told_of = self.inventory.graph_generation();
+        self.leave_open(tally);
+    }
+
+    /// A complete pass in which nothing started can be reopened, if there is only one queue: jobs in a queue come before
+    /// all those in the next one.
+    fn leave_open(&mut self, tally: Option<Tally>) {
+        let single = self.settings.queues.len() == 1;
+        self.pass.open = tally.filter(|_| single).map(|tally| OpenPass {
+            last: self.waiting.last().cloned(),
+            tally,
+            inventory: self.inventory.changes(),
+            at: self.now,
+        });
+    }
+
+    /// Whether all that has happened since the last pass is that jobs have come, behind all others: for these, it would
+    /// decide the same again.
+    fn may_reopen(&self) -> bool {
+        let same = |open: &OpenPass| {
+            open.inventory == self.inventory.changes()
+                && (open.at == self.now || !self.inventory.overdue(self.now))
+        };
+        self.pass.arrived
+            && !self.pass.wanted
+            && self.pass.cut.is_none()
+            && self.pass.seen == self.generations()
+            && self.pass.open.as_ref().is_some_and(same)
+    }
+
+    /// Goes on with the last pass for the jobs that have come since.
+    fn reopen_pass(&mut self) {
+        self.pass.arrived = false;
+        let settings = self.settings.clone();
+        let (Some(open), Some(config)) = (self.pass.open.take(), settings.queues.first()) else { return };
+        let jobs = self.candidates(0, open.last.as_ref());
+        let memory = self.pass.memory.remove(&config.name).unwrap_or_default();
+        let carry = Carry::reopened(memory, open.tally);
+        let budget = self.settings.visits_per_step;
+        let mut result = queue::pass(&mut self.inventory, config, &jobs, self.now, budget, Some(carry));
+        self.pass.memory.insert(config.name.clone(), std::mem::take(&mut result.memory));
+        let (tally, started) = (result.tally, !result.started.is_empty());
+        let before = self.last_pass(&config.name);
+        let report = PassReport {
+            at: self.now,
+            tried: before.tried.saturating_add(u32::try_from(result.tried).unwrap_or(u32::MAX)),
+            started: u32::try_from(result.started.len()).unwrap_or(u32::MAX),
+            passes: before.passes.saturating_add(1),
+        };
+        self.pass.wanted |= result.look_again || result.outdated || (self.pass.behind && started);
+        self.pass.behind |= result.behind;
+        if self.take_result(result).is_some() {
+            // There are more than fit in a step.
+            self.pass.wanted = true;
+            return;
+        }
+        self.pass.reports.insert(config.name.clone(), report);
+        self.pass.at = self.now;
+        self.leave_open(Some(tally).filter(|_| !started));
     }
 
     /// Whether the reservations in the inventory stay there from one pass to the next. With several queues, those of a
@@ -228,14 +293,14 @@ impl State {
         self.pass.due = Some(self.pass.due.map_or(due, |at| at.min(due)));
     }
 
-    /// Jobs of one queue that may start on this graph, in order.
-    fn candidates(&mut self, queue: usize) -> Vec<PassJob> {
+    /// Jobs of one queue that may start on this graph, in order; only those behind one, if there is one.
+    fn candidates(&mut self, queue: usize, behind: Option<&OrderKey>) -> Vec<PassJob> {
         let graph = self.inventory.graph_generation();
         if self.pass.verdicts_of != graph || self.pass.verdicts.len() > 100_000 {
             self.pass.verdicts = OrdMap::new();
             self.pass.verdicts_of = graph;
         }
-        let waiting = self.waiting.in_order().filter(|key| key.queue == queue);
+        let waiting = self.waiting.behind(behind).filter(|key| key.queue == queue);
         let ids: Vec<(JobId, i64)> = waiting.map(|key| (key.id, key.priority.0.into())).collect();
         let mut jobs = Vec::with_capacity(ids.len());
         for (id, priority) in ids {
@@ -320,10 +385,38 @@ impl State {
             self.note_start_times(id);
         }
         let mut explained = Explained::default();
-        for (id, refusal) in result.refused {
-            self.refuse(JobId(id), refusal, &mut explained);
+        for (at, (id, refusal)) in result.refused.into_iter().enumerate() {
+            // The conditions of the first ones also depend on their positions.
+            if at < self.settings.unschedulable_max || !self.is_told(JobId(id), &refusal) {
+                self.refuse(JobId(id), refusal, &mut explained);
+            }
         }
         result.carry
+    }
+
+    /// Whether a job waits for the same reason as before. Numbers and times in it may differ: they are those of when it was
+    /// told.
+    fn is_told(&self, id: JobId, refusal: &Refusal) -> bool {
+        let Some(job) = self.jobs.get(id) else { return false };
+        let Some(reason) = job.reason.as_ref().filter(|_| job.state == JobState::Pending) else {
+            return false;
+        };
+        let same_graph = self.pass.told_of == self.inventory.graph_generation();
+        let fact = reason.facts.first();
+        match refusal {
+            Refusal::Busy => {
+                same_graph
+                    && matches!(reason.class, ReasonClass::Busy | ReasonClass::NodesDown)
+                    && job.waits_for.is_empty()
+            }
+            Refusal::BehindReservation { jobs } => {
+                matches!(fact, Some(Fact::WouldDelay { .. }))
+                    && job.waits_for.iter().map(|other| other.0).eq(jobs.iter().copied())
+            }
+            Refusal::Order => matches!(fact, Some(Fact::BehindEarlierJobs)) && job.waits_for.is_empty(),
+            Refusal::DepthReached => matches!(fact, Some(Fact::BeyondQueueDepth)) && job.waits_for.is_empty(),
+            Refusal::NoEstimate { .. } => false,
+        }
     }
 
     fn refuse(&mut self, id: JobId, refusal: Refusal, explained: &mut Explained) {

@@ -1,6 +1,7 @@
 //! Waiting jobs: jobs that may start, in order; started jobs with missing members; and timers for evaluation.
 
 use std::cmp::Reverse;
+use std::ops::Bound;
 
 use imbl::OrdSet;
 
@@ -69,6 +70,17 @@ impl Waiting {
     /// Jobs that may start, in order.
     pub(super) fn in_order(&self) -> impl DoubleEndedIterator<Item = &OrderKey> {
         self.queue.iter()
+    }
+
+    /// Those behind one (none: all), in order.
+    pub(super) fn behind(&self, key: Option<&OrderKey>) -> impl Iterator<Item = &OrderKey> {
+        let from = key.map_or(Bound::Unbounded, Bound::Excluded);
+        self.queue.range((from.cloned(), Bound::Unbounded))
+    }
+
+    /// The last one.
+    pub(super) fn last(&self) -> Option<&OrderKey> {
+        self.queue.get_max()
     }
 
     /// Those up to and including one, in order.

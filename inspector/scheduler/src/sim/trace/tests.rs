@@ -54,7 +54,7 @@ fn says_which_line_of_a_trace_is_wrong() {
         ("0,1,7,-9", "time limit -9"),
         ("0,1,,9", "run is empty"),
         (",1,7,9", "submit is empty"),
-        ("0,1,1e3,", "run: invalid number `1e3`"),
+        ("0,1,1x3,", "run: invalid number `1x3`"),
         ("0,1,1.x,", "run: invalid number `1.x`"),
         ("0,-4,1,", "processors -4"),
     ] {
@@ -126,4 +126,15 @@ fn fractions_are_dropped_and_no_run_is_shorter_than_a_second() {
     let jobs = read_csv("submit,cores,run,user\n0,1,0,ann\n0,1,.9,").unwrap();
     assert_eq!((jobs[0].run, jobs[0].limit, jobs[1].run), (1, 1, 1));
     assert_eq!((jobs[0].user.as_deref(), &jobs[1].user), (Some("ann"), &None));
+}
+
+#[test]
+fn numbers_may_have_an_exponent() {
+    let numbers = [("1e2", 100), ("1.57E+2", 157), ("-1.5e1", -15), (".5e1", 5), ("2.9e0", 2), ("-.5", 0)];
+    for (text, value) in numbers {
+        assert_eq!(number(text), Some(value), "{text}");
+    }
+    for text in ["1e", "e2", "1e-2", "1e99", "1e19", "1e2.5", "1.x", "9e18e1", "--1"] {
+        assert_eq!(number(text), None, "{text}");
+    }
 }
