@@ -261,6 +261,15 @@ async fn ask(stage: &Stage, question: &Question, foreign: bool) -> Result<(bool,
     wait::until(&format!("there is a verdict on {name}"), PATIENCE, || async {
         let pod = stage.pod(&name).await?;
         let told = scheduled_condition(&pod).unwrap_or_default();
+        // The claim may be heard of after the Pod.
+        let unheard = |object: &Value| {
+            object["kind"] == "PersistentVolumeClaim"
+                && object["metadata"]["name"].as_str().is_some_and(|name| {
+                    told.contains(&format!("{name}\" not found"))
+                        || told.contains(&format!("{name} does not exist"))
+                })
+        };
+        ensure!(node_of(&pod).is_some() || !question.objects.iter().any(unheard), "'{told}'");
         match node_of(&pod) {
             Some(_) => Ok((true, told)),
             None if told.starts_with("False Unschedulable") => Ok((false, told)),
