@@ -15,7 +15,7 @@ use crate::cli::ClusterOptions;
 use crate::config::Config;
 use crate::engine::{Engine, EngineHandle, Role, system_clock};
 use crate::health::{Health, Term};
-use crate::history::{self, ClusterUid, Location, Place, Recording};
+use crate::history::{self, ClusterUid, JournalPlace, Location, Recording};
 use crate::http::{self, Cancels, HttpSettings};
 use crate::kube::connect::connect;
 use crate::kube::lease::{self, Lease};
@@ -157,17 +157,19 @@ fn location(options: &ClusterOptions, config: &Config) -> anyhow::Result<Locatio
 }
 
 /// The journal of the cluster at this URL.
-fn place(location: Location, state_dir: &StateDir, url: &str, client: &kube::Client) -> Place {
+fn place(location: Location, state_dir: &StateDir, url: &str, client: &kube::Client) -> JournalPlace {
     tracing::info!(journal = %location, "recording history");
     match location {
         Location::StateDir => match state_dir.folder(Some("cluster")) {
             Ok(folder) => {
-                Place::File { path: folder.join("state.db"), cluster: url.to_owned(), checked: false }
+                JournalPlace::File { path: folder.join("state.db"), cluster: url.to_owned(), checked: false }
             }
-            Err(error) => Place::None(error.to_string()),
+            Err(error) => JournalPlace::None(error.to_string()),
         },
-        Location::File(path) => Place::File { path, cluster: url.to_owned(), checked: false },
-        Location::Server(options) => Place::Server { options, cluster: ClusterUid::Ask(client.clone()) },
+        Location::File(path) => JournalPlace::File { path, cluster: url.to_owned(), checked: false },
+        Location::Server(options) => {
+            JournalPlace::Server { options, cluster: ClusterUid::Ask(client.clone()) }
+        }
     }
 }
 

@@ -10,13 +10,8 @@ use std::time::Duration;
 use fluxion_scheduler::event::{Effect, Event};
 use fluxion_scheduler::record::{JournalEntry, Remembered};
 use fluxion_scheduler::state::Settings;
-use tokio::sync::{mpsc, watch as signal};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-
-use crate::engine::EngineHandle;
-use crate::health::Leadership;
-use crate::journal::Retention;
-use crate::metrics::Metrics;
 
 mod health;
 mod keeper;
@@ -24,30 +19,19 @@ mod location;
 mod store;
 
 pub use health::HistoryHealth;
+pub use keeper::Recording;
 pub use location::{InvalidUrl, JournalUrl, Location};
-pub use store::{ClusterUid, Place};
+pub use store::{ClusterUid, JournalPlace};
 
-use keeper::{Keeper, Waiting};
-use store::{Store, StoreError};
+use health::WAITING_MAX;
+use keeper::{HistoryTask, Waiting};
+use store::{HistoryError, OpenJournal};
 
-/// Maximum number of entries waiting to be written; more are dropped, and written again later as far as they are known.
-const WAITING_MAX: u32 = 100_000;
 /// Maximum time that a start waits for a database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A journal that was opened, or that could not be.
-struct Opened(Option<Store>);
-
-/// What is recorded, and where.
-pub struct Recording {
-    pub place: Place,
-    pub retention: Retention,
-    /// Knows everything, including what was not written.
-    pub engine: EngineHandle,
-    /// Who may write a journal that several inspectors share.
-    pub leadership: signal::Receiver<Option<Leadership>>,
-    pub metrics: Arc<Metrics>,
-}
+struct Opened(Option<OpenJournal>);
 
 /// The running recorder.
 #[derive(Debug)]
@@ -83,17 +67,17 @@ pub async fn start(
 
 /// Opens a journal, and reads what an engine with these settings is to know. A database that doesn't respond is not waited
 /// for: what it has is merged later.
-async fn open(place: &mut Place, settings: &Settings) -> (Opened, Vec<Remembered>) {
+async fn open(place: &mut JournalPlace, settings: &Settings) -> (Opened, Vec<Remembered>) {
     let since = jiff::Timestamp::now().as_second().saturating_sub(settings.keep_ended);
     let shared = place.shared();
     let reading = async {
         let mut store = place.open().await?;
         let remembered = store.read(place, since, settings.keep_ended_max).await?;
-        Ok::<_, StoreError>((store, remembered))
+        Ok::<_, HistoryError>((store, remembered))
     };
     let read = if shared {
         let read = tokio::time::timeout(PATIENCE, reading).await;
-        read.unwrap_or_else(|_| Err(StoreError::lost("the database does not respond")))
+        read.unwrap_or_else(|_| Err(HistoryError::lost("the database does not respond")))
     } else {
         reading.await
     };
@@ -114,10 +98,9 @@ fn record(
     opened: Opened,
     mut effects: mpsc::Receiver<Vec<Effect>>,
 ) -> (Recorder, mpsc::Receiver<Vec<Effect>>) {
-    let health = HistoryHealth::default();
-    recording.metrics.register(|catalog| health.register(catalog));
+    let health = HistoryHealth::new(recording.metrics.journal_dropped.clone());
     let (entries, waiting) = mpsc::unbounded_channel();
-    let writing = tokio::spawn(Keeper::new(recording, opened.0, health.clone()).run(waiting));
+    let writing = tokio::spawn(HistoryTask::new(recording, opened.0, health.clone()).run(waiting));
     // The same capacity as between engine and writer: this only sits in between.
     let (forward, rest) = mpsc::channel(effects.max_capacity());
     let (lost, room) = (health.clone(), health.room());

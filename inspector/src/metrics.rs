@@ -119,6 +119,10 @@ pub struct Metrics {
     pub leader: Gauge,
     /// Attempts to write the job history: `success`, `failure`, `rejected`, `superseded`.
     pub journal_writes: Family<Outcome, Counter>,
+    /// Entries of the job history that were dropped.
+    pub journal_dropped: Counter,
+    /// Spans for the `OpenTelemetry` collector: `sent`, `dropped`, `failed`.
+    pub otlp_spans: Family<Outcome, Counter>,
 }
 
 impl Default for Metrics {
@@ -150,6 +154,8 @@ impl Metrics {
             invalid_objects: Family::default(),
             leader: Gauge::default(),
             journal_writes: Family::default(),
+            journal_dropped: Counter::default(),
+            otlp_spans: Family::default(),
             catalog: Mutex::default(),
             attempts: Family::default(),
             // 1 ms to about 12 days: placement takes milliseconds, waiting in the queue days.
@@ -253,6 +259,16 @@ impl Metrics {
             "journal_writes",
             "Attempts to write the job history, by outcome (success, failure, rejected, superseded)",
             self.journal_writes.clone(),
+        );
+        catalog.register(
+            "journal_entries_dropped",
+            "Entries of the job history that were dropped because the journal was not writable for too long",
+            self.journal_dropped.clone(),
+        );
+        catalog.register(
+            "otlp_spans",
+            "Spans for the OpenTelemetry collector, by outcome (sent, dropped, failed)",
+            self.otlp_spans.clone(),
         );
     }
 

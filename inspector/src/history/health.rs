@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Semaphore;
 
-use super::WAITING_MAX;
-use crate::metrics::Catalog;
 use crate::view::text;
+
+/// Maximum number of entries waiting to be written; more are dropped, and written again later as far as they are known.
+pub(super) const WAITING_MAX: u32 = 100_000;
 
 /// Whether the history is recorded; cheap to clone.
 #[derive(Clone, Debug)]
@@ -31,12 +32,17 @@ struct Recorded {
 
 impl Default for HistoryHealth {
     fn default() -> Self {
-        let room = Arc::new(Semaphore::new(WAITING_MAX as usize));
-        Self(Arc::new(Shared { state: Mutex::default(), room, dropped: Counter::default() }))
+        Self::new(Counter::default())
     }
 }
 
 impl HistoryHealth {
+    /// With the counter of dropped entries.
+    pub(super) fn new(dropped: Counter) -> Self {
+        let room = Arc::new(Semaphore::new(WAITING_MAX as usize));
+        Self(Arc::new(Shared { state: Mutex::default(), room, dropped }))
+    }
+
     /// The problem, as text for users.
     pub fn problem(&self) -> Option<String> {
         let state = self.lock();
@@ -58,12 +64,6 @@ impl HistoryHealth {
     /// Number of entries dropped so far.
     pub fn dropped(&self) -> u64 {
         self.0.dropped.get()
-    }
-
-    pub(super) fn register(&self, catalog: &mut Catalog) {
-        let help =
-            "Entries of the job history that were dropped because the journal was not writable for too long";
-        catalog.register("journal_entries_dropped", help, self.0.dropped.clone());
     }
 
     pub(super) fn room(&self) -> Arc<Semaphore> {

@@ -10,9 +10,8 @@ use fluxion_scheduler::record::JournalEntry;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch as signal};
 use tokio::time::Instant;
 
-use super::Recording;
 use super::health::HistoryHealth;
-use super::store::{Place, Store, StoreError};
+use super::store::{HistoryError, JournalPlace, OpenJournal};
 use crate::engine::EngineHandle;
 use crate::health::Leadership;
 use crate::journal::{Changes, Retention};
@@ -26,6 +25,17 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins
 /// How often what is too old is deleted.
 const PRUNE: Duration = Duration::from_mins(5);
 
+/// What is recorded, and where.
+pub struct Recording {
+    pub place: JournalPlace,
+    pub retention: Retention,
+    /// Knows everything, including what was not written.
+    pub engine: EngineHandle,
+    /// Who may write a journal that several inspectors share.
+    pub leadership: signal::Receiver<Option<Leadership>>,
+    pub metrics: Arc<Metrics>,
+}
+
 /// Entries on their way to the journal, and the places that they take until they are there.
 pub(super) struct Waiting {
     pub(super) entries: Vec<JournalEntry>,
@@ -33,9 +43,9 @@ pub(super) struct Waiting {
 }
 
 /// See the module documentation.
-pub(super) struct Keeper {
-    place: Place,
-    store: Option<Store>,
+pub(super) struct HistoryTask {
+    place: JournalPlace,
+    store: Option<OpenJournal>,
     retention: Retention,
     engine: EngineHandle,
     leadership: signal::Receiver<Option<Leadership>>,
@@ -62,8 +72,8 @@ struct Attempts {
     complaints: Repeated,
 }
 
-impl Keeper {
-    pub(super) fn new(recording: Recording, store: Option<Store>, health: HistoryHealth) -> Self {
+impl HistoryTask {
+    pub(super) fn new(recording: Recording, store: Option<OpenJournal>, health: HistoryHealth) -> Self {
         let Recording { place, retention, engine, leadership, metrics } = recording;
         Self {
             // What could not be read before the engine started is merged later.
@@ -182,7 +192,7 @@ impl Keeper {
                 (self.attempts.next, self.attempts.wait) = (None, RETRY.0);
                 "success"
             }
-            Err(StoreError::Superseded) => {
+            Err(HistoryError::Superseded) => {
                 tracing::info!("another inspector records the history");
                 self.term = None;
                 self.store = None;
@@ -190,11 +200,11 @@ impl Keeper {
                 self.health.works();
                 "superseded"
             }
-            Err(StoreError::NotYet) => {
+            Err(HistoryError::NotYet) => {
                 self.attempts.next = Some(Instant::now() + RETRY.0);
                 return;
             }
-            Err(StoreError::Rejected(why)) => {
+            Err(HistoryError::Rejected(why)) => {
                 // The same entries would be rejected again, and others would wait for them.
                 self.health.add_dropped(self.backlog.len());
                 self.dropped = self.health.dropped();
@@ -203,7 +213,7 @@ impl Keeper {
                 self.fails(why);
                 "rejected"
             }
-            Err(StoreError::Lost(why)) => {
+            Err(HistoryError::Lost(why)) => {
                 // After an error, it is not known what the transaction of a connection is in.
                 self.store = None;
                 self.fails(why);
@@ -223,7 +233,7 @@ impl Keeper {
     }
 
     /// Everything that there is to do.
-    async fn work(&mut self, term: u64) -> Result<(), StoreError> {
+    async fn work(&mut self, term: u64) -> Result<(), HistoryError> {
         let store = match &mut self.store {
             Some(store) => store,
             None => self.store.insert(self.place.open().await?),
@@ -254,7 +264,7 @@ impl Keeper {
                     store.write(&self.place, &changes, term).await?;
                     self.incomplete = false;
                 }
-                Ok(_) => return Err(StoreError::NotYet),
+                Ok(_) => return Err(HistoryError::NotYet),
                 Err(_) => {}
             }
         }

@@ -18,7 +18,7 @@ use crate::logs::kube_error;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where a journal is, and whose history it has.
-pub enum Place {
+pub enum JournalPlace {
     /// A file of this inspector, with the history of the cluster at this URL; and whether it was intact when this process
     /// opened it.
     File { path: PathBuf, cluster: String, checked: bool },
@@ -36,14 +36,14 @@ pub enum ClusterUid {
 
 /// An open journal. Its futures are boxed: the compiler can't tell that those of sqlx can be sent to other threads if it has
 /// to look at them within ours.
-pub(super) enum Store {
+pub(super) enum OpenJournal {
     File(Journal),
     Server(Postgres),
 }
 
 /// Why a journal can't be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum StoreError {
+pub(super) enum HistoryError {
     /// Another inspector is the leader.
     #[error("another inspector is the leader and writes the history")]
     Superseded,
@@ -58,62 +58,62 @@ pub(super) enum StoreError {
     Lost(String),
 }
 
-impl StoreError {
+impl HistoryError {
     pub(super) fn lost(why: impl ToString) -> Self {
         Self::Lost(why.to_string())
     }
 }
 
-impl From<JournalError> for StoreError {
+impl From<JournalError> for HistoryError {
     fn from(error: JournalError) -> Self {
         Self::Lost(error.to_string())
     }
 }
 
-impl Place {
+impl JournalPlace {
     /// Whether all inspectors use it, so that only the leader may write.
     pub(super) fn shared(&self) -> bool {
         matches!(self, Self::Server { .. })
     }
 
     /// Opens it, and creates it if it doesn't exist.
-    pub(super) fn open(&mut self) -> BoxFuture<'_, Result<Store, StoreError>> {
+    pub(super) fn open(&mut self) -> BoxFuture<'_, Result<OpenJournal, HistoryError>> {
         self.try_open().boxed()
     }
 
-    async fn try_open(&mut self) -> Result<Store, StoreError> {
+    async fn try_open(&mut self) -> Result<OpenJournal, HistoryError> {
         match self {
             Self::File { path, cluster, checked } => {
                 let journal = Journal::open_history(path.clone(), cluster, !*checked).await?;
                 *checked = true;
-                Ok(Store::File(journal))
+                Ok(OpenJournal::File(journal))
             }
             Self::Server { options, cluster } => {
-                let cluster = cluster.get().await.map_err(StoreError::lost)?;
-                Ok(Store::Server(
+                let cluster = cluster.get().await.map_err(HistoryError::lost)?;
+                Ok(OpenJournal::Server(
                     Postgres::open(options, cluster).await.map_err(|error| told(options, error))?,
                 ))
             }
-            Self::None(why) => Err(StoreError::lost(why)),
+            Self::None(why) => Err(HistoryError::lost(why)),
         }
     }
 
     /// The error of this place's journal.
-    pub(super) fn error(&self, error: PostgresError) -> StoreError {
+    pub(super) fn error(&self, error: PostgresError) -> HistoryError {
         match self {
             Self::Server { options, .. } => told(options, error),
-            _ => StoreError::lost(error),
+            _ => HistoryError::lost(error),
         }
     }
 }
 
-fn told(options: &PgConnectOptions, error: PostgresError) -> StoreError {
+fn told(options: &PgConnectOptions, error: PostgresError) -> HistoryError {
     match error {
-        PostgresError::Superseded => StoreError::Superseded,
-        PostgresError::Rejected(why) => StoreError::Rejected(why),
+        PostgresError::Superseded => HistoryError::Superseded,
+        PostgresError::Rejected(why) => HistoryError::Rejected(why),
         error => {
             let place = super::Location::Server(Box::new(options.clone()));
-            StoreError::lost(format!("{place}: {error}"))
+            HistoryError::lost(format!("{place}: {error}"))
         }
     }
 }
@@ -136,13 +136,13 @@ impl ClusterUid {
     }
 }
 
-impl Store {
+impl OpenJournal {
     pub(super) fn read<'a>(
         &'a mut self,
-        place: &'a Place,
+        place: &'a JournalPlace,
         since: i64,
         most: usize,
-    ) -> BoxFuture<'a, Result<Vec<Remembered>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<Remembered>, HistoryError>> {
         async move {
             match self {
                 Self::File(journal) => Ok(journal.read_history(since, most).await?),
@@ -156,10 +156,10 @@ impl Store {
 
     pub(super) fn write<'a>(
         &'a mut self,
-        place: &'a Place,
+        place: &'a JournalPlace,
         changes: &'a Changes,
         term: u64,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
+    ) -> BoxFuture<'a, Result<(), HistoryError>> {
         async move {
             match self {
                 Self::File(journal) => Ok(journal.write_history(changes).await?),
@@ -173,10 +173,10 @@ impl Store {
 
     pub(super) fn prune<'a>(
         &'a mut self,
-        place: &'a Place,
+        place: &'a JournalPlace,
         retention: Retention,
         now: i64,
-    ) -> BoxFuture<'a, Result<u64, StoreError>> {
+    ) -> BoxFuture<'a, Result<u64, HistoryError>> {
         async move {
             match self {
                 Self::File(journal) => Ok(journal.prune(retention, now).await?),
@@ -188,7 +188,7 @@ impl Store {
         .boxed()
     }
 
-    pub(super) fn close(self, place: &Place) -> BoxFuture<'_, Result<(), StoreError>> {
+    pub(super) fn close(self, place: &JournalPlace) -> BoxFuture<'_, Result<(), HistoryError>> {
         async move {
             match self {
                 Self::File(journal) => Ok(journal.close().await?),

@@ -6,8 +6,13 @@ use fluxion_scheduler::state::{HistoryEntry, JobState, State};
 use sqlx::Connection as _;
 
 use super::*;
+use crate::engine::EngineHandle;
 use crate::engine::{Engine, Role, system_clock};
+use crate::health::Leadership;
 use crate::health::Term;
+use crate::journal::Retention;
+use crate::metrics::Metrics;
+use tokio::sync::watch as signal;
 
 mod full;
 mod postgres;
@@ -29,8 +34,8 @@ fn deletion() -> Effect {
     Effect::Delete { object, why: String::new() }
 }
 
-fn file(dir: &Path, cluster: &str) -> Place {
-    Place::File { path: dir.join("state.db"), cluster: cluster.to_owned(), checked: false }
+fn file(dir: &Path, cluster: &str) -> JournalPlace {
+    JournalPlace::File { path: dir.join("state.db"), cluster: cluster.to_owned(), checked: false }
 }
 
 /// An inspector that records: an engine without objects, and effects that the test makes up.
@@ -46,7 +51,7 @@ struct Inspector {
 }
 
 impl Inspector {
-    async fn start(mut place: Place) -> Self {
+    async fn start(mut place: JournalPlace) -> Self {
         let (settings, metrics) = (Settings::default(), Arc::new(Metrics::new()));
         let engine = Engine {
             state: State::new(settings.clone()),

@@ -2,23 +2,20 @@
 //!
 //! The queue is bounded: what a dead or slow collector does not take is dropped and counted.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::settings::Settings;
-use super::{Span, Tracer};
+use super::queue::{ExporterStats, Queue};
+use super::settings::TraceSettings;
+use super::span::Tracer;
 use crate::logs::Repeated;
-use crate::metrics::{Metrics, Outcome};
+use crate::metrics::Metrics;
 
-/// Maximum number of spans that wait to be sent.
-const WAITING_MAX: usize = 4096;
 /// Maximum number of spans in one request.
 const BATCH_MAX: usize = 512;
 /// How long an incomplete batch waits for more.
@@ -29,36 +26,6 @@ const ATTEMPTS: u32 = 3;
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Maximum time to send what is left at the end.
 const LAST: Duration = Duration::from_secs(2);
-
-/// Number of spans by outcome: `sent`, `dropped`, `failed`.
-#[derive(Clone, Debug, Default)]
-pub struct ExporterStats(Family<Outcome, Counter>);
-
-impl ExporterStats {
-    /// Number of spans with an outcome.
-    pub fn of(&self, outcome: &'static str) -> u64 {
-        self.0.get_or_create(&Outcome { outcome }).get()
-    }
-
-    fn add(&self, outcome: &'static str, spans: usize) {
-        self.0.get_or_create(&Outcome { outcome }).inc_by(spans as u64);
-    }
-}
-
-/// Where ended spans wait.
-#[derive(Clone, Debug)]
-pub(super) struct Queue {
-    spans: mpsc::Sender<Value>,
-    stats: ExporterStats,
-}
-
-impl Queue {
-    pub(super) fn push(&self, span: Value) {
-        if self.spans.try_send(span).is_err() {
-            self.stats.add("dropped", 1);
-        }
-    }
-}
 
 /// The running exporter.
 #[derive(Debug)]
@@ -71,18 +38,16 @@ pub struct Exporter {
 
 impl Exporter {
     /// Starts to export the spans of the returned tracer.
-    pub fn start(settings: Settings, metrics: &Metrics) -> Result<(Self, Tracer), reqwest::Error> {
+    pub fn start(settings: TraceSettings, metrics: &Metrics) -> Result<(Self, Tracer), reqwest::Error> {
         let client = reqwest::Client::builder()
             .timeout(settings.timeout)
             .connect_timeout(settings.timeout)
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
-        let (spans, ended) = mpsc::channel(WAITING_MAX);
         let (stop, stopped) = mpsc::channel(1);
-        let stats = ExporterStats::default();
-        let help = "Spans for the OpenTelemetry collector, by outcome (sent, dropped, failed)";
-        metrics.register(|catalog| catalog.register("otlp_spans", help, stats.0.clone()));
-        let tracer = Tracer::new(settings.sampler, Queue { spans, stats: stats.clone() });
+        let stats = ExporterStats::on(metrics.otlp_spans.clone());
+        let (queue, ended) = Queue::new(stats.clone());
+        let tracer = Tracer::new(settings.sampler, queue);
         let sender = Sender {
             settings,
             client,
@@ -101,7 +66,7 @@ impl Exporter {
 }
 
 struct Sender {
-    settings: Settings,
+    settings: TraceSettings,
     client: reqwest::Client,
     stats: ExporterStats,
     complaints: Repeated,
@@ -226,32 +191,4 @@ fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// A span in OTLP's JSON: IDs are hexadecimal, 64-bit numbers are texts.
-pub(super) fn encode(span: &mut Span, ended: SystemTime) -> Value {
-    let attributes = std::mem::take(&mut span.attributes).into_iter();
-    let attributes: Vec<Value> =
-        attributes.map(|(key, value)| json!({ "key": key, "value": value })).collect();
-    let mut encoded = json!({
-        "traceId": format!("{:032x}", span.context.trace),
-        "spanId": format!("{:016x}", span.context.span),
-        "flags": 1,
-        "name": std::mem::take(&mut span.name),
-        "kind": span.kind as u8,
-        "startTimeUnixNano": nanos(span.began),
-        "endTimeUnixNano": nanos(ended.max(span.began)),
-        "attributes": attributes,
-    });
-    if let Some(parent) = span.parent {
-        encoded["parentSpanId"] = json!(format!("{parent:016x}"));
-    }
-    if let Some(message) = span.error.take() {
-        encoded["status"] = json!({ "code": 2, "message": message });
-    }
-    encoded
-}
-
-fn nanos(time: SystemTime) -> String {
-    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
 }

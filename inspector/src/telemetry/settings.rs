@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Settings of the export of traces.
 #[derive(Clone)]
-pub struct Settings {
+pub struct TraceSettings {
     /// URL that spans are posted to.
     pub(super) url: reqwest::Url,
     /// May contain credentials.
@@ -37,7 +37,7 @@ const EVERY: u128 = 1 << 64;
 /// Maximum time for one request, as the specification says by default.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-impl Settings {
+impl TraceSettings {
     /// From `--otlp-endpoint`, which takes precedence, and variables (names as in the OpenTelemetry specification); `None` if
     /// traces are not to be sent.
     pub fn read(
@@ -160,10 +160,13 @@ fn sampler(name: Option<&str>, argument: Option<&str>) -> Result<Sampler, Invali
 mod tests {
     use super::*;
 
-    fn read(flag: Option<&str>, variables: &[(&str, &str)]) -> Result<Option<Settings>, InvalidSettings> {
+    fn read(
+        flag: Option<&str>,
+        variables: &[(&str, &str)],
+    ) -> Result<Option<TraceSettings>, InvalidSettings> {
         let known =
             |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-        Settings::read(flag, known)
+        TraceSettings::read(flag, known)
     }
 
     #[test]

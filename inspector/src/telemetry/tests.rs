@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use axum::{Json, Router};
 use clap::Parser as _;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::cli::{Cli, Command};
@@ -160,7 +161,7 @@ async fn a_collector_that_takes_nothing_slows_nothing_and_what_is_lost_is_counte
     for (endpoint, lost) in
         [(format!("http://{}", silent.local_addr().unwrap()), "dropped"), (refusing, "failed")]
     {
-        let settings = Settings::read(Some(&endpoint), |_| None).unwrap().unwrap();
+        let settings = TraceSettings::read(Some(&endpoint), |_| None).unwrap().unwrap();
         let (exporter, tracer) = Exporter::start(settings, &Metrics::new()).unwrap();
         let began = Instant::now();
         for _ in 0..10_000 {
@@ -180,7 +181,7 @@ async fn a_collector_that_takes_nothing_slows_nothing_and_what_is_lost_is_counte
 
 #[test]
 fn nothing_is_recorded_without_an_endpoint() {
-    let settings = Settings::read(None, |_| None).unwrap();
+    let settings = TraceSettings::read(None, |_| None).unwrap();
     assert!(settings.is_none());
     let tracer = Tracer::default();
     assert!(!tracer.enabled() && tracer.start("x", SpanKind::Internal, None).is_none());

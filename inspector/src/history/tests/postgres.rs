@@ -7,11 +7,11 @@ use sqlx::{ConnectOptions as _, PgConnection};
 use super::server::Server;
 use super::*;
 
-fn place(server: &Server, cluster: &str) -> Place {
+fn place(server: &Server, cluster: &str) -> JournalPlace {
     let Ok(Location::Server(options)) = Location::parse(&server.url().as_str().into()) else {
         panic!("a server")
     };
-    Place::Server { options, cluster: ClusterUid::Known(cluster.to_owned()) }
+    JournalPlace::Server { options, cluster: ClusterUid::Known(cluster.to_owned()) }
 }
 
 async fn count(connection: &mut PgConnection, what: &'static str) -> i64 {
@@ -141,7 +141,7 @@ async fn a_database_that_can_not_be_reached_is_said_without_its_password() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("postgres://fluxion:s3cret@127.0.0.1:{port}/history");
     let Ok(Location::Server(options)) = Location::parse(&url.as_str().into()) else { panic!("a server") };
-    let place = Place::Server { options, cluster: ClusterUid::Known("one".to_owned()) };
+    let place = JournalPlace::Server { options, cluster: ClusterUid::Known("one".to_owned()) };
     let inspector = Inspector::start(place).await;
     assert_eq!(inspector.problem(), None, "only the leader would write");
     inspector.lead(1_000);
