@@ -1,5 +1,7 @@
 //! What kubectl makes of the inspector's API when it knows nothing of Fluxion.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;

@@ -506,7 +506,7 @@ async fn the_rules_of_modes_and_of_cancelling_are_enough_and_needed() {
     each_rule_is_needed(&cluster, &client, &seen, &role, &plain).await.unwrap();
 }
 
-/// The rules of the only ClusterRole of the inspector in a manifest.
+/// The rules of the only `ClusterRole` of the inspector in a manifest.
 fn cluster_role(manifest: &str) -> Vec<Value> {
     let objects = documents(manifest).unwrap();
     let role = objects.iter().find(|one| one["kind"] == "ClusterRole" && one["metadata"]["name"] == ACCOUNT);
