@@ -14,8 +14,8 @@ mod trace;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::inventory::{Inventory, NodeSpec};
 use crate::constraint::NodeConstraint;
+use crate::inventory::{Inventory, NodeSpec};
 use crate::placement::NodePolicy;
 use crate::queue::{Carry, KnownFailures, PassJob, QueueConfig, QueuePolicy, pass, start_holder};
 use crate::request::{Placement, Request, Shape, Slot};
@@ -24,8 +24,8 @@ use crate::resources::ResourceList;
 pub use groups::{Group, GroupBy, groups};
 pub use measure::{Cut, Measure, Report, Spread};
 pub use nodes::{NodeSpan, node_list};
-pub use series::{Point, allocated, series};
 use pool::Pool;
+pub use series::{Point, allocated, series};
 
 pub use trace::{SwfTrace, TraceError, read_csv, read_swf};
 
@@ -333,7 +333,11 @@ impl<'a> Simulation<'a> {
         if jobs.is_empty() {
             return false;
         }
-        let carry = Carry::remembering(std::mem::take(&mut queue.memory)).changed(changed).only_freed(freed).silent().holding();
+        let carry = Carry::remembering(std::mem::take(&mut queue.memory))
+            .changed(changed)
+            .only_freed(freed)
+            .silent()
+            .holding();
         self.outcome.passes += 1;
         let result = pass(&mut self.inventory, queue.config, jobs, now, u64::MAX, Some(carry));
         queue.memory = result.memory;
@@ -359,7 +363,8 @@ impl<'a> Simulation<'a> {
 
     fn start(&mut self, index: u32, request: &Request, placement: &Placement, now: i64) {
         let job = &self.trace[index as usize];
-        let cores = |slot: &Slot| request.shapes[slot.shape as usize].needs.get("cpu") * u64::from(slot.count);
+        let cores =
+            |slot: &Slot| request.shapes[slot.shape as usize].needs.get("cpu") * u64::from(slot.count);
         let nodes = if let Some(pool) = &mut self.pool {
             pool.take(placement.slots.iter().map(cores).sum())
         } else {

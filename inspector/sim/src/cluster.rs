@@ -22,7 +22,13 @@ pub(crate) fn machine(arguments: &Arguments, header: Header) -> Result<Machine> 
         note(&mismatch);
     }
     let enforce_limits = !arguments.measuring.allow_overruns;
-    Ok(Machine { nodes, cores, whole_nodes: arguments.whole_nodes, enforce_limits, each_node: arguments.each_node })
+    Ok(Machine {
+        nodes,
+        cores,
+        whole_nodes: arguments.whole_nodes,
+        enforce_limits,
+        each_node: arguments.each_node,
+    })
 }
 
 /// Numbers of nodes and of cores per node.

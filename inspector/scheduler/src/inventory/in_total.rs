@@ -30,7 +30,8 @@ impl Inventory {
             return true;
         }
         // A holder past its planned end is still there, and perhaps where something should have started by now.
-        self.left(wants).suffices() && (self.reservations.is_empty() || self.totals.profile(now).suffices(wants, end))
+        self.left(wants).suffices()
+            && (self.reservations.is_empty() || self.totals.profile(now).suffices(wants, end))
     }
 
     /// Whether it is certain that a request can't start before its reservation, of these amounts from `start` up to `end`.

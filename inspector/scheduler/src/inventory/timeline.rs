@@ -42,8 +42,7 @@ impl Timeline {
             kinds.push(kind);
             rows.push(signed(amount));
         }
-        let mut timeline =
-            Self { kinds, rows, uses: vec![0], falls: Vec::new(), last_fall: i64::MIN, exact };
+        let mut timeline = Self { kinds, rows, uses: vec![0], falls: Vec::new(), last_fall: i64::MIN, exact };
         for (until, needs) in holders {
             timeline.hold(until, needs);
         }

@@ -54,7 +54,8 @@ impl Profile {
     pub(super) fn suffices(&self, wants: &Wants, end: i64) -> bool {
         let count = self.times.partition_point(|time| *time < end);
         let width = self.kinds.len();
-        let enough = |(at, wanted): &(usize, i128)| (1..=count).all(|row| self.left[row * width + at] >= *wanted);
+        let enough =
+            |(at, wanted): &(usize, i128)| (1..=count).all(|row| self.left[row * width + at] >= *wanted);
         count == 0 || self.columns(wants).is_some_and(|columns| columns.iter().all(enough))
     }
 

@@ -73,7 +73,9 @@ impl Turn<'_> {
     /// for an earlier start.
     fn stays(&mut self, place: usize, kept: &Kept) -> bool {
         let planned = &kept.planned;
-        let Some(end) = planned.end.filter(|_| planned.start > self.now && !planned.assumed) else { return false };
+        let Some(end) = planned.end.filter(|_| planned.start > self.now && !planned.assumed) else {
+            return false;
+        };
         let memory = Arc::make_mut(&mut self.carry.memory);
         let wants = memory.wants(place, self.books);
         let length = length(memory.known_request(place));

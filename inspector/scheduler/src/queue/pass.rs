@@ -83,7 +83,8 @@ fn prepare(inventory: &mut Inventory, jobs: &[PassJob]) {
     }
     inventory.prepare(constraints.into_values());
     let requests = jobs.iter().map(|job| job.request.as_ref());
-    inventory.prepare_peers(requests.filter(|request| request.shapes.iter().any(|shape| shape.peer.is_some())));
+    inventory
+        .prepare_peers(requests.filter(|request| request.shapes.iter().any(|shape| shape.peer.is_some())));
     for level in levels {
         inventory.prepare_level(level);
     }

@@ -1,7 +1,8 @@
 use super::*;
 use crate::queue::QueuePolicy;
 
-const MACHINE: Machine = Machine { nodes: 2, cores: 2, whole_nodes: false, enforce_limits: true, each_node: false };
+const MACHINE: Machine =
+    Machine { nodes: 2, cores: 2, whole_nodes: false, enforce_limits: true, each_node: false };
 
 fn config(policy: QueuePolicy) -> [QueueConfig; 1] {
     [QueueConfig { policy, ..QueueConfig::default() }]

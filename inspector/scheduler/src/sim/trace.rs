@@ -54,9 +54,15 @@ fn job(line: usize, id: u64, figures: [i64; 5]) -> Result<TraceJob, TraceError> 
 fn number(word: &str) -> Option<i64> {
     let (mantissa, exponent) = word.split_once(['e', 'E']).unwrap_or((word, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let whole = if matches!(whole, "" | "-" | "+") && !fraction.is_empty() { format!("{whole}0") } else { whole.to_owned() };
+    let whole = if matches!(whole, "" | "-" | "+") && !fraction.is_empty() {
+        format!("{whole}0")
+    } else {
+        whole.to_owned()
+    };
     let exponent = exponent.strip_prefix('+').unwrap_or(exponent);
-    if whole.parse::<i64>().is_err() || !fraction.bytes().chain(exponent.bytes()).all(|byte| byte.is_ascii_digit()) {
+    if whole.parse::<i64>().is_err()
+        || !fraction.bytes().chain(exponent.bytes()).all(|byte| byte.is_ascii_digit())
+    {
         return None;
     }
     let places: usize = exponent.parse().ok().filter(|places| *places <= 18)?;

@@ -119,7 +119,12 @@ impl State {
 impl State {
     /// Why a request waits, if there is room for another explanation in this pass; or what was found out in an earlier
     /// one, if that was not long ago or there is none.
-    fn explained(&mut self, job: &Job, request: &Arc<Request>, explained: &mut Explained) -> Option<Arc<WhyNot>> {
+    fn explained(
+        &mut self,
+        job: &Job,
+        request: &Arc<Request>,
+        explained: &mut Explained,
+    ) -> Option<Arc<WhyNot>> {
         let graph = self.inventory.graph_generation();
         if self.pass.whys_of != graph || self.pass.whys.len() > REMEMBERED {
             self.pass.whys = OrdMap::new();

@@ -395,7 +395,9 @@ impl State {
     /// told.
     fn is_told(&self, id: JobId, refusal: &Refusal) -> bool {
         let Some(job) = self.jobs.get(id) else { return false };
-        let Some(reason) = job.reason.as_ref().filter(|_| job.state == JobState::Pending) else { return false };
+        let Some(reason) = job.reason.as_ref().filter(|_| job.state == JobState::Pending) else {
+            return false;
+        };
         let same_graph = self.pass.told_of == self.inventory.graph_generation();
         let fact = reason.facts.first();
         match refusal {

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn no_core_has_two_jobs_at_a_time() {
-        let machine = Machine { nodes: 2, cores: 2, whole_nodes: false, enforce_limits: true, each_node: false };
+        let machine =
+            Machine { nodes: 2, cores: 2, whole_nodes: false, enforce_limits: true, each_node: false };
         let span = |first, last, cores| Box::from([NodeSpan { first, last, cores }]);
         let ran = |start, end| Some(Ran { start, end });
         let outcome = Outcome {

@@ -2,7 +2,8 @@ use super::*;
 use crate::queue::{QueueConfig, QueuePolicy};
 use crate::sim::{Group, GroupBy, NodeSpan, groups, read_csv, simulate};
 
-const MACHINE: Machine = Machine { nodes: 2, cores: 2, whole_nodes: false, enforce_limits: true, each_node: false };
+const MACHINE: Machine =
+    Machine { nodes: 2, cores: 2, whole_nodes: false, enforce_limits: true, each_node: false };
 
 fn played(text: &str) -> (Vec<TraceJob>, Outcome) {
     let trace = read_csv(&format!("submit,cores,run,user\n{text}")).unwrap();
