@@ -27,6 +27,7 @@ const NOTES: &str = concat!(
 /// Simulate a job trace on a cluster and compare queue policies
 #[derive(Debug, Parser)]
 #[command(version, after_long_help = NOTES)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Arguments {
     /// Trace file in Standard Workload Format, or CSV with columns submit, cores, run and optionally limit (default:
     /// run; a job is killed when it reaches its limit), priority (higher runs first), id, queue and user, with times in
