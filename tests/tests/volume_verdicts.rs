@@ -138,7 +138,7 @@ impl Question {
         let (objects, available, bound) = (Vec::new(), Vec::new(), Vec::new());
         let mut question = Self { objects, available, bound, pod, shareable: None };
         let mut volumes = Vec::new();
-        for at in 0..1 + usize::from(dice.roll(3) == 0) {
+        for at in 0..=usize::from(dice.roll(3) == 0) {
             let claim = format!("{name}-{at}");
             let mounted = question.one(&mut dice, lane, &node, &claim, kept);
             let mut mounted =

@@ -173,7 +173,7 @@ async fn limits_claims_for_one_pod_and_existing_volumes_are_respected() {
         stage.pod_bound(name).await.unwrap();
     }
     stage.create([mounting(on_first("v2"), &["v2"]).build()]).await.unwrap();
-    stage.pod_is_told("v2", "exceeded the maximum volume count of csi.test").await.unwrap();
+    stage.pod_is_told("v2", "would exceed the maximum volume count of csi.test").await.unwrap();
     stage.create([mounting(PodManifest::new("again"), &["v0"]).build()]).await.unwrap();
     stage.pod_is_told("again", "ReadWriteOncePod claim v0 is in use").await.unwrap();
     stage.delete_pod("v0").await.unwrap();

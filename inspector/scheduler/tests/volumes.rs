@@ -137,7 +137,7 @@ fn a_node_selected_before_a_restart_is_given_up_when_it_is_taken() {
     });
     world.restart();
     let told = world.told("pod.p");
-    assert!(told.contains("2 were not n1, for which a volume is being provisioned"), "{told}");
+    assert!(told.contains("2 couldn't use a volume that is being provisioned for node n1"), "{told}");
     world.pass(99);
     assert_eq!(world.selected("data"), Some("n1"));
     world.pass(20);
@@ -253,7 +253,7 @@ fn nodes_take_as_many_volumes_as_their_driver_allows() {
     assert_eq!(["s1", "s2", "x", "y"].map(|pod| world.node_of(pod)), ["n1", "n1", "n1", "n2"].map(Some));
     world.pod_with("z", "cpu=1", mounting(&["d3"]));
     let told = world.told("pod.z");
-    assert!(told.contains("2 exceeded the maximum volume count of csi.example"), "{told}");
+    assert!(told.contains("2 would exceed the maximum volume count of csi.example"), "{told}");
     world.pod_with("s3", "cpu=1", mounting(&["d0"]));
     assert_eq!(world.node_of("s3"), Some("n1"));
     world.end_pod("s1", Phase::Succeeded);

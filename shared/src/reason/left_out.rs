@@ -93,7 +93,7 @@ impl NodesLeftOut {
             NodeReasonClass::VolumeAffinity => "didn't match PersistentVolume's node affinity".to_owned(),
             NodeReasonClass::VolumeZone => "had no available volume zone".to_owned(),
             NodeReasonClass::VolumeNode => {
-                format!("{were} not {value}, for which a volume is being provisioned")
+                format!("couldn't use a volume that is being provisioned for node {value}")
             }
             NodeReasonClass::VolumeTopology => {
                 "didn't match the StorageClass's allowed topologies".to_owned()
@@ -101,8 +101,8 @@ impl NodesLeftOut {
             NodeReasonClass::ClaimInUse => {
                 format!("{were} excluded because ReadWriteOncePod claim {value} is in use")
             }
-            NodeReasonClass::DiskInUse => "had no available disk".to_owned(),
-            NodeReasonClass::VolumeLimit => format!("exceeded the maximum volume count of {value}"),
+            NodeReasonClass::DiskInUse => "had the disk in use by another pod".to_owned(),
+            NodeReasonClass::VolumeLimit => format!("would exceed the maximum volume count of {value}"),
             NodeReasonClass::NoVolume => {
                 format!("didn't find available persistent volumes to bind (storage class {value})")
             }

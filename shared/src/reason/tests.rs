@@ -102,6 +102,15 @@ fn every_class_of_nodes_reads_as_a_sentence() {
             "didn't satisfy existing pods' anti-affinity rules",
             "didn't have topology label V",
             "didn't match pod topology spread constraints (V)",
+            "didn't match PersistentVolume's node affinity",
+            "had no available volume zone",
+            "couldn't use a volume that is being provisioned for node V",
+            "didn't match the StorageClass's allowed topologies",
+            "were excluded because ReadWriteOncePod claim V is in use",
+            "had the disk in use by another pod",
+            "would exceed the maximum volume count of V",
+            "didn't find available persistent volumes to bind (storage class V)",
+            "did not have enough free storage (storage class V)",
         ]
     );
     assert_eq!(left(NodeReasonClass::NotReady, 1).text(), "was not ready");
