@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
         let constrained = shapes
             .iter()
             .filter_map(|shape| shape.peer)
-            .any(|peer| peer.terms.is_some() || inventory.keeps_away(peer));
+            .any(|peer| peer.terms.is_some() || peer.volumes.is_some() || inventory.keeps_away(peer));
         let scored = policy == NodePolicy::Spread
             || inventory.has_discouraging_taints()
             || shapes.iter().any(|shape| shape.preferences.is_some());
