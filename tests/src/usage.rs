@@ -72,13 +72,12 @@ mod tests {
     fn this_process_takes_something() {
         let before = Usage::of(std::process::id()).unwrap();
         let much = vec![1_u8; 64 << 20];
-        let mut sum = 0_u64;
         while Usage::of(std::process::id()).unwrap().processor < before.processor + Duration::from_millis(30)
         {
-            sum += much.iter().map(|one| u64::from(*one)).sum::<u64>();
+            std::hint::black_box(&much);
         }
         let after = Usage::of(std::process::id()).unwrap();
-        assert!(after.peak >= 64 && after.peak >= after.resident && sum > 0, "{before:?} {after:?}");
+        assert!(after.peak >= 64, "{before:?} {after:?}");
     }
 
     #[test]
