@@ -216,26 +216,21 @@ async fn in_mode_gate_what_kube_scheduler_does_not_bind_is_told_and_released() {
     let settings = Settings { config: Some("bindDeadline: 5s\n".to_owned()), ..Settings::default() };
     let stage = Stage::with_admission(options, &settings, &nodes(3), "gate").await.unwrap();
     let class = json!({
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
         "metadata": { "name": "none" },
-        "provisioner": "kubernetes.io/no-provisioner",
-        "volumeBindingMode": "WaitForFirstConsumer",
+        "spec": {},
     });
     let claim = json!({
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": { "name": "data" },
-        "spec": {
-            "storageClassName": "none",
-            "accessModes": ["ReadWriteMany"],
-            "resources": { "requests": { "storage": "1Gi" } },
-        },
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": { "name": "device" },
+        "spec": { "devices": { "requests": [{ "name": "one", "exactly": { "deviceClassName": "none" } }] } },
     });
-    let volumes = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
-    let bare = plain("bare", "1").spec("volumes", volumes.clone()).build();
+    let claims = json!([{ "name": "device", "resourceClaimName": "device" }]);
+    let bare = plain("bare", "1").spec("resourceClaims", claims.clone()).build();
     stage
-        .create([class, claim, plain("t", "1").spec("volumes", volumes).gang_job("gang", 2), bare])
+        .create([class, claim, plain("t", "1").spec("resourceClaims", claims).gang_job("gang", 2), bare])
         .await
         .unwrap();
     let told = stage

@@ -87,19 +87,24 @@ inspector's table of them is in inspector/src/kube/suspendable.rs.
   version: v1alpha2
   resource: jobsets
   field: spec
-  templates: object.spec.replicatedJobs.map(one, one.template.spec.template)
+  templates: >-
+    has(object.spec.replicatedJobs) ? object.spec.replicatedJobs.map(one, one.template.spec.template) : []
 - kind: MPIJob
   group: kubeflow.org
   version: v2beta1
   resource: mpijobs
   field: spec.runPolicy
-  templates: object.spec.mpiReplicaSpecs.map(name, object.spec.mpiReplicaSpecs[name].template)
+  templates: >-
+    has(object.spec.mpiReplicaSpecs) ? object.spec.mpiReplicaSpecs.map(name, object.spec.mpiReplicaSpecs[name]).filter(one,
+    has(one.template)).map(one, one.template) : []
 - kind: PyTorchJob
   group: kubeflow.org
   version: v1
   resource: pytorchjobs
   field: spec.runPolicy
-  templates: object.spec.pytorchReplicaSpecs.map(name, object.spec.pytorchReplicaSpecs[name].template)
+  templates: >-
+    has(object.spec.pytorchReplicaSpecs) ? object.spec.pytorchReplicaSpecs.map(name,
+    object.spec.pytorchReplicaSpecs[name]).filter(one, has(one.template)).map(one, one.template) : []
 - kind: RayJob
   group: ray.io
   version: v1
@@ -146,7 +151,7 @@ has({{ .of }}.spec){{ if eq .field "spec.runPolicy" }} && has({{ .of }}.spec.run
   {{- end }}
   - name: of-these-schedulers
     expression: >-
-      ({{ $kind.templates }}).all(pod, !has(pod.spec.schedulerName) ||
+      ({{ $kind.templates }}).all(pod, !has(pod.spec) || !has(pod.spec.schedulerName) ||
       pod.spec.schedulerName in {{ toJson .root.Values.admission.schedulerNames }})
   - name: not-suspended-by-its-user
     expression: "!({{ include "fluxion.admission.suspended" (dict "of" "object" "field" $kind.field) }})"

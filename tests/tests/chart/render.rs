@@ -13,7 +13,7 @@ use super::EVERYTHING;
 /// Sets of values, each with what it must change in the number of objects of some kind.
 const MATRIX: [(&[&str], &str, usize); 18] = [
     (&[], "Deployment", 1),
-    (&["admission.enabled=true"], "MutatingAdmissionPolicy", 4),
+    (&["admission.enabled=true"], "MutatingAdmissionPolicy", 14),
     (&["admission.enabled=true", "admission.modes={bind}"], "MutatingAdmissionPolicyBinding", 1),
     (&["admission.enabled=true", "admission.via=webhook"], "MutatingWebhookConfiguration", 1),
     (
