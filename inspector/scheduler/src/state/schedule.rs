@@ -270,8 +270,9 @@ impl State {
         };
         self.pass.wanted |= result.look_again || result.outdated || (self.pass.behind && started);
         self.pass.behind |= result.behind;
-        if self.take_result(result).is_some() {
-            // There are more than fit in a step.
+        if let Some(carry) = self.take_result(result) {
+            // There are more than fit in a step; what was decided for the first of them stays.
+            self.pass.memory.insert(config.name.clone(), carry.abandon());
             self.pass.wanted = true;
             return;
         }
