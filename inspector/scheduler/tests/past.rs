@@ -447,6 +447,26 @@ fn a_group_without_an_object_goes_on_under_its_uid_and_a_new_one_of_its_name_doe
 }
 
 #[test]
+fn an_owner_without_pods_keeps_its_past_over_a_restart() {
+    let mut world = world();
+    for name in ["suspended", "rejected"] {
+        world.job_object(name, 2, 2, true);
+        world.change_owner(name, |owner| owner.scheduler = Some("fluxion".into()));
+    }
+    world.at(5);
+    world.change_owner("suspended", |owner| {
+        let OwnerDetail::Job { suspended, .. } = &mut owner.detail else { panic!("a Job") };
+        *suspended = true;
+    });
+    world.change_owner("rejected", |owner| owner.failure = Some("forbidden: exceeded quota: small".into()));
+    world.at(60);
+    let before = told_of_all(&world);
+    assert_eq!(before.len(), 2, "{before:#?}");
+    restart_with_journal(&mut world);
+    assert_eq!(told_of_all(&world), before);
+}
+
+#[test]
 fn a_pod_that_ended_with_its_job_is_no_job_of_its_own_after_a_restart() {
     let mut world = world();
     world.pod("done", "cpu=1000");
@@ -480,11 +500,7 @@ fn what_a_leader_recorded_is_merged_into_what_its_successor_saw() {
     let before = told(&world);
     let remembered = kept(&world);
 
-    world.state = State::new(world.state.settings().clone());
-    let mut events: Vec<Event> = world.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))).collect();
-    events.extend(world.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
-    events.push(Event::Paused);
-    world.step(events);
+    follow(&mut world);
     assert_ne!(told(&world), before, "a successor has not seen what only its predecessor knew");
     world.step(remembered.clone());
     assert_eq!(told(&world), before);
@@ -495,6 +511,15 @@ fn what_a_leader_recorded_is_merged_into_what_its_successor_saw() {
     assert!(
         records.iter().any(|entry| matches!(entry, JournalEntry::Ended(job) if &*job.key.uid == "uid-done"))
     );
+}
+
+/// As a follower: it sees all objects, in order of their names, but makes no decisions.
+fn follow(world: &mut World) {
+    world.state = State::new(world.state.settings().clone());
+    let mut events: Vec<Event> = world.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))).collect();
+    events.extend(world.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
+    events.push(Event::Paused);
+    world.step(events);
 }
 
 #[test]
@@ -523,15 +548,18 @@ fn a_finished_job_of_which_no_object_is_left_is_shown_by_a_successor_too() {
 #[test]
 fn what_is_remembered_of_a_job_that_never_comes_is_given_up_in_time() {
     let mut world = World::default();
-    let live = LiveJob {
-        uid: "uid-lost".into(),
-        job: "default/pod.lost".into(),
-        next: 0,
-        history: Vec::new(),
-        cancelled_by: None,
+    let remembered = || {
+        let live = LiveJob {
+            uid: "uid-lost".into(),
+            job: "default/pod.lost".into(),
+            next: 0,
+            history: Vec::new(),
+            cancelled_by: None,
+        };
+        Event::Remembered(Box::new(Remembered::Live(live)))
     };
     world.state = State::new(world.state.settings().clone());
-    world.step(vec![Event::Remembered(Box::new(Remembered::Live(live))), Event::Synced]);
+    world.step(vec![remembered(), Event::Synced]);
     let given_up = |world: &World| {
         let forgotten = |effect: &Effect| matches!(effect, Effect::Journal(JournalEntry::Forgotten { uid, .. }) if &**uid == "uid-lost");
         world.effects.iter().any(forgotten)
