@@ -523,6 +523,29 @@ fn follow(world: &mut World) {
 }
 
 #[test]
+fn a_group_without_an_object_goes_on_under_the_uid_that_a_leader_gave_it() {
+    let mut world = world();
+    world.pod_with("z-first", "cpu=1000", in_group("g", "2"));
+    world.at(10);
+    world.pod_with("a-second", "cpu=1000", in_group("g", "2"));
+    world.at(10);
+    let (uid, before) = (world.job("group.g").key.uid.clone(), told_of_all(&world));
+    let remembered = kept(&world);
+    follow(&mut world);
+    assert_ne!(world.job("group.g").key.uid, uid);
+    world.step(remembered.clone());
+    assert_eq!((&world.job("group.g").key.uid, told_of_all(&world)), (&uid, before));
+    // All of it goes while nobody records anything, and others of the name come.
+    world.at(10);
+    world.pods.clear();
+    world.make_pod("new", "cpu=1000", in_group("g", "2"));
+    follow(&mut world);
+    world.step(remembered);
+    assert_eq!(&*world.job("group.g").key.uid, "uid-new");
+    assert_eq!(world.job("group.g").history.len(), 1);
+}
+
+#[test]
 fn a_finished_job_of_which_no_object_is_left_is_shown_by_a_successor_too() {
     let mut world = world();
     world.pod("done", "cpu=1000");
@@ -564,6 +587,14 @@ fn what_is_remembered_of_a_job_that_never_comes_is_given_up_in_time() {
         let forgotten = |effect: &Effect| matches!(effect, Effect::Journal(JournalEntry::Forgotten { uid, .. }) if &**uid == "uid-lost");
         world.effects.iter().any(forgotten)
     };
+    world.at(3_599);
+    assert!(!given_up(&world));
+    world.at(1);
+    assert!(given_up(&world));
+    // What is only told then is kept for as long.
+    world.effects.clear();
+    world.at(100);
+    world.step(vec![remembered()]);
     world.at(3_599);
     assert!(!given_up(&world));
     world.at(1);

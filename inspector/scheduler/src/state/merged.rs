@@ -7,23 +7,30 @@
 use std::sync::Arc;
 
 use crate::job::{HISTORY_MAX, HistoryEntry, JobId};
-use crate::model::SharedStr;
 use crate::record::{EndedJob, LiveJob};
 use crate::state::State;
 
 impl State {
     /// Merges the stored history of a job that had not finished.
     pub(super) fn merge_live(&mut self, live: LiveJob) {
-        let Some(id) = self.job_recorded(&live.job, &live.uid) else {
+        let same = |id: &JobId| self.jobs.get(*id).is_some_and(|job| self.is_history_of(&live, job));
+        let with_uid = |id: &JobId| self.jobs.get(*id).is_some_and(|job| job.key.uid == live.uid);
+        let found = self.jobs_named(&live.job).filter(same).max_by_key(|id| (with_uid(id), *id));
+        let Some(id) = found else {
             // As after a restart: it is kept for as long as finished jobs are.
+            self.memory.until = Some(self.now.saturating_add(self.settings.keep_ended));
             self.memory.live.insert((live.job.clone(), live.uid.clone()), Arc::new(live));
             return;
         };
         let Some(job) = self.jobs.get_mut(id) else { return };
+        let uid = std::mem::replace(&mut job.key.uid, live.uid);
         job.history = Arc::new(merged(&live.history, &job.history));
         let count = u32::try_from(job.history.len()).unwrap_or(u32::MAX);
         job.entries = job.entries.max(live.next).max(count);
         job.cancelled_by = job.cancelled_by.take().or(live.cancelled_by);
+        if let Some(job) = self.jobs.get(id).cloned().filter(|job| job.key.uid != uid) {
+            self.note_new_uid(&job, &uid);
+        }
     }
 
     /// Adds a finished job, or what is stored of one that is known.
@@ -32,8 +39,8 @@ impl State {
             return;
         }
         let name = format!("{}/{}", ended.key.namespace, ended.key.object_name());
-        let known = self.jobs_recorded(&name, &ended.key.uid).find(|id| {
-            let job = self.jobs.get(*id);
+        let known = self.jobs_named(&name).find(|id| {
+            let job = self.jobs.get(*id).filter(|job| job.key.uid == ended.key.uid);
             job.is_some_and(|job| job.state.ended() && job.ended_at == Some(ended.ended_at))
         });
         match known.filter(|_| ended.state.ended()).and_then(|id| self.jobs.get_mut(id)) {
@@ -49,16 +56,11 @@ impl State {
         }
     }
 
-    /// The newest job of this name (`NAMESPACE/KIND.NAME`) and UID.
-    fn job_recorded(&self, name: &str, uid: &SharedStr) -> Option<JobId> {
-        self.jobs_recorded(name, uid).max()
-    }
-
-    fn jobs_recorded(&self, name: &str, uid: &SharedStr) -> impl Iterator<Item = JobId> {
+    /// The jobs of this name (`NAMESPACE/KIND.NAME`), oldest first.
+    fn jobs_named(&self, name: &str) -> impl Iterator<Item = JobId> {
         let named =
             name.split_once('/').and_then(|(namespace, name)| self.jobs.named(&namespace.into(), name));
-        let with_uid = |id: &JobId| self.jobs.get(*id).is_some_and(|job| job.key.uid == *uid);
-        named.into_iter().flatten().copied().filter(with_uid)
+        named.into_iter().flatten().copied()
     }
 }
 
