@@ -545,6 +545,42 @@ fn a_group_without_an_object_goes_on_under_the_uid_that_a_leader_gave_it() {
     assert_eq!(world.job("group.g").history.len(), 1);
 }
 
+/// Each engine notices by itself that Pods were deleted, and a group without an object has the UID of the first member seen.
+#[test]
+fn a_job_whose_end_two_engines_saw_is_told_once() {
+    let mut world = world();
+    for name in ["z-first", "a-second"] {
+        world.pod_with(name, "cpu=1000", in_group("g", "2"));
+        world.at(10);
+    }
+    world.pod("web", "cpu=1000");
+    world.at(10);
+    let settings = world.state.settings().clone();
+    let mut leader = std::mem::replace(&mut world, World::new(settings));
+    (world.pods, world.nodes, world.now) = (leader.pods.clone(), leader.nodes.clone(), leader.now);
+    follow(&mut world);
+    leader.step(vec![Event::CancelStarted { job: "uid-web".into(), by: "alice".into() }]);
+    world.now += 2;
+    for name in ["z-first", "a-second", "web"] {
+        for world in [&mut leader, &mut world] {
+            world.delete_pod(name);
+        }
+    }
+    assert_ne!(told_of_all(&world), told_of_all(&leader));
+    world.step(kept(&leader));
+    assert_eq!(told_of_all(&world), told_of_all(&leader));
+    let ends = |world: &World| {
+        let jobs = world.state.jobs();
+        jobs.map(|job| (job.key.uid.clone(), job.ended_at.unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(ends(&world), ends(&leader));
+    // It is forgotten as what it was recorded as.
+    let (web, at) = (SharedStr::from("uid-web"), world.job("pod.web").ended_at);
+    world.at(3_598);
+    let forgotten = Effect::Journal(JournalEntry::Forgotten { uid: web, ended_at: at });
+    assert!(world.effects.contains(&forgotten) && world.names().is_empty(), "{:?}", world.names());
+}
+
 #[test]
 fn a_finished_job_of_which_no_object_is_left_is_shown_by_a_successor_too() {
     let mut world = world();

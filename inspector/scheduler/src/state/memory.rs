@@ -155,6 +155,6 @@ impl State {
 }
 
 /// A group defined by labels has no UID of its own: it has that of the member that was seen first.
-fn named_only(job: &Job) -> bool {
+pub(super) fn named_only(job: &Job) -> bool {
     job.object.is_none() && job.group.anchor.is_none()
 }

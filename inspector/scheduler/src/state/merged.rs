@@ -6,9 +6,13 @@
 
 use std::sync::Arc;
 
-use crate::job::{HISTORY_MAX, HistoryEntry, JobId};
+use crate::job::{HISTORY_MAX, HistoryEntry, Job, JobId};
 use crate::record::{EndedJob, LiveJob};
 use crate::state::State;
+use crate::state::memory::named_only;
+
+/// Maximum number of seconds between the times at which two engines notice that Pods were deleted.
+const APART: u64 = 10;
 
 impl State {
     /// Merges the stored history of a job that had not finished.
@@ -39,10 +43,9 @@ impl State {
             return;
         }
         let name = format!("{}/{}", ended.key.namespace, ended.key.object_name());
-        let known = self.jobs_named(&name).find(|id| {
-            let job = self.jobs.get(*id).filter(|job| job.key.uid == ended.key.uid);
-            job.is_some_and(|job| job.state.ended() && job.ended_at == Some(ended.ended_at))
-        });
+        let ends =
+            self.jobs_named(&name).filter_map(|id| Some((ends_apart(self.jobs.get(id)?, &ended)?, id)));
+        let known = ends.min().map(|(_, id)| id);
         match known.filter(|_| ended.state.ended()).and_then(|id| self.jobs.get_mut(id)) {
             None => self.bring_back(ended),
             // How it ended is known to whoever was the leader then: objects don't tell who cancelled it.
@@ -52,6 +55,10 @@ impl State {
                 job.ran_on = Arc::new(ended.ran_on);
                 job.history = Arc::new(ended.history);
                 job.cancelled_by = ended.cancelled_by;
+                job.key.uid = ended.key.uid;
+                let (id, known) = (job.id, job.ended_at.replace(ended.ended_at));
+                job.state_since = ended.ended_at;
+                self.jobs.keep_from_instead(known, ended.ended_at, id);
             }
         }
     }
@@ -62,6 +69,17 @@ impl State {
             name.split_once('/').and_then(|(namespace, name)| self.jobs.named(&namespace.into(), name));
         named.into_iter().flatten().copied()
     }
+}
+
+/// Seconds between the end of the job and that of a stored one of its name, if they are the same.
+fn ends_apart(job: &Job, stored: &EndedJob) -> Option<u64> {
+    let ended_at = job.ended_at.filter(|_| job.state.ended())?;
+    let unnamed = named_only(job) && stored.object.is_none() && stored.anchor.is_none();
+    // Another life of the same object begins when the one before is over.
+    let together = job.created <= stored.ended_at && stored.created <= ended_at;
+    let apart = ended_at.abs_diff(stored.ended_at);
+    let same = (job.key.uid == stored.key.uid || unnamed) && (apart == 0 || together && apart <= APART);
+    same.then_some(apart)
 }
 
 /// The stored entries, preceded and followed by our own of other times; the first one and the latest of too many.
