@@ -200,6 +200,18 @@ fn more_that_come_last_than_fit_in_a_step_leave_reservations_as_they_are() {
     assert_eq!(starts, [[Some(80), Some(180), Some(280)]; 2]);
 }
 
+#[test]
+fn a_reopened_pass_counts_only_those_who_have_come_since() {
+    let mut world = World::new(settings(&[(0, 9)], 5_000_000));
+    world.node("n0", "cpu=6000");
+    for number in 0..4 {
+        let gang = Act::Gang { size: 1, surplus: 0, cpu: 6, queue: 0, limit: Some(100), copies: 1 };
+        play(&mut world, number, &gang);
+    }
+    let report = world.state.last_pass("q0");
+    assert_eq!((report.tried, report.tried_since, report.started), (3, 1, 0));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
