@@ -200,7 +200,7 @@ impl Loop {
         let after = passes(&self.state);
         for ((queue, report), before) in self.state.queues().iter().zip(&after).zip(&before) {
             if report.passes != before.passes {
-                self.metrics.attempts(&queue.name, report.started, report.tried);
+                self.metrics.attempts(&queue.name, report.started, report.tried_since);
             }
         }
         if !self.state.unfinished() {

@@ -447,6 +447,26 @@ fn a_group_without_an_object_goes_on_under_its_uid_and_a_new_one_of_its_name_doe
 }
 
 #[test]
+fn an_owner_without_pods_keeps_its_past_over_a_restart() {
+    let mut world = world();
+    for name in ["suspended", "rejected"] {
+        world.job_object(name, 2, 2, true);
+        world.change_owner(name, |owner| owner.scheduler = Some("fluxion".into()));
+    }
+    world.at(5);
+    world.change_owner("suspended", |owner| {
+        let OwnerDetail::Job { suspended, .. } = &mut owner.detail else { panic!("a Job") };
+        *suspended = true;
+    });
+    world.change_owner("rejected", |owner| owner.failure = Some("forbidden: exceeded quota: small".into()));
+    world.at(60);
+    let before = told_of_all(&world);
+    assert_eq!(before.len(), 2, "{before:#?}");
+    restart_with_journal(&mut world);
+    assert_eq!(told_of_all(&world), before);
+}
+
+#[test]
 fn a_pod_that_ended_with_its_job_is_no_job_of_its_own_after_a_restart() {
     let mut world = world();
     world.pod("done", "cpu=1000");
@@ -480,11 +500,7 @@ fn what_a_leader_recorded_is_merged_into_what_its_successor_saw() {
     let before = told(&world);
     let remembered = kept(&world);
 
-    world.state = State::new(world.state.settings().clone());
-    let mut events: Vec<Event> = world.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))).collect();
-    events.extend(world.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
-    events.push(Event::Paused);
-    world.step(events);
+    follow(&mut world);
     assert_ne!(told(&world), before, "a successor has not seen what only its predecessor knew");
     world.step(remembered.clone());
     assert_eq!(told(&world), before);
@@ -495,6 +511,74 @@ fn what_a_leader_recorded_is_merged_into_what_its_successor_saw() {
     assert!(
         records.iter().any(|entry| matches!(entry, JournalEntry::Ended(job) if &*job.key.uid == "uid-done"))
     );
+}
+
+/// As a follower: it sees all objects, in order of their names, but makes no decisions.
+fn follow(world: &mut World) {
+    world.state = State::new(world.state.settings().clone());
+    let mut events: Vec<Event> = world.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))).collect();
+    events.extend(world.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
+    events.push(Event::Paused);
+    world.step(events);
+}
+
+#[test]
+fn a_group_without_an_object_goes_on_under_the_uid_that_a_leader_gave_it() {
+    let mut world = world();
+    world.pod_with("z-first", "cpu=1000", in_group("g", "2"));
+    world.at(10);
+    world.pod_with("a-second", "cpu=1000", in_group("g", "2"));
+    world.at(10);
+    let (uid, before) = (world.job("group.g").key.uid.clone(), told_of_all(&world));
+    let remembered = kept(&world);
+    follow(&mut world);
+    assert_ne!(world.job("group.g").key.uid, uid);
+    world.step(remembered.clone());
+    assert_eq!((&world.job("group.g").key.uid, told_of_all(&world)), (&uid, before));
+    // All of it goes while nobody records anything, and others of the name come.
+    world.at(10);
+    world.pods.clear();
+    world.make_pod("new", "cpu=1000", in_group("g", "2"));
+    follow(&mut world);
+    world.step(remembered);
+    assert_eq!(&*world.job("group.g").key.uid, "uid-new");
+    assert_eq!(world.job("group.g").history.len(), 1);
+}
+
+/// Each engine notices by itself that Pods were deleted, and a group without an object has the UID of the first member seen.
+#[test]
+fn a_job_whose_end_two_engines_saw_is_told_once() {
+    let mut world = world();
+    for name in ["z-first", "a-second"] {
+        world.pod_with(name, "cpu=1000", in_group("g", "2"));
+        world.at(10);
+    }
+    world.pod("web", "cpu=1000");
+    world.at(10);
+    let settings = world.state.settings().clone();
+    let mut leader = std::mem::replace(&mut world, World::new(settings));
+    (world.pods, world.nodes, world.now) = (leader.pods.clone(), leader.nodes.clone(), leader.now);
+    follow(&mut world);
+    leader.step(vec![Event::CancelStarted { job: "uid-web".into(), by: "alice".into() }]);
+    world.now += 2;
+    for name in ["z-first", "a-second", "web"] {
+        for world in [&mut leader, &mut world] {
+            world.delete_pod(name);
+        }
+    }
+    assert_ne!(told_of_all(&world), told_of_all(&leader));
+    world.step(kept(&leader));
+    assert_eq!(told_of_all(&world), told_of_all(&leader));
+    let ends = |world: &World| {
+        let jobs = world.state.jobs();
+        jobs.map(|job| (job.key.uid.clone(), job.ended_at.unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(ends(&world), ends(&leader));
+    // It is forgotten as what it was recorded as.
+    let (web, at) = (SharedStr::from("uid-web"), world.job("pod.web").ended_at);
+    world.at(3_598);
+    let forgotten = Effect::Journal(JournalEntry::Forgotten { uid: web, ended_at: at });
+    assert!(world.effects.contains(&forgotten) && world.names().is_empty(), "{:?}", world.names());
 }
 
 #[test]
@@ -523,19 +607,30 @@ fn a_finished_job_of_which_no_object_is_left_is_shown_by_a_successor_too() {
 #[test]
 fn what_is_remembered_of_a_job_that_never_comes_is_given_up_in_time() {
     let mut world = World::default();
-    let live = LiveJob {
-        uid: "uid-lost".into(),
-        job: "default/pod.lost".into(),
-        next: 0,
-        history: Vec::new(),
-        cancelled_by: None,
+    let remembered = || {
+        let live = LiveJob {
+            uid: "uid-lost".into(),
+            job: "default/pod.lost".into(),
+            next: 0,
+            history: Vec::new(),
+            cancelled_by: None,
+        };
+        Event::Remembered(Box::new(Remembered::Live(live)))
     };
     world.state = State::new(world.state.settings().clone());
-    world.step(vec![Event::Remembered(Box::new(Remembered::Live(live))), Event::Synced]);
+    world.step(vec![remembered(), Event::Synced]);
     let given_up = |world: &World| {
         let forgotten = |effect: &Effect| matches!(effect, Effect::Journal(JournalEntry::Forgotten { uid, .. }) if &**uid == "uid-lost");
         world.effects.iter().any(forgotten)
     };
+    world.at(3_599);
+    assert!(!given_up(&world));
+    world.at(1);
+    assert!(given_up(&world));
+    // What is only told then is kept for as long.
+    world.effects.clear();
+    world.at(100);
+    world.step(vec![remembered()]);
     world.at(3_599);
     assert!(!given_up(&world));
     world.at(1);

@@ -28,6 +28,8 @@ enum Act {
         cpu: u16,
         queue: u8,
         limit: Option<u16>,
+        /// Number of gangs that come together.
+        copies: u8,
     },
     End(u16),
     Delete(u16),
@@ -36,14 +38,16 @@ enum Act {
     Wait(u16),
 }
 
-fn acts() -> impl Strategy<Value = Act> {
+/// At most so many gangs come together.
+fn acts(copies: u8) -> impl Strategy<Value = Act> {
     let limit = || prop::option::weighted(0.7, 1_u16..300);
     prop_oneof![
         2 => (0_u8..6, 1_u16..9, prop::bool::weighted(0.1))
             .prop_map(|(name, cpu, cordoned)| Act::Node { name, cpu, cordoned }),
         1 => (0_u8..6).prop_map(Act::NodeGone),
-        8 => (1_u8..4, 0_u8..2, 1_u16..6, 0_u8..3, limit())
-            .prop_map(|(size, surplus, cpu, queue, limit)| Act::Gang { size, surplus, cpu, queue, limit }),
+        8 => (1_u8..4, 0_u8..2, 1_u16..6, 0_u8..3, limit(), 1..=copies).prop_map(
+            |(size, surplus, cpu, queue, limit, copies)| Act::Gang { size, surplus, cpu, queue, limit, copies }
+        ),
         3 => any::<u16>().prop_map(Act::End),
         1 => any::<u16>().prop_map(Act::Delete),
         2 => (any::<u16>(), 1_u16..6).prop_map(|(pick, cpu)| Act::Resize(pick, cpu)),
@@ -85,13 +89,16 @@ fn play(world: &mut World, number: usize, act: &Act) {
                 world.step(vec![Event::NodeGone(name.as_str().into())]);
             }
         }
-        Act::Gang { size, surplus, cpu, queue, limit } => {
+        Act::Gang { size, surplus, cpu, queue, limit, copies } => {
             let mut events = Vec::new();
-            for index in 0..size + surplus {
+            let queues = world.state.queues().len();
+            let members = (0..*copies).flat_map(|copy| (0..size + surplus).map(move |index| (copy, index)));
+            for (copy, index) in members {
+                let name = if copy == 0 { format!("g{number}") } else { format!("g{number}.{copy}") };
                 let amounts = format!("cpu={}000", if index < *size { *cpu } else { cpu + 2 });
-                let pod = world.make_pod(&format!("g{number}-{index}"), &amounts, |pod| {
-                    in_group(&format!("g{number}"), &size.to_string())(pod);
-                    let queue = usize::from(*queue) % 3;
+                let pod = world.make_pod(&format!("{name}-{index}"), &amounts, |pod| {
+                    in_group(&name, &size.to_string())(pod);
+                    let queue = usize::from(*queue) % queues;
                     pod.annotations
                         .insert("fluxion.flux-framework.org/queue".into(), format!("q{queue}").into());
                     pod.active_deadline = limit.map(i64::from);
@@ -126,17 +133,20 @@ fn shown(world: &World) -> BTreeMap<String, String> {
     let pods = world.pods.values().map(|pod| (pod.name.to_string(), format!("{:?}", pod.node)));
     let jobs = world.state.jobs().filter(|job| !job.state.ended()).map(|job| {
         let promised = &job.reservation;
-        let class = job.reason.as_ref().map(|reason| reason.class);
+        let class = job.reason.as_ref().map(|reason| class(reason.class));
         let told = format!("{} {promised:?} {class:?}", job.state.as_str());
         (job.key.display(), if job.state.waiting() { told } else { job.state.as_str().to_owned() })
     });
     pods.chain(jobs).collect()
 }
 
-/// Why each job waits. Whether it is nodes that are down which keep it out, or somebody on the others, may change with
-/// each that starts.
+/// Whether it is nodes that are down which keep a job out, or somebody on the others, may change with each that starts.
+fn class(class: ReasonClass) -> ReasonClass {
+    if class == ReasonClass::NodesDown { ReasonClass::Busy } else { class }
+}
+
+/// Why each job waits.
 fn reasons(world: &World) -> BTreeMap<String, (JobState, Option<ReasonClass>)> {
-    let class = |class| if class == ReasonClass::NodesDown { ReasonClass::Busy } else { class };
     let waiting = world.state.jobs().filter(|job| job.state.waiting());
     let reason = |job: &Job| job.reason.as_ref().map(|reason| class(reason.class));
     waiting.map(|job| (job.key.display(), (job.state, reason(job)))).collect()
@@ -158,7 +168,7 @@ fn who_started_last_is_in_the_way_of_those_before_it_as_after_a_restart() {
             for node in ["n0", "n1", "n2"] {
                 world.node(node, "cpu=6000");
             }
-            let gang = |size, cpu, queue| Act::Gang { size, surplus: 0, cpu, queue, limit: None };
+            let gang = |size, cpu, queue| Act::Gang { size, surplus: 0, cpu, queue, limit: None, copies: 1 };
             for (number, act) in [gang(3, 5, 0), gang(2, 3, 0), gang(3, 1, 0)].iter().enumerate() {
                 play(&mut world, number, act);
             }
@@ -172,13 +182,43 @@ fn who_started_last_is_in_the_way_of_those_before_it_as_after_a_restart() {
     }
 }
 
+#[test]
+fn more_that_come_last_than_fit_in_a_step_leave_reservations_as_they_are() {
+    let mut starts = Vec::new();
+    for visits in [1, 5_000_000] {
+        let mut world = World::new(settings(&[(2, 9)], visits));
+        world.node("n0", "cpu=6000");
+        let gang = |copies| Act::Gang { size: 1, surplus: 0, cpu: 6, queue: 0, limit: Some(100), copies };
+        for (number, copies) in [1, 1, 2].into_iter().enumerate() {
+            world.at(10);
+            play(&mut world, number, &gang(copies));
+        }
+        let start =
+            |name: &str| world.job(name).reservation.as_ref().map(|promised| promised.start - world.now);
+        starts.push(["group.g1", "group.g2", "group.g2.1"].map(start));
+    }
+    assert_eq!(starts, [[Some(80), Some(180), Some(280)]; 2]);
+}
+
+#[test]
+fn a_reopened_pass_counts_only_those_who_have_come_since() {
+    let mut world = World::new(settings(&[(0, 9)], 5_000_000));
+    world.node("n0", "cpu=6000");
+    for number in 0..4 {
+        let gang = Act::Gang { size: 1, surplus: 0, cpu: 6, queue: 0, limit: Some(100), copies: 1 };
+        play(&mut world, number, &gang);
+    }
+    let report = world.state.last_pass("q0");
+    assert_eq!((report.tried, report.tried_since, report.started), (3, 1, 0));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
     #[test]
     fn slices_end_where_a_whole_pass_ends(
-        queues in prop::collection::vec((0_usize..4, 1_usize..9), 3),
-        acts in prop::collection::vec(acts(), 5..40),
+        queues in prop::collection::vec((0_usize..4, 1_usize..9), 1..4),
+        acts in prop::collection::vec(acts(3), 5..40),
         visits in prop_oneof![Just(1_u64), 2_u64..40],
     ) {
         let mut whole = World::new(settings(&queues, 5_000_000));
@@ -198,7 +238,7 @@ proptest! {
     #[test]
     fn a_restart_gives_the_reasons_that_were_given(
         queues in prop::collection::vec((0_usize..4, 1_usize..9), 3),
-        acts in prop::collection::vec(acts(), 5..20),
+        acts in prop::collection::vec(acts(1), 5..20),
     ) {
         let mut world = World::new(settings(&queues, 5_000_000));
         for node in 0..3 {
@@ -213,21 +253,20 @@ proptest! {
     #[test]
     fn what_is_decided_for_those_who_come_last_is_what_a_new_pass_decides(
         queue in (0_usize..4, 1_usize..9),
-        acts in prop::collection::vec(acts(), 5..40),
+        acts in prop::collection::vec(acts(3), 5..40),
+        visits in prop_oneof![Just(1_u64), Just(5_000_000)],
     ) {
-        let mut world = World::new(settings(&[queue], 5_000_000));
+        let mut world = World::new(settings(&[queue], visits));
         for node in 0..3 {
             world.node(&format!("n{node}"), "cpu=6000");
         }
         let nodes = |world: &World| world.pods.values().filter(|pod| pod.node.is_some()).count();
         for (number, act) in acts.iter().enumerate() {
-            let mut act = act.clone();
-            if let Act::Gang { queue, .. } = &mut act {
-                *queue = 0;
+            if matches!(act, Act::Gang { .. }) {
                 world.at(1);
             }
             let before = nodes(&world);
-            play(&mut world, number, &act);
+            play(&mut world, number, act);
             if matches!(act, Act::Gang { .. }) && nodes(&world) == before {
                 let decided = shown(&world);
                 // It considers all jobs again.

@@ -83,7 +83,7 @@ impl PassTrace {
         let (mut tried, mut started) = (0, 0);
         for queue in state.queues() {
             let report = state.last_pass(&queue.name);
-            tried += i64::from(report.tried);
+            tried += i64::from(report.tried_since);
             started += i64::from(report.started);
         }
         span.set_number("fluxion.jobs.considered", tried);

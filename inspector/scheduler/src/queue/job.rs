@@ -80,7 +80,8 @@ impl Carry {
     }
 
     /// The same; `only_freed` says whether all of that is that something ended before its planned end, so that every kept
-    /// reservation can be kept.
+    /// reservation can be kept. Only the simulator says so: of what happens in a cluster, the engine does not know that, and
+    /// looks at every reservation.
     #[must_use]
     pub fn only_freed(self, only_freed: bool) -> Self {
         Self { only_freed, ..self }

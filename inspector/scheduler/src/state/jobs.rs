@@ -100,6 +100,14 @@ impl Jobs {
         self.ended.insert((ended_at, id));
     }
 
+    /// The same; it ended at another time than was known.
+    pub(super) fn keep_from_instead(&mut self, known: Option<i64>, ended_at: i64, id: JobId) {
+        if let Some(known) = known {
+            self.ended.remove(&(known, id));
+        }
+        self.keep_from(ended_at, id);
+    }
+
     /// When the earliest finished job ended.
     pub(super) fn first_end(&self) -> Option<i64> {
         self.ended.get_min().map(|(at, _)| *at)

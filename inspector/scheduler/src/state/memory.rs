@@ -77,15 +77,9 @@ impl State {
     pub(super) fn go_on(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let name = job.full_name();
-        // A group defined by labels has no UID of its own: it is the same if it has a common member.
-        let by_name = job.object.is_none() && job.group.anchor.is_none();
-        let oldest = job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).map(|pod| pod.created).min();
-        let fits = |live: &LiveJob| {
-            let last = live.history.last().map(|entry| entry.time);
-            live.uid == job.key.uid || (by_name && last >= oldest)
-        };
         let named = self.memory.live.range((name.clone(), SharedStr::from(""))..);
-        let known = named.take_while(|((job, _), _)| *job == name).filter(|(_, live)| fits(live));
+        let known = named.take_while(|((job, _), _)| *job == name);
+        let known = known.filter(|(_, live)| self.is_history_of(live, job));
         let latest = known.max_by_key(|(_, live)| live.history.last().map(|entry| entry.time));
         let Some((key, live)) = latest.map(|(key, live)| (key.clone(), live.clone())) else {
             return;
@@ -103,6 +97,16 @@ impl State {
         job.entries = live.next;
         job.cancelled_by.clone_from(&live.cancelled_by);
         self.work.new_jobs.insert(id, true);
+    }
+
+    /// Whether this is the history of that job, which has the same name.
+    pub(super) fn is_history_of(&self, live: &LiveJob, job: &Job) -> bool {
+        if live.uid == job.key.uid || !named_only(job) || job.state.ended() {
+            return live.uid == job.key.uid;
+        }
+        // It is the same if it has a common member.
+        let oldest = job.pods.iter().filter_map(|uid| self.delivered.pod(uid)).map(|pod| pod.created).min();
+        live.history.last().map(|entry| entry.time) >= oldest
     }
 
     /// Drops entries for which no job was found for as long as finished jobs are kept.
@@ -148,4 +152,9 @@ impl State {
         }
         self.work.effects.push(Effect::Journal(JournalEntry::Ended(Box::new(EndedJob::of(job, ended_at)))));
     }
+}
+
+/// A group defined by labels has no UID of its own: it has that of the member that was seen first.
+pub(super) fn named_only(job: &Job) -> bool {
+    job.object.is_none() && job.group.anchor.is_none()
 }

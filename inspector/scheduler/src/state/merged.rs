@@ -6,24 +6,35 @@
 
 use std::sync::Arc;
 
-use crate::job::{HISTORY_MAX, HistoryEntry, JobId};
-use crate::model::SharedStr;
+use crate::job::{HISTORY_MAX, HistoryEntry, Job, JobId};
 use crate::record::{EndedJob, LiveJob};
 use crate::state::State;
+use crate::state::memory::named_only;
+
+/// Maximum number of seconds between the times at which two engines notice that Pods were deleted.
+const APART: u64 = 10;
 
 impl State {
     /// Merges the stored history of a job that had not finished.
     pub(super) fn merge_live(&mut self, live: LiveJob) {
-        let Some(id) = self.job_recorded(&live.job, &live.uid) else {
+        let same = |id: &JobId| self.jobs.get(*id).is_some_and(|job| self.is_history_of(&live, job));
+        let with_uid = |id: &JobId| self.jobs.get(*id).is_some_and(|job| job.key.uid == live.uid);
+        let found = self.jobs_named(&live.job).filter(same).max_by_key(|id| (with_uid(id), *id));
+        let Some(id) = found else {
             // As after a restart: it is kept for as long as finished jobs are.
+            self.memory.until = Some(self.now.saturating_add(self.settings.keep_ended));
             self.memory.live.insert((live.job.clone(), live.uid.clone()), Arc::new(live));
             return;
         };
         let Some(job) = self.jobs.get_mut(id) else { return };
+        let uid = std::mem::replace(&mut job.key.uid, live.uid);
         job.history = Arc::new(merged(&live.history, &job.history));
         let count = u32::try_from(job.history.len()).unwrap_or(u32::MAX);
         job.entries = job.entries.max(live.next).max(count);
         job.cancelled_by = job.cancelled_by.take().or(live.cancelled_by);
+        if let Some(job) = self.jobs.get(id).cloned().filter(|job| job.key.uid != uid) {
+            self.note_new_uid(&job, &uid);
+        }
     }
 
     /// Adds a finished job, or what is stored of one that is known.
@@ -32,10 +43,9 @@ impl State {
             return;
         }
         let name = format!("{}/{}", ended.key.namespace, ended.key.object_name());
-        let known = self.jobs_recorded(&name, &ended.key.uid).find(|id| {
-            let job = self.jobs.get(*id);
-            job.is_some_and(|job| job.state.ended() && job.ended_at == Some(ended.ended_at))
-        });
+        let ends =
+            self.jobs_named(&name).filter_map(|id| Some((ends_apart(self.jobs.get(id)?, &ended)?, id)));
+        let known = ends.min().map(|(_, id)| id);
         match known.filter(|_| ended.state.ended()).and_then(|id| self.jobs.get_mut(id)) {
             None => self.bring_back(ended),
             // How it ended is known to whoever was the leader then: objects don't tell who cancelled it.
@@ -45,21 +55,31 @@ impl State {
                 job.ran_on = Arc::new(ended.ran_on);
                 job.history = Arc::new(ended.history);
                 job.cancelled_by = ended.cancelled_by;
+                job.key.uid = ended.key.uid;
+                let (id, known) = (job.id, job.ended_at.replace(ended.ended_at));
+                job.state_since = ended.ended_at;
+                self.jobs.keep_from_instead(known, ended.ended_at, id);
             }
         }
     }
 
-    /// The newest job of this name (`NAMESPACE/KIND.NAME`) and UID.
-    fn job_recorded(&self, name: &str, uid: &SharedStr) -> Option<JobId> {
-        self.jobs_recorded(name, uid).max()
-    }
-
-    fn jobs_recorded(&self, name: &str, uid: &SharedStr) -> impl Iterator<Item = JobId> {
+    /// The jobs of this name (`NAMESPACE/KIND.NAME`), oldest first.
+    fn jobs_named(&self, name: &str) -> impl Iterator<Item = JobId> {
         let named =
             name.split_once('/').and_then(|(namespace, name)| self.jobs.named(&namespace.into(), name));
-        let with_uid = |id: &JobId| self.jobs.get(*id).is_some_and(|job| job.key.uid == *uid);
-        named.into_iter().flatten().copied().filter(with_uid)
+        named.into_iter().flatten().copied()
     }
+}
+
+/// Seconds between the end of the job and that of a stored one of its name, if they are the same.
+fn ends_apart(job: &Job, stored: &EndedJob) -> Option<u64> {
+    let ended_at = job.ended_at.filter(|_| job.state.ended())?;
+    let unnamed = named_only(job) && stored.object.is_none() && stored.anchor.is_none();
+    // Another life of the same object begins when the one before is over.
+    let together = job.created <= stored.ended_at && stored.created <= ended_at;
+    let apart = ended_at.abs_diff(stored.ended_at);
+    let same = (job.key.uid == stored.key.uid || unnamed) && (apart == 0 || together && apart <= APART);
+    same.then_some(apart)
 }
 
 /// The stored entries, preceded and followed by our own of other times; the first one and the latest of too many.

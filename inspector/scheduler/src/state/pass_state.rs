@@ -16,7 +16,11 @@ use crate::state::waiting::OrderKey;
 pub struct PassReport {
     /// Epoch seconds.
     pub at: i64,
+    /// Jobs considered, with those of before the pass was reopened.
     pub tried: u32,
+    /// Those of them considered since the report before this one. It is less if the pass was reopened, for jobs that have
+    /// come since.
+    pub tried_since: u32,
     pub started: u32,
     /// Number of complete passes over this queue since the start of the engine.
     pub passes: u64,

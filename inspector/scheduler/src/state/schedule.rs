@@ -193,9 +193,11 @@ impl State {
             budget = budget.saturating_sub(result.visited).max(1);
             let before = std::mem::take(&mut self.pass.before_cut);
             let counted = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+            let tried = before.tried.saturating_add(counted(result.tried));
             let report = PassReport {
                 at: self.now,
-                tried: before.tried.saturating_add(counted(result.tried)),
+                tried,
+                tried_since: tried,
                 started: before.started.saturating_add(counted(result.started.len())),
                 passes: self.last_pass(&config.name).passes.saturating_add(1),
             };
@@ -262,16 +264,19 @@ impl State {
         self.pass.memory.insert(config.name.clone(), std::mem::take(&mut result.memory));
         let (tally, started) = (result.tally, !result.started.is_empty());
         let before = self.last_pass(&config.name);
+        let tried_since = u32::try_from(result.tried).unwrap_or(u32::MAX);
         let report = PassReport {
             at: self.now,
-            tried: before.tried.saturating_add(u32::try_from(result.tried).unwrap_or(u32::MAX)),
+            tried: before.tried.saturating_add(tried_since),
+            tried_since,
             started: u32::try_from(result.started.len()).unwrap_or(u32::MAX),
             passes: before.passes.saturating_add(1),
         };
         self.pass.wanted |= result.look_again || result.outdated || (self.pass.behind && started);
         self.pass.behind |= result.behind;
-        if self.take_result(result).is_some() {
-            // There are more than fit in a step.
+        if let Some(carry) = self.take_result(result) {
+            // There are more than fit in a step; what was decided for the first of them stays.
+            self.pass.memory.insert(config.name.clone(), carry.abandon());
             self.pass.wanted = true;
             return;
         }

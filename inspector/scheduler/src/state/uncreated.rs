@@ -116,6 +116,7 @@ impl State {
             if let Some(job) = self.jobs.get_mut(id) {
                 job.uncreated = true;
             }
+            self.go_on(id);
             self.work.dirty.insert(id);
         }
     }
