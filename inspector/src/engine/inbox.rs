@@ -20,7 +20,8 @@ enum About {
     Pod(SharedStr),
     Group(SharedStr),
     Owner(SharedStr),
-    CreationFailed(SharedStr),
+    /// Namespace of the Event, and UID of the owner.
+    CreationFailed(SharedStr, SharedStr),
     Namespace(SharedStr),
     Storage(StorageKey),
     Written(SharedStr),
@@ -43,7 +44,9 @@ fn about(event: &Event) -> About {
         Event::PodGone(uid) | Event::GroupGone(uid) | Event::OwnerGone(uid) => About::Gone(uid.clone()),
         Event::Group(group) => About::Group(group.uid.clone()),
         Event::Owner(owner) => About::Owner(owner.uid.clone()),
-        Event::CreationFailed { owner, .. } => About::CreationFailed(owner.clone()),
+        Event::CreationFailed { namespace, owner, .. } => {
+            About::CreationFailed(namespace.clone(), owner.clone())
+        }
         Event::Namespace { name, .. } | Event::NamespaceGone(name) => About::Namespace(name.clone()),
         Event::Storage(object) => About::Storage(object.key()),
         Event::StorageGone(key) => About::Storage(key.clone()),
