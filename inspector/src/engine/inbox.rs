@@ -1,4 +1,5 @@
-//! Events waiting for the loop, coalesced per object: the latest state wins.
+//! Events waiting for the loop, coalesced per object: the latest state wins, and of failures to create Pods, which several
+//! Kubernetes Events may report, that with the later time.
 //!
 //! So their number is bounded by the number of objects, and a watch never blocks.
 
@@ -106,6 +107,12 @@ impl Inbox {
                 content.next
             }
         };
+        if let Event::CreationFailed { at, .. } = &event
+            && let Some(Event::CreationFailed { at: known, .. }) = content.events.get(&place)
+            && known > at
+        {
+            return;
+        }
         content.events.insert(place, event);
         drop(guard);
         self.filled.notify_one();
@@ -172,6 +179,25 @@ mod tests {
         inbox.push(gone("p"));
         inbox.push(gone("p"));
         assert_eq!(inbox.take().0, vec![gone("other"), last, gone("p")]);
+    }
+
+    #[test]
+    fn of_failures_to_create_pods_the_later_one_is_kept() {
+        let failed = |namespace: &str, why: &str, at| Event::CreationFailed {
+            namespace: namespace.into(),
+            owner: "o".into(),
+            why: why.into(),
+            at,
+        };
+        let inbox = Inbox::default();
+        for event in
+            [failed("a", "one", 5), failed("a", "two", 9), failed("a", "late", 7), failed("b", "b", 1)]
+        {
+            inbox.push(event);
+        }
+        assert_eq!(inbox.take().0, vec![failed("a", "two", 9), failed("b", "b", 1)]);
+        inbox.push(failed("a", "late", 7));
+        assert_eq!(inbox.take().0, vec![failed("a", "late", 7)]);
     }
 
     #[test]
