@@ -161,12 +161,17 @@ fn place(location: Location, state_dir: &StateDir, url: &str, client: &kube::Cli
     tracing::info!(journal = %location, "recording history");
     match location {
         Location::StateDir => match state_dir.folder(Some("cluster")) {
-            Ok(folder) => {
-                JournalPlace::File { path: folder.join("state.db"), cluster: url.to_owned(), checked: false }
-            }
+            Ok(folder) => JournalPlace::File {
+                path: folder.join("state.db"),
+                cluster: url.to_owned(),
+                own: true,
+                checked: false,
+            },
             Err(error) => JournalPlace::None(error.to_string()),
         },
-        Location::File(path) => JournalPlace::File { path, cluster: url.to_owned(), checked: false },
+        Location::File(path) => {
+            JournalPlace::File { path, cluster: url.to_owned(), own: false, checked: false }
+        }
         Location::Server(options) => {
             JournalPlace::Server { options, cluster: ClusterUid::Ask(client.clone()) }
         }

@@ -61,6 +61,8 @@ pub enum JournalError {
         path.display()
     )]
     OtherVersion { path: PathBuf, problem: String },
+    #[error("{} has the history of another cluster, or is of standalone mode: move it away, or choose another file", path.display())]
+    OtherCluster { path: PathBuf },
     #[error("{}: {source}", path.display())]
     Sql { path: PathBuf, source: sqlx::Error },
 }
@@ -134,12 +136,21 @@ impl Journal {
         Ok((journal, kept))
     }
 
-    /// Opens a file that only has the history of this cluster, or creates it; the history of any other cluster is deleted.
-    /// With `check`, it is also read whole to see whether it is intact.
-    pub async fn open_history(path: PathBuf, cluster: &str, check: bool) -> Result<Self, JournalError> {
+    /// Opens a file that only has the history of this cluster, or creates it. A file of another cluster is only taken over,
+    /// and its history deleted, if it is ours (`own`), and not one that the user has named. With `check`, it is also read
+    /// whole to see whether it is intact.
+    pub async fn open_history(
+        path: PathBuf,
+        cluster: &str,
+        own: bool,
+        check: bool,
+    ) -> Result<Self, JournalError> {
         let mut journal = Self::connect(path, check).await?;
         let known = cluster_id(&mut journal.connection, cluster).await;
         if known.map_err(|error| explain(&journal.path, error))? != cluster {
+            if !own {
+                return Err(JournalError::OtherCluster { path: journal.path });
+            }
             journal.begin_anew(cluster).await?;
         }
         Ok(journal)

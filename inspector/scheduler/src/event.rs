@@ -20,8 +20,10 @@ pub enum Event {
     GroupGone(SharedStr),
     Owner(Box<OwnerSpec>),
     OwnerGone(SharedStr),
-    /// Pods of the owner with this UID could not be created, at this time (epoch seconds).
+    /// According to an Event in this namespace, Pods of the owner with this UID could not be created, at this time (epoch
+    /// seconds). The API server does not check the UID: it counts only if the owner is in the same namespace.
     CreationFailed {
+        namespace: SharedStr,
         owner: SharedStr,
         why: SharedStr,
         at: i64,

@@ -17,7 +17,12 @@ fn owner(world: &mut World, name: &str, count: i64, gang: bool) -> ControllerRef
 }
 
 fn fails(world: &mut World, controller: &ControllerRef, at: i64) {
-    let event = Event::CreationFailed { owner: controller.uid.clone(), why: QUOTA.into(), at };
+    fails_in(world, "default", controller, at);
+}
+
+fn fails_in(world: &mut World, namespace: &str, controller: &ControllerRef, at: i64) {
+    let owner = controller.uid.clone();
+    let event = Event::CreationFailed { namespace: namespace.into(), owner, why: QUOTA.into(), at };
     world.step(vec![event]);
 }
 
@@ -56,6 +61,19 @@ fn a_gang_whose_pods_are_rejected_is_seen_with_the_cause_until_they_come() {
     member(&mut world, "j-2", &controller);
     assert_eq!(world.line("job.j"), "Running 3/3");
     assert!(!world.told("job.j").contains(QUOTA), "{}", world.told("job.j"));
+}
+
+#[test]
+fn an_event_in_another_namespace_says_nothing_about_an_owner() {
+    let mut world = World::of_two(60);
+    let controller = owner(&mut world, "j", 3, true);
+    let now = world.state.now();
+    fails_in(&mut world, "elsewhere", &controller, now);
+    assert!(!there(&world, "job.j"));
+    member(&mut world, "j-0", &controller);
+    assert!(!world.told("job.j").contains(QUOTA), "{}", world.told("job.j"));
+    fails(&mut world, &controller, now);
+    assert!(world.told("job.j").contains(QUOTA), "{}", world.told("job.j"));
 }
 
 #[test]

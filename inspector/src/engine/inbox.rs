@@ -1,4 +1,5 @@
-//! Events waiting for the loop, coalesced per object: the latest state wins.
+//! Events waiting for the loop, coalesced per object: the latest state wins, and of failures to create Pods, which several
+//! Kubernetes Events may report, that with the later time.
 //!
 //! So their number is bounded by the number of objects, and a watch never blocks.
 
@@ -20,7 +21,8 @@ enum About {
     Pod(SharedStr),
     Group(SharedStr),
     Owner(SharedStr),
-    CreationFailed(SharedStr),
+    /// Namespace of the Event, and UID of the owner.
+    CreationFailed(SharedStr, SharedStr),
     Namespace(SharedStr),
     Storage(StorageKey),
     Written(SharedStr),
@@ -43,7 +45,9 @@ fn about(event: &Event) -> About {
         Event::PodGone(uid) | Event::GroupGone(uid) | Event::OwnerGone(uid) => About::Gone(uid.clone()),
         Event::Group(group) => About::Group(group.uid.clone()),
         Event::Owner(owner) => About::Owner(owner.uid.clone()),
-        Event::CreationFailed { owner, .. } => About::CreationFailed(owner.clone()),
+        Event::CreationFailed { namespace, owner, .. } => {
+            About::CreationFailed(namespace.clone(), owner.clone())
+        }
         Event::Namespace { name, .. } | Event::NamespaceGone(name) => About::Namespace(name.clone()),
         Event::Storage(object) => About::Storage(object.key()),
         Event::StorageGone(key) => About::Storage(key.clone()),
@@ -103,6 +107,12 @@ impl Inbox {
                 content.next
             }
         };
+        if let Event::CreationFailed { at, .. } = &event
+            && let Some(Event::CreationFailed { at: known, .. }) = content.events.get(&place)
+            && known > at
+        {
+            return;
+        }
         content.events.insert(place, event);
         drop(guard);
         self.filled.notify_one();
@@ -169,6 +179,25 @@ mod tests {
         inbox.push(gone("p"));
         inbox.push(gone("p"));
         assert_eq!(inbox.take().0, vec![gone("other"), last, gone("p")]);
+    }
+
+    #[test]
+    fn of_failures_to_create_pods_the_later_one_is_kept() {
+        let failed = |namespace: &str, why: &str, at| Event::CreationFailed {
+            namespace: namespace.into(),
+            owner: "o".into(),
+            why: why.into(),
+            at,
+        };
+        let inbox = Inbox::default();
+        for event in
+            [failed("a", "one", 5), failed("a", "two", 9), failed("a", "late", 7), failed("b", "b", 1)]
+        {
+            inbox.push(event);
+        }
+        assert_eq!(inbox.take().0, vec![failed("a", "two", 9), failed("b", "b", 1)]);
+        inbox.push(failed("a", "late", 7));
+        assert_eq!(inbox.take().0, vec![failed("a", "late", 7)]);
     }
 
     #[test]

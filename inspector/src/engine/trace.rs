@@ -11,6 +11,8 @@ use crate::telemetry::{Span, SpanKind, Tracer};
 #[derive(Debug)]
 pub(super) struct PassTrace {
     tracer: Tracer,
+    /// Whether it was decided if the pass is recorded: once, not in every step.
+    decided: bool,
     span: Option<Span>,
     /// Number of jobs with spans below it.
     starts: u32,
@@ -18,12 +20,12 @@ pub(super) struct PassTrace {
 
 impl PassTrace {
     pub(super) fn new(tracer: Tracer) -> Self {
-        Self { tracer, span: None, starts: 0 }
+        Self { tracer, decided: false, span: None, starts: 0 }
     }
 
     /// A step begins, which may be the first one of a pass.
     pub(super) fn begin(&mut self) {
-        if self.span.is_none() {
+        if !std::mem::replace(&mut self.decided, true) {
             self.span = self.tracer.start("pass", SpanKind::Internal, None);
         }
     }
@@ -75,6 +77,7 @@ impl PassTrace {
 
     /// The pass has ended, if there was one.
     pub(super) fn end(&mut self, state: &State, passed: bool) {
+        self.decided = false;
         let starts = std::mem::take(&mut self.starts);
         let Some(mut span) = self.span.take() else { return };
         if !passed && starts == 0 {
@@ -88,5 +91,40 @@ impl PassTrace {
         }
         span.set_number("fluxion.jobs.considered", tried);
         span.set_number("fluxion.jobs.started", started);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fluxion_scheduler::state::Settings;
+
+    use super::*;
+    use crate::metrics::Metrics;
+    use crate::telemetry::{Exporter, TraceSettings};
+
+    #[tokio::test]
+    async fn whether_a_pass_is_recorded_is_decided_once() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let half = |name: &str| match name {
+            "OTEL_TRACES_SAMPLER" => Some("traceidratio".to_owned()),
+            "OTEL_TRACES_SAMPLER_ARG" => Some("0.5".to_owned()),
+            _ => None,
+        };
+        let settings = TraceSettings::read(Some("http://127.0.0.1:9"), half).unwrap().unwrap();
+        let (_exporter, tracer) = Exporter::start(settings, &Metrics::new()).unwrap();
+        let state = State::new(Settings::default());
+        let mut trace = PassTrace::new(tracer);
+        let mut recorded = 0;
+        for _ in 0..200 {
+            trace.begin();
+            let first = trace.span.as_ref().map(Span::context);
+            for _ in 0..20 {
+                trace.begin();
+                assert!(trace.span.as_ref().map(Span::context) == first);
+            }
+            recorded += usize::from(first.is_some());
+            trace.end(&state, false);
+        }
+        assert!((1..200).contains(&recorded), "each pass is decided anew: {recorded}");
     }
 }

@@ -19,9 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where a journal is, and whose history it has.
 pub enum JournalPlace {
-    /// A file of this inspector, with the history of the cluster at this URL; and whether it was intact when this process
-    /// opened it.
-    File { path: PathBuf, cluster: String, checked: bool },
+    /// A file of this inspector, with the history of the cluster at this URL; whether it is in the state directory, and not
+    /// named by the user; and whether it was intact when this process opened it.
+    File { path: PathBuf, cluster: String, own: bool, checked: bool },
     /// A database, shared by all inspectors. Clusters are told apart by the UID of the namespace kube-system.
     Server { options: Box<PgConnectOptions>, cluster: ClusterUid },
     /// There is none, for this reason.
@@ -83,8 +83,8 @@ impl JournalPlace {
 
     async fn try_open(&mut self) -> Result<OpenJournal, HistoryError> {
         match self {
-            Self::File { path, cluster, checked } => {
-                let journal = Journal::open_history(path.clone(), cluster, !*checked).await?;
+            Self::File { path, cluster, own, checked } => {
+                let journal = Journal::open_history(path.clone(), cluster, *own, !*checked).await?;
                 *checked = true;
                 Ok(OpenJournal::File(journal))
             }

@@ -35,7 +35,7 @@ fn deletion() -> Effect {
 }
 
 fn file(dir: &Path, cluster: &str) -> JournalPlace {
-    JournalPlace::File { path: dir.join("state.db"), cluster: cluster.to_owned(), checked: false }
+    JournalPlace::File { path: dir.join("state.db"), cluster: cluster.to_owned(), own: true, checked: false }
 }
 
 /// An inspector that records: an engine without objects, and effects that the test makes up.
@@ -149,6 +149,40 @@ async fn the_past_is_there_after_a_restart_and_not_for_another_cluster() {
     let other = Inspector::start(file(dir.path(), "https://two")).await;
     assert_eq!(other.remembered, []);
     other.end().await;
+}
+
+#[tokio::test]
+async fn a_file_named_by_the_user_is_never_taken_from_another_cluster() {
+    let dir = tempfile::tempdir().unwrap();
+    let named = |name: &str, cluster: &str| JournalPlace::File {
+        path: dir.path().join(name),
+        cluster: cluster.to_owned(),
+        own: false,
+        checked: false,
+    };
+    let mut one = Inspector::start(named("named.db", "https://one")).await;
+    one.say([transition("u", 0)]).await;
+    one.written().await;
+    one.end().await;
+    let (standalone, _) = crate::journal::Journal::open(dir.path(), "standalone").await.unwrap();
+    standalone.close().await.unwrap();
+    for name in ["named.db", "state.db"] {
+        let mut other = Inspector::start(named(name, "https://two")).await;
+        assert_eq!(other.remembered, []);
+        other.say([transition("v", 0)]).await;
+        other
+            .wait_for(|problem| {
+                problem.is_some_and(|problem| problem.contains(&format!("{name} has the history of another")))
+            })
+            .await;
+        other.end().await;
+    }
+    let again = Inspector::start(named("named.db", "https://one")).await;
+    assert_eq!(live(&again.remembered), [("u", 1, 1)]);
+    again.end().await;
+    let (standalone, kept) = crate::journal::Journal::open(dir.path(), "new").await.unwrap();
+    assert_eq!(kept.cluster_id, "standalone");
+    standalone.close().await.unwrap();
 }
 
 #[tokio::test]

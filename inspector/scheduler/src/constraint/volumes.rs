@@ -5,6 +5,7 @@
 //! placed, which `placement` decides.
 
 mod assign;
+mod failures;
 mod needs;
 mod objects;
 mod resolve;

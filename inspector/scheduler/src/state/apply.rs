@@ -31,7 +31,9 @@ impl State {
             Event::GroupGone(uid) => self.group_gone(&uid),
             Event::Owner(owner) => self.owner_changed(*owner),
             Event::OwnerGone(uid) => self.owner_gone(&uid),
-            Event::CreationFailed { owner, why, at } => self.creation_failed(&owner, &why, at),
+            Event::CreationFailed { namespace, owner, why, at } => {
+                self.creation_failed(namespace, owner, &why, at);
+            }
             Event::Namespace { name, labels } => self.namespace_changed(&name, Some(labels)),
             Event::NamespaceGone(name) => self.namespace_changed(&name, None),
             Event::Synced => {

@@ -202,8 +202,10 @@ impl State {
                 ))
             };
         }
-        let message =
-            || storage.failure(&one.uid).map(|text| fluxion_text::shorten(text, ANSWER_MAX).into_owned());
+        let message = || {
+            let text = storage.failure(&one.key.0, &one.uid)?;
+            Some(fluxion_text::shorten(text, ANSWER_MAX).into_owned())
+        };
         if let Some(why) = &one.refused {
             return Progress::Failed(fluxion_text::shorten(why, ANSWER_MAX).into_owned());
         }
@@ -253,7 +255,7 @@ impl State {
         let limit = self.bind_deadline(&job);
         let deadline = self.after_grace(since.saturating_add(limit));
         if deadline <= self.now {
-            let message = self.inventory.storage().failure(&claim);
+            let message = self.inventory.storage().failure(&key.0, &claim);
             let why = message
                 .map_or_else(String::new, |text| format!(": {}", fluxion_text::shorten(text, ANSWER_MAX)));
             let waits =
@@ -270,7 +272,7 @@ impl State {
         }
         self.write_again(&unsent);
         self.waiting.look_at(next.max(self.now.saturating_add(1)).min(deadline), id);
-        let message = self.inventory.storage().failure(&claim);
+        let message = self.inventory.storage().failure(&key.0, &claim);
         let message = message.map(|text| fluxion_text::shorten(text, ANSWER_MAX).into_owned());
         let waits = Fact::WaitingForVolumes { ready, wanted: claims, claim: key.1.to_string(), message };
         if let Some(job) = self.jobs.get_mut(id) {

@@ -14,37 +14,26 @@ use crate::model::{ControllerRef, OwnerDetail, OwnerSpec, SharedStr};
 use crate::state::State;
 use crate::state::membership::{Membership, Size, owner_key};
 
+mod failures;
+
+pub(super) use failures::Failures;
+
 /// Seconds after which a failure that was not repeated no longer counts: controllers try again at least this often.
 const FRESH: i64 = 20 * 60;
-/// Maximum number of failures remembered.
-const MOST: usize = 10_000;
 /// Maximum length of a cause, in characters.
 const CAUSE: usize = 300;
 
-/// The last time that a controller could not create Pods, by the UID of the owner.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Failures(imbl::OrdMap<SharedStr, Failure>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Failure {
-    why: SharedStr,
-    at: i64,
-}
-
 impl State {
-    /// The API server rejected Pods of this owner.
-    pub(super) fn creation_failed(&mut self, owner: &SharedStr, why: &str, at: i64) {
+    /// The API server rejected Pods of this owner, according to an Event in this namespace.
+    pub(super) fn creation_failed(&mut self, namespace: SharedStr, owner: SharedStr, why: &str, at: i64) {
         let at = at.min(self.now);
-        let failures = &mut self.failures.0;
-        if failures.get(owner).is_some_and(|known| known.at >= at) || at.saturating_add(FRESH) <= self.now {
-            return;
-        }
-        if failures.len() >= MOST && !failures.contains_key(owner) {
+        if at.saturating_add(FRESH) <= self.now {
             return;
         }
         let why = fluxion_text::shorten(why, CAUSE).as_ref().into();
-        failures.insert(owner.clone(), Failure { why, at });
-        self.look_at_owner(owner);
+        if self.failures.add((namespace, owner.clone()), why, at) {
+            self.look_at_owner(&owner);
+        }
     }
 
     /// The owner was added or changed, or its Pods could not be created.
@@ -74,27 +63,23 @@ impl State {
     /// Drops failures that are too old.
     pub(super) fn forget_failures(&mut self) {
         let before = self.now.saturating_sub(FRESH);
-        let old: Vec<SharedStr> = self
-            .failures
-            .0
-            .iter()
-            .filter(|(_, failure)| failure.at <= before)
-            .map(|(uid, _)| uid.clone())
-            .collect();
-        for uid in old {
-            self.failures.0.remove(&uid);
+        while self.failures.first().is_some_and(|at| at <= before)
+            && let Some((_, uid)) = self.failures.take_first()
+        {
             self.look_at_owner(&uid);
         }
     }
 
     /// When the first failure becomes too old.
     pub(super) fn next_forgotten_failure(&self) -> Option<i64> {
-        self.failures.0.values().map(|failure| failure.at.saturating_add(FRESH)).min()
+        self.failures.first().map(|at| at.saturating_add(FRESH))
     }
 
     /// The owner was deleted.
     pub(super) fn owner_has_gone(&mut self, uid: &SharedStr) {
-        self.failures.0.remove(uid);
+        if let Some(owner) = self.delivered.owner(uid) {
+            self.failures.remove(&(owner.namespace.clone(), uid.clone()));
+        }
     }
 
     /// Makes jobs of owners that would otherwise not be seen.
@@ -161,8 +146,8 @@ impl State {
     }
 
     fn failure(&self, owner: &OwnerSpec) -> Option<SharedStr> {
-        let told = self.failures.0.get(&owner.uid).map(|failure| failure.why.clone());
-        owner.failure.clone().or(told)
+        let told = || self.failures.why(&(owner.namespace.clone(), owner.uid.clone())).cloned();
+        owner.failure.clone().or_else(told)
     }
 
     /// The failure of the owner, or of the first one below it.

@@ -139,9 +139,9 @@ impl World {
 
     /// The provisioner gives up: it says why, and removes the node.
     pub fn provisioning_fails(&mut self, name: &str, message: &str) {
-        let claim = self.claim(name).uid.clone();
+        let (namespace, claim) = (self.claim(name).namespace.clone(), self.claim(name).uid.clone());
         let uid = format!("event-{name}-{}", self.effects.len()).into();
-        self.set(StorageObject::Failure(ClaimFailure { uid, claim, message: message.into() }));
+        self.set(StorageObject::Failure(ClaimFailure { uid, namespace, claim, message: message.into() }));
         self.change_claim(name, |claim| (claim.selected, claim.selected_at) = (None, None));
     }
 

@@ -24,7 +24,9 @@ pub fn translate(event: &ApiEvent) -> Result<Vec<Event>, Unreadable> {
     ];
     let at = times.into_iter().flatten().max().unwrap_or(0);
     let why = why(event.message.as_deref().unwrap_or_default());
-    Ok(vec![Event::CreationFailed { owner: owner.into(), why, at }])
+    // That of the Event itself: whoever created it may do so there.
+    let namespace = event.metadata.namespace.as_deref().unwrap_or_default().into();
+    Ok(vec![Event::CreationFailed { namespace, owner: owner.into(), why, at }])
 }
 
 /// The API server's answer, without what the controllers put before it: `Error creating: pods "x" is forbidden: …`. The
@@ -48,11 +50,12 @@ mod tests {
     fn the_last_time_and_the_answer_of_the_api_server_are_read() {
         let read = |event| translate(&serde_json::from_value(event).unwrap()).unwrap();
         let event = json!({"metadata": {"name": "e", "namespace": "a"}, "reason": "FailedCreate",
-            "involvedObject": {"kind": "Job", "uid": "u"}, "firstTimestamp": "2026-01-01T00:00:00Z",
+            "involvedObject": {"kind": "Job", "namespace": "b", "uid": "u"}, "firstTimestamp": "2026-01-01T00:00:00Z",
             "lastTimestamp": "2026-01-01T00:01:00Z",
             "message": "Error creating: pods \"x-abc\" is forbidden: exceeded quota: small, limited: pods=2"});
         let why = "forbidden: exceeded quota: small, limited: pods=2";
-        let want = Event::CreationFailed { owner: "u".into(), why: why.into(), at: 1_767_225_660 };
+        let (namespace, owner) = ("a".into(), "u".into());
+        let want = Event::CreationFailed { namespace, owner, why: why.into(), at: 1_767_225_660 };
         assert_eq!(read(event.clone()), [want]);
         let with = |key: &str, value| {
             let mut event = event.clone();

@@ -162,6 +162,7 @@ pub fn failure(object: &core::Event) -> Result<StorageObject, Unreadable> {
     let message = object.message.as_deref().unwrap_or_default();
     Ok(StorageObject::Failure(ClaimFailure {
         uid: meta.uid,
+        namespace: meta.namespace,
         claim: object.involved_object.uid.as_deref().unwrap_or_default().into(),
         message: fluxion_text::shorten(message, MESSAGE_MAX).as_ref().into(),
     }))

@@ -213,7 +213,9 @@ pub struct Attachment {
 pub struct ClaimFailure {
     /// UID of the Event.
     pub uid: Arc<str>,
-    /// UID of the claim.
+    /// Namespace of the Event, which counts only for a claim in it.
+    pub namespace: Arc<str>,
+    /// UID of the claim, as the Event says: the API server does not check it.
     pub claim: Arc<str>,
     /// The message.
     pub message: Arc<str>,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
+use super::failures::ClaimFailures;
 use super::needs::{UnboundClaim, VolumeId};
 use super::objects::{
-    Attachment, Capacity, Claim, ClaimFailure, ClaimKey, NodeDrivers, PersistentVolume, StorageClass,
-    StorageKey, StorageObject,
+    Attachment, Capacity, Claim, ClaimKey, NodeDrivers, PersistentVolume, StorageClass, StorageKey,
+    StorageObject,
 };
 use crate::constraint::eligible::matches;
 use crate::constraint::{Labels, NodeFacts};
@@ -33,10 +34,7 @@ pub struct Storage {
     capacities: OrdMap<Arc<str>, Capacities>,
     capacity_classes: OrdMap<ObjectName, Arc<str>>,
     attachments: OrdMap<Arc<str>, Arc<Attachment>>,
-    /// By UID of the Event.
-    failures: OrdMap<Arc<str>, Arc<ClaimFailure>>,
-    /// UIDs of claims with their latest Event.
-    failed: OrdMap<Arc<str>, Arc<str>>,
+    failures: ClaimFailures,
     /// Free volumes that we are about to give to a claim.
     promised: OrdMap<Arc<str>, ClaimKey>,
 }
@@ -102,8 +100,7 @@ impl Storage {
                 StorageChange::Limits
             }
             StorageObject::Failure(failure) => {
-                self.failed.insert(failure.claim.clone(), failure.uid.clone());
-                self.failures.insert(failure.uid.clone(), Arc::new(failure));
+                self.failures.set(failure);
                 StorageChange::None
             }
         }
@@ -136,11 +133,7 @@ impl Storage {
                 changed(self.attachments.remove(name).is_some(), StorageChange::Limits)
             }
             StorageKey::Failure(uid) => {
-                if let Some(failure) = self.failures.remove(uid)
-                    && self.failed.get(&failure.claim) == Some(uid)
-                {
-                    self.failed.remove(&failure.claim);
-                }
+                self.failures.remove(uid);
                 StorageChange::None
             }
         }
@@ -215,9 +208,9 @@ impl Storage {
         self.classes.get(name)
     }
 
-    /// The provisioner's latest message about a claim, by UID.
-    pub fn failure(&self, claim: &str) -> Option<&Arc<str>> {
-        self.failures.get(self.failed.get(claim)?).map(|failure| &failure.message)
+    /// The provisioner's latest message about a claim, by namespace and UID.
+    pub fn failure(&self, namespace: &Arc<str>, claim: &Arc<str>) -> Option<&Arc<str>> {
+        self.failures.message(namespace, claim)
     }
 
     /// Volumes of a class, by name.

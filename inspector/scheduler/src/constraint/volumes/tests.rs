@@ -165,14 +165,20 @@ fn what_was_changed_tells_whom_it_concerns() {
     assert!(storage.is_limited("d"));
     storage.remove(&StorageKey::Node("n".into()));
     assert!(!storage.is_limited("d"));
-    let failure = |uid: &str| ClaimFailure { uid: uid.into(), claim: "u".into(), message: uid.into() };
+    let failure = |uid: &str| ClaimFailure {
+        uid: uid.into(),
+        namespace: "a".into(),
+        claim: "u".into(),
+        message: uid.into(),
+    };
     for uid in ["1", "2"] {
         storage.set(StorageObject::Failure(failure(uid)));
     }
     storage.remove(&StorageKey::Failure("1".into()));
-    assert_eq!(storage.failure("u"), Some(&"2".into()));
+    assert_eq!(storage.failure(&"a".into(), &"u".into()), Some(&"2".into()));
+    assert_eq!(storage.failure(&"b".into(), &"u".into()), None, "an Event elsewhere says nothing about it");
     storage.remove(&StorageKey::Failure("2".into()));
-    assert_eq!(storage.failure("u"), None);
+    assert_eq!(storage.failure(&"a".into(), &"u".into()), None);
 }
 
 proptest! {
