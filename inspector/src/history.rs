@@ -85,7 +85,7 @@ async fn open(place: &mut JournalPlace, settings: &Settings) -> (Opened, Vec<Rem
         // Only the leader keeps a connection.
         Ok((store, remembered)) => (Opened(Some(store).filter(|_| !shared)), remembered),
         Err(error) => {
-            tracing::warn!("the history can't be read yet: {error}");
+            tracing::warn!("failed to read the history: {error}");
             (Opened(None), Vec::new())
         }
     }

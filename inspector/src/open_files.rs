@@ -14,7 +14,7 @@ pub fn raise() {
         return;
     }
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
-        tracing::warn!(%error, "failed to raise the limit of open files");
+        tracing::warn!(%error, "failed to raise the limit on open files");
     }
 }
 

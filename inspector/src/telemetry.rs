@@ -41,7 +41,7 @@ pub async fn finish(exporter: Option<Exporter>) {
 pub enum StartError {
     #[error(transparent)]
     Settings(#[from] InvalidSettings),
-    #[error("the client for the OpenTelemetry collector: {0}")]
+    #[error("failed to create the client for the OpenTelemetry collector: {0}")]
     Client(#[from] reqwest::Error),
 }
 

@@ -10,9 +10,9 @@ pub enum AccessError {
     #[error("{0}")]
     Forbidden(String),
     /// One address sends more unknown tokens than are looked at.
-    #[error("too many tokens from this address have to be reviewed")]
+    #[error("too many tokens from this address: try again later")]
     TooManyReviews,
     /// The API server gives no answer.
-    #[error("the API server could not be asked for permissions")]
+    #[error("failed to check permissions with the API server")]
     Unavailable,
 }

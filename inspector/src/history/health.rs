@@ -48,8 +48,8 @@ impl HistoryHealth {
         let state = self.lock();
         let (since, why) = state.trouble.as_ref()?;
         let (waiting, dropped) = (self.waiting(), self.dropped().saturating_sub(state.dropped));
-        let dropped = if dropped > 0 { format!(", {dropped} were dropped") } else { String::new() };
-        let entries = if waiting == 1 { "entry waits" } else { "entries wait" };
+        let dropped = if dropped > 0 { format!(", {dropped} dropped") } else { String::new() };
+        let entries = if waiting == 1 { "entry pending" } else { "entries pending" };
         Some(format!(
             "history is not recorded since {}: {why} ({waiting} {entries}{dropped})",
             text::time(*since)

@@ -277,7 +277,7 @@ impl HistoryTask {
             self.prune_at = Instant::now() + PRUNE;
             let deleted =
                 store.prune(&self.place, self.retention, jiff::Timestamp::now().as_second()).await?;
-            tracing::debug!(deleted, "deleted finished jobs that were too old from the history");
+            tracing::debug!(deleted, "deleted expired jobs from the history");
         }
         Ok(())
     }

@@ -71,7 +71,7 @@ impl Location {
             "sqlite" => {
                 let path = rest.strip_prefix("//").unwrap_or(rest);
                 if path.is_empty() || path.contains(['?', '\0']) || path == ":memory:" {
-                    return Err(invalid("the path of a file is missing"));
+                    return Err(invalid("a file path is required"));
                 }
                 Ok(Self::File(PathBuf::from(path)))
             }
@@ -81,7 +81,7 @@ impl Location {
                     if !PARAMETERS.contains(&&*name) {
                         // The name may be a part of a password with an unescaped question mark.
                         return Err(invalid(
-                            "an unknown parameter; special characters in passwords are written as %XX",
+                            "unknown parameter; percent-encode special characters in the password",
                         ));
                     }
                 }

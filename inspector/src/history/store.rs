@@ -127,7 +127,8 @@ impl ClusterUid {
             let found = found.map_err(|_| "the API server does not respond".to_owned())?;
             let found = found.map_err(|error| kube_error(&error))?.items.into_iter().next();
             let uid = found.and_then(|namespace| namespace.metadata.uid);
-            *self = Self::Known(uid.ok_or("there is no namespace kube-system to tell the cluster by")?);
+            *self =
+                Self::Known(uid.ok_or("namespace kube-system not found: its UID identifies the cluster")?);
         }
         match self {
             Self::Known(uid) => Ok(uid),

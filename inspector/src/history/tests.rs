@@ -191,7 +191,7 @@ async fn without_a_journal_everything_else_goes_on() {
     std::fs::write(dir.path().join("state.db"), "no database ".repeat(100)).unwrap();
     let mut inspector = Inspector::start(file(dir.path(), "https://one")).await;
     inspector.say([transition("u", 0)]).await;
-    inspector.wait_for(|problem| problem.is_some_and(|problem| problem.ends_with("(1 entry waits)"))).await;
+    inspector.wait_for(|problem| problem.is_some_and(|problem| problem.ends_with("(1 entry pending)"))).await;
     let problem = inspector.problem().unwrap();
     assert!(problem.starts_with("history is not recorded since 2"), "{problem}");
     assert!(problem.contains("state.db is corrupted"), "{problem}");
@@ -204,7 +204,9 @@ async fn a_journal_that_is_there_later_has_what_waited_for_it() {
     let folder = dir.path().join("volume");
     let mut inspector = Inspector::start(file(&folder, "https://one")).await;
     inspector.say([transition("u", 0), transition("u", 1)]).await;
-    inspector.wait_for(|problem| problem.is_some_and(|problem| problem.contains("(2 entries wait)"))).await;
+    inspector
+        .wait_for(|problem| problem.is_some_and(|problem| problem.contains("(2 entries pending)")))
+        .await;
     std::fs::create_dir(&folder).unwrap();
     inspector.wait_for(|problem| problem.is_none()).await;
     inspector.end().await;
@@ -225,9 +227,7 @@ async fn a_disk_that_hangs_bounds_what_waits_for_it() {
     for batch in 0..4 {
         inspector.say((0..half).map(|number| transition(&format!("{batch}-{number}"), 0))).await;
     }
-    inspector
-        .wait_for(|problem| problem.is_some_and(|problem| problem.contains("100000 were dropped")))
-        .await;
+    inspector.wait_for(|problem| problem.is_some_and(|problem| problem.contains("100000 dropped"))).await;
     let shown = inspector.metrics.encode(crate::metrics::TextFormat::Prometheus);
     assert!(shown.contains("fluxion_journal_entries_dropped_total 100000"), "{shown}");
 

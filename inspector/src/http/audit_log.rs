@@ -69,7 +69,7 @@ impl Asked {
         let (method, path, audit_id) = (self.method.as_str(), &self.path, self.audit_id.as_deref());
         let (job, code_number) = (self.job(), code.as_u16());
         if !reads && code.is_success() {
-            tracing::info!(job, method, path, code = code_number, by, audit_id, "answered a request");
+            tracing::info!(job, method, path, code = code_number, by, audit_id, "handled a request");
         } else if (is_refusal(code) || !reads)
             && let Some(left_out) = refusals.now()
         {

@@ -40,7 +40,7 @@ impl Document for FluxionGraph {
     const COLUMNS: &'static [Column] = &[
         Column::name("Always live."),
         Column::number("Nodes", "Nodes of the cluster."),
-        Column::number("Levels", "Levels above the nodes, the cluster included."),
+        Column::number("Levels", "Levels above the nodes, including the cluster."),
     ];
 
     fn metadata(&mut self) -> &mut ObjectMeta {
@@ -58,7 +58,7 @@ impl Document for FluxionTimeline {
     const KIND: &'static str = "FluxionTimeline";
     const COLUMNS: &'static [Column] = &[
         Column::name("Always live."),
-        Column::number("Allocations", "Jobs that hold nodes."),
+        Column::number("Allocations", "Jobs with allocated nodes."),
         Column::number("Reservations", "Jobs with a planned start."),
     ];
 
@@ -76,8 +76,8 @@ impl Document for FluxionAudit {
     const KIND: &'static str = "FluxionAudit";
     const COLUMNS: &'static [Column] = &[
         Column::name("Always live."),
-        Column::number("Findings", "Problems that were found; 0 when all is well."),
-        Column::text("First", "The first of them."),
+        Column::number("Findings", "Number of findings."),
+        Column::text("First", "First finding."),
     ];
 
     fn metadata(&mut self) -> &mut ObjectMeta {

@@ -89,7 +89,7 @@ async fn accepted(listener: TcpListener, app: App, tickets: Arc<Tickets<IpAddr>>
                     connections.spawn(answering.clone().serve(stream, ticket, |_| {}));
                 } else {
                     answering.metrics.connection_dropped("limit");
-                    tracing::info!(limit = tickets.most(), "closed a connection: there are too many");
+                    tracing::info!(limit = tickets.most(), "closed a connection: too many connections");
                 }
             }
             Err(error) => {

@@ -20,7 +20,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Names<T
                 Err(Refusal::BadRequest("the path contains a name that is not valid UTF-8".to_owned()))
             }
             Err(error) => {
-                tracing::error!(%error, "a route takes other names than its path has");
+                tracing::error!(%error, "bug: the parameters of a route don't match its path");
                 Err(Refusal::Internal)
             }
         }

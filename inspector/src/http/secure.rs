@@ -135,7 +135,7 @@ impl Serving {
         };
         let Some(ticket) = tickets.take(sender(address.ip())) else {
             metrics.connection_dropped("limit");
-            return tracing::info!(%address, "closed a connection: its sender has too many");
+            return tracing::info!(%address, "closed a connection: too many connections from this address");
         };
         if known {
             ticket.prove();

@@ -28,7 +28,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub enum PostgresError {
     #[error("another inspector is the leader and writes the history")]
     Superseded,
-    #[error("the database was set up by another version of fluxion-inspector ({0})")]
+    #[error("the database schema is from another version of fluxion-inspector ({0})")]
     OtherVersion(String),
     #[error("the database rejected the entries: {0}")]
     Rejected(String),

@@ -22,7 +22,7 @@ pub enum ConnectError {
         "{url}: {why}; check that the API server is running and that the credentials in the kubeconfig are valid"
     )]
     Unreachable { url: String, why: String },
-    #[error("client: {0}")]
+    #[error("failed to create the Kubernetes client: {0}")]
     Client(#[from] kube::Error),
 }
 

@@ -113,7 +113,7 @@ impl Sender {
         match self.post(self.document(spans).to_string().into()).await {
             Ok(()) => {
                 if self.complaints.over() {
-                    tracing::info!("the OpenTelemetry collector takes traces again");
+                    tracing::info!("the OpenTelemetry collector accepts traces again");
                 }
                 self.stats.add("sent", count);
             }
@@ -142,7 +142,7 @@ impl Sender {
                         StatusCode::SERVICE_UNAVAILABLE,
                         StatusCode::GATEWAY_TIMEOUT,
                     ];
-                    let why = format!("it answered {status}");
+                    let why = format!("it responded with {status}");
                     if !may_retry.contains(&status) {
                         return Err(why);
                     }

@@ -64,7 +64,7 @@ impl Authority {
         let (_, first) =
             X509Certificate::from_der(&first).map_err(|error| TlsError::Certificate(error.to_string()))?;
         if first.public_key().raw != pair.subject_public_key_info() {
-            return Err(TlsError::Key("it is not that of the first certificate".to_owned()));
+            return Err(TlsError::Key("the private key does not match the first certificate".to_owned()));
         }
         Ok(kept)
     }

@@ -17,7 +17,7 @@ pub enum TlsError {
     Certificate(String),
     #[error("invalid private key: {0}")]
     Key(String),
-    #[error("certificate and private key can't be used together: {0}")]
+    #[error("certificate and private key don't match: {0}")]
     Pair(#[from] rustls::Error),
     #[error("failed to create a certificate: {0}")]
     Create(#[from] rcgen::Error),

@@ -59,7 +59,7 @@ impl Files {
             match self.refresh() {
                 Ok(false) => complained = false,
                 Ok(true) => {
-                    tracing::info!(file = %self.certificate.display(), "read a new serving certificate");
+                    tracing::info!(file = %self.certificate.display(), "loaded a new serving certificate");
                     complained = false;
                 }
                 // One of two files may be newer for a moment.

@@ -45,7 +45,7 @@ async fn a_full_disk_is_said_and_what_waited_is_written_when_there_is_room() {
     inspector.say((0..2_000).map(|number| transition(&format!("u{number}"), 0))).await;
     inspector.wait_for(|problem| problem.is_some()).await;
     let problem = inspector.problem().unwrap();
-    assert!(problem.contains("is full") && problem.contains("(2000 entries wait)"), "{problem}");
+    assert!(problem.contains("is full") && problem.contains("(2000 entries pending)"), "{problem}");
 
     drop(fill);
     std::fs::remove_file(&ballast).unwrap();

@@ -8,32 +8,28 @@ use crate::http::discovery::{Described, RESOURCES};
 
 /// What may stand in the query of a list or watch: name, type, description.
 const LIST_PARAMETERS: &[(&str, &str, &str)] = &[
+    ("allowWatchBookmarks", "boolean", "Send bookmark events with the latest resource version."),
+    ("continue", "string", "Continue token from the previous page."),
+    ("fieldSelector", "string", "Field selector to filter on."),
+    ("labelSelector", "string", "Label selector to filter on."),
+    ("limit", "integer", "Maximum number of objects per page; 0 for no limit."),
+    ("pretty", "boolean", "Pretty-print the response."),
     (
-        "allowWatchBookmarks",
-        "boolean",
-        "Send bookmarks, which tell the resource version that a watch has reached.",
+        "resourceVersion",
+        "string",
+        "Resource version to start a watch from; 0 starts with the current objects.",
     ),
-    ("continue", "string", "The token that came with the previous page."),
-    ("fieldSelector", "string", "Only objects whose fields have these values."),
-    ("labelSelector", "string", "Only objects whose labels match."),
-    ("limit", "integer", "Objects on one page at most; 0 for all."),
-    ("pretty", "boolean", "Break the answer into lines."),
-    ("resourceVersion", "string", "Where a watch goes on; 0 begins with what there is."),
     ("resourceVersionMatch", "string", "Exact or NotOlderThan."),
-    (
-        "sendInitialEvents",
-        "boolean",
-        "Begin a watch with what there is, and mark the end of that with a bookmark.",
-    ),
-    ("timeoutSeconds", "integer", "End a watch after this time."),
-    ("watch", "boolean", "Answer what changes, one event a line."),
+    ("sendInitialEvents", "boolean", "Start the watch with the current objects, followed by a bookmark."),
+    ("timeoutSeconds", "integer", "Timeout of the watch in seconds."),
+    ("watch", "boolean", "Watch for changes; returns one event per line."),
 ];
 
-const GET_PARAMETERS: &[(&str, &str, &str)] = &[("pretty", "boolean", "Break the answer into lines.")];
+const GET_PARAMETERS: &[(&str, &str, &str)] = &[("pretty", "boolean", "Pretty-print the response.")];
 
 const CANCEL_PARAMETERS: &[(&str, &str, &str)] = &[
-    ("alsoDelete", "boolean", "Cancel even where Pods of other jobs are deleted with it."),
-    ("dryRun", "string", "All: only answer what would be deleted."),
+    ("alsoDelete", "boolean", "Cancel the job even if this also deletes Pods of other jobs."),
+    ("dryRun", "string", "All: only return what would be deleted."),
 ];
 
 /// One operation.

@@ -42,7 +42,7 @@ pub(super) fn schemas() -> Map<String, Value> {
             "properties": {
                 "apiVersion": {},
                 "kind": {},
-                "metadata": referring(reference("ListMeta"), "What the list was taken from, and where its next page begins."),
+                "metadata": referring(reference("ListMeta"), "List metadata: resource version and continue token."),
                 "items": {
                     "type": "array",
                     "description": "The objects.",

@@ -21,18 +21,15 @@ impl Resource for Queues {
     const FIELDS: &'static [&'static str] = &["metadata.name", "spec.policy"];
     const COLUMNS: &'static [Column] = &[
         Column::name("Name of the queue."),
-        Column::text(
-            "Policy",
-            "How jobs are started that are not first: fcfs, easy, conservative or hybrid.",
-        ),
-        Column::number("Pending", "Jobs that wait for their start."),
-        Column::number("Running", "Jobs that hold nodes."),
+        Column::text("Policy", "Scheduling policy: fcfs, easy, conservative or hybrid."),
+        Column::number("Pending", "Number of waiting jobs."),
+        Column::number("Running", "Number of running jobs."),
         Column::text("Last Pass", "Time since the last pass over the queue."),
-        Column::number("Depth", "Pending jobs that one pass looks at.").wide(),
-        Column::number("Reservations", "Pending jobs that may hold a reservation.").wide(),
+        Column::number("Depth", "Maximum number of pending jobs considered per pass.").wide(),
+        Column::number("Reservations", "Maximum number of reservations.").wide(),
         Column::text("Nodes", "Which suitable nodes are used first: low, high or spread.").wide(),
-        Column::number("Tried", "Jobs that the last pass tried to start.").wide(),
-        Column::number("Started", "Jobs that it started.").wide(),
+        Column::number("Tried", "Jobs considered in the last pass.").wide(),
+        Column::number("Started", "Jobs started in the last pass.").wide(),
     ];
     // What it counts depends on who asks.
     const ALIKE: bool = false;

@@ -10,22 +10,19 @@ use crate::http::columns::{Cell, Column};
 const NODES: usize = 3;
 
 pub(super) const COLUMNS: &[Column] = &[
-    Column::name("Name of the job: KIND.NAME of the object that makes its Pods one job."),
-    Column::text("State", "Where the job stands."),
-    Column::text(
-        "Members",
-        "Members that have been created, of those that are wanted; once the job has started, members that are bound to a node.",
-    ),
-    Column::text("Request", "Resources that its members request in all."),
-    Column::number("Priority", "Jobs of higher priority come first."),
+    Column::name("Name of the job: KIND.NAME of the object that groups the Pods."),
+    Column::text("State", "State of the job."),
+    Column::text("Members", "Created and required members; after the start, bound and required members."),
+    Column::text("Request", "Total requests of its members."),
+    Column::number("Priority", "Priority; jobs with a higher priority come first."),
     Column::text("ETA", "Time until the planned start."),
     Column::text("Age", "Time since the job was created."),
-    Column::text("Queue", "The queue that the job is in.").wide(),
-    Column::number("Position", "Place among the pending jobs of its queue.").wide(),
+    Column::text("Queue", "Queue of the job.").wide(),
+    Column::number("Position", "Position among the pending jobs of its queue.").wide(),
     Column::text("Started", "Time since the job started.").wide(),
     Column::text("Ends", "Time until the planned end.").wide(),
-    Column::text("Nodes", "Nodes that it runs on, or that are reserved for it.").wide(),
-    Column::text("Reason", "Why the job is where it is.").wide(),
+    Column::text("Nodes", "Allocated or reserved nodes.").wide(),
+    Column::text("Reason", "Why the job is in its current state.").wide(),
 ];
 
 pub(super) fn cells(job: &FluxionJob) -> Vec<Cell> {

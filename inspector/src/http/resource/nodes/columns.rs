@@ -8,17 +8,17 @@ use crate::http::columns::{Cell, Column};
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::name("Name of the node."),
-    Column::text("Status", "Whether Pods can be placed on it."),
-    Column::text("CPU", "Cores in use, of those that can be allocated."),
-    Column::text("Memory", "Memory in use, of what can be allocated."),
-    Column::text("GPU", "GPUs in use, of those that can be allocated."),
-    Column::number("Jobs", "Jobs that hold something of it."),
-    Column::text("Pods", "Pods on it, of those that it can have.").wide(),
+    Column::text("Status", "Whether Pods can be scheduled to the node."),
+    Column::text("CPU", "Allocated and allocatable cores."),
+    Column::text("Memory", "Allocated and allocatable memory."),
+    Column::text("GPU", "Allocated and allocatable GPUs."),
+    Column::number("Jobs", "Jobs with resources on the node."),
+    Column::text("Pods", "Allocated and allocatable Pods.").wide(),
     Column::text("Foreign", "Resources held by Pods that other schedulers placed.").wide(),
     Column::text("Reserved", "Resources reserved for planned jobs and for replacements of lost members.")
         .wide(),
-    Column::text("Levels", "Topology domains that it belongs to.").wide(),
-    Column::text("Note", "Why it takes no Pods, and what is overcommitted.").wide(),
+    Column::text("Levels", "Topology domains of the node.").wide(),
+    Column::text("Note", "Why no Pods can be scheduled to the node, and overcommitted resources.").wide(),
 ];
 
 pub(super) fn cells(node: &FluxionNode) -> Vec<Cell> {
