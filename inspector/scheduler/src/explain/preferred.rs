@@ -1,12 +1,13 @@
 //! Which preferences the nodes of a job's members meet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::constraint::words::affinity;
 use crate::constraint::{
     Expression, NodeConstraint, Peer, PodSelector, Preferences, discouraging_taints, term_matches,
 };
-use crate::inventory::{Inventory, NodeId, Selection};
+use crate::inventory::{Inventory, NodeId, Selection, Topology};
 use crate::placement::WEIGHT;
 
 /// Maximum number of preferences listed.
@@ -42,6 +43,7 @@ pub struct PreferenceMet {
 /// The preferences of these members, the greatest weight first.
 pub(crate) fn preferences(inventory: &Inventory, members: &[Placed<'_>]) -> Vec<PreferenceMet> {
     let mut found = Found::default();
+    let mut around = Around::new(inventory, members);
     for member in members {
         let Some(id) = inventory.id(member.node) else { continue };
         let Some(facts) = inventory.book(id).map(|book| &book.facts) else { continue };
@@ -53,15 +55,14 @@ pub(crate) fn preferences(inventory: &Inventory, members: &[Placed<'_>]) -> Vec<
             found.add(text, preferred.weight, term_matches(&preferred.term, facts), false);
         }
         let Some(preferences) = member.preferences else { continue };
-        let others = Others { inventory, members, member, id };
+        let at = (member, id);
         let foreign = |selector: &PodSelector| {
             selector.namespace_selector.is_some()
                 || selector.namespaces.iter().any(|name| *name != member.peer.namespace)
         };
         for preferred in &preferences.pods {
             let term = &preferred.term;
-            let domain = inventory.topology(&term.topology).of(id);
-            let there = domain.is_some() && others.near(&term.selector, &term.topology);
+            let there = around.near(at, &term.selector, &term.topology);
             let what = if preferred.apart { "pod anti-affinity" } else { "pod affinity" };
             let text = format!("{what} to {} by {}", selected(&term.selector), term.topology);
             found.add(text, preferred.weight, there != preferred.apart, foreign(&term.selector));
@@ -70,7 +71,7 @@ pub(crate) fn preferences(inventory: &Inventory, members: &[Placed<'_>]) -> Vec<
             let (selector, topology) = (&spread.selector, &spread.topology);
             let text =
                 format!("spread of {} by {topology} (maxSkew {})", selected(selector), spread.max_skew);
-            found.add(text, WEIGHT, others.even(selector, topology, spread.max_skew), false);
+            found.add(text, WEIGHT, around.even(at, selector, topology, spread.max_skew), false);
         }
     }
     found.list(members)
@@ -88,50 +89,93 @@ fn selected(selector: &PodSelector) -> String {
     said.join(", ")
 }
 
-/// Other Pods around one member.
-struct Others<'a> {
+/// The Pods around the members. What a selector selects is found once for all members.
+struct Around<'a> {
     inventory: &'a Inventory,
     members: &'a [Placed<'a>],
-    member: &'a Placed<'a>,
-    id: NodeId,
+    /// The members' keys as holders.
+    holders: BTreeSet<&'a str>,
+    counted: BTreeMap<(&'a PodSelector, &'a str), Counted>,
 }
 
-impl Others<'_> {
-    /// The nodes of the selected Pods: of other jobs, and of the other members.
-    fn nodes(&self, selector: &PodSelector) -> Vec<NodeId> {
-        let selection: Selection = vec![selector.clone()];
-        let holders = self.inventory.selected_holders(&selection);
-        let members = self.members.iter().filter(|other| !std::ptr::eq(*other, self.member));
-        let expected = members.filter(|other| {
-            other.holder.is_none() && other.peer.is_selected(selector, self.inventory.namespaces())
-        });
-        holders
-            .filter(|(holder, found)| found.there && Some(&**holder) != self.member.holder)
-            .map(|(_, found)| found.node)
-            .chain(expected.filter_map(|other| self.inventory.id(other.node)))
-            .collect()
+/// The Pods that a selector selects: of other jobs, and all members.
+struct Counted {
+    topology: Arc<Topology>,
+    /// By domain.
+    counts: Vec<u64>,
+    /// The domains of members that hold something.
+    held: BTreeMap<Arc<str>, Option<usize>>,
+}
+
+impl<'a> Around<'a> {
+    fn new(inventory: &'a Inventory, members: &'a [Placed<'a>]) -> Self {
+        let holders = members.iter().filter_map(|member| member.holder).collect();
+        Self { inventory, members, holders, counted: BTreeMap::new() }
     }
 
-    fn near(&self, selector: &PodSelector, topology: &str) -> bool {
-        let topology = self.inventory.topology(topology);
-        let own = topology.of(self.id);
-        self.nodes(selector).into_iter().any(|id| topology.of(id) == own)
+    fn counted(&mut self, selector: &'a PodSelector, topology: &'a str) -> &Counted {
+        let Self { inventory, members, holders, counted } = self;
+        counted.entry((selector, topology)).or_insert_with(|| {
+            let topology = inventory.topology(topology);
+            let mut held = BTreeMap::new();
+            let mut domains = Vec::new();
+            let selection: Selection = vec![selector.clone()];
+            for (holder, found) in inventory.selected_holders(&selection).filter(|(_, found)| found.there) {
+                let domain = topology.of(found.node);
+                domains.extend(domain);
+                if holders.contains(&*holder) {
+                    held.insert(holder, domain);
+                }
+            }
+            let expected = members.iter().filter(|member| {
+                member.holder.is_none() && member.peer.is_selected(selector, inventory.namespaces())
+            });
+            domains.extend(expected.filter_map(|member| topology.of(inventory.id(member.node)?)));
+            let mut counts = vec![0_u64; topology.domains];
+            for domain in domains {
+                counts[domain] += 1;
+            }
+            Counted { topology, counts, held }
+        })
+    }
+
+    /// Whether there is one of them besides the member in its domain.
+    fn near(&mut self, at: (&Placed<'_>, NodeId), selector: &'a PodSelector, topology: &'a str) -> bool {
+        let (member, id) = at;
+        let itself = member.peer.is_selected(selector, self.inventory.namespaces());
+        let counted = self.counted(selector, topology);
+        let Some(own) = counted.topology.of(id) else { return false };
+        counted.counts[own] > u64::from(counted.place(member, own, itself) == Some(own))
     }
 
     /// Whether the member's domain has at most that many Pods more than the one with the fewest.
-    fn even(&self, selector: &PodSelector, topology: &str, max_skew: u32) -> bool {
-        let topology = self.inventory.topology(topology);
-        let Some(own) = topology.of(self.id) else { return false };
-        let mut counts = vec![0_u64; topology.domains];
-        for id in self.nodes(selector) {
-            if let Some(domain) = topology.of(id) {
-                counts[domain] += 1;
-            }
+    fn even(
+        &mut self,
+        (member, id): (&Placed<'_>, NodeId),
+        selector: &'a PodSelector,
+        topology: &'a str,
+        max_skew: u32,
+    ) -> bool {
+        let itself = member.peer.is_selected(selector, self.inventory.namespaces());
+        let counted = self.counted(selector, topology);
+        let Some(own) = counted.topology.of(id) else { return false };
+        let place = counted.place(member, own, itself);
+        let count = |domain: usize| {
+            let others = counted.counts[domain] - u64::from(place == Some(domain));
+            others + u64::from(itself && domain == own)
+        };
+        let least = (0..counted.counts.len()).map(count).min().unwrap_or(0);
+        count(own) <= least + u64::from(max_skew)
+    }
+}
+
+impl Counted {
+    /// The domain in which the member itself is counted, given its own and whether it is selected.
+    fn place(&self, member: &Placed<'_>, own: usize, itself: bool) -> Option<usize> {
+        match member.holder {
+            Some(holder) => self.held.get(holder).copied().flatten(),
+            None => itself.then_some(own),
         }
-        let itself = self.member.peer.is_selected(selector, self.inventory.namespaces());
-        counts[own] += u64::from(itself);
-        let least = counts.iter().min().copied().unwrap_or(0);
-        counts[own] <= least + u64::from(max_skew)
     }
 }
 
@@ -169,3 +213,6 @@ impl Found {
         list
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 
 pub mod controllers;
 pub mod owed;
+pub mod past;
 pub mod storage;
 
 use std::collections::BTreeMap;
