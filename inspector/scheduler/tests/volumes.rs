@@ -367,3 +367,84 @@ fn writes_that_fail_are_repeated_and_rejected_ones_are_told() {
     assert!(world.told("pod.p").contains("on node n1: a policy says no"), "{}", world.told("pod.p"));
     assert_eq!(world.selected("data"), None);
 }
+
+/// Pods with a claim each that arrive at once, and their claims.
+fn at_once(world: &mut World, pods: &[(&str, &str)]) {
+    let pods = pods.iter().map(|(name, claim)| world.make_pod(name, "cpu=1", mounting(&[claim])));
+    let events = pods.map(|pod| Event::Pod(Box::new(pod))).collect();
+    world.step(events);
+}
+
+/// Volumes of this class are only there, not created.
+fn only_existing(world: &mut World) {
+    let mut class = waits("wait");
+    class.provisioner = "kubernetes.io/no-provisioner".into();
+    world.set(StorageObject::Class(class));
+}
+
+/// A free volume of the node.
+fn local(world: &mut World, name: &str, node: &str) {
+    let mut one = volume(name, 10);
+    one.affinity = Some(labelled("host", node));
+    world.set(StorageObject::Volume(one));
+}
+
+#[test]
+fn jobs_that_start_in_one_pass_share_the_limits_of_nodes() {
+    let mut world = world();
+    for (node, count) in [("n1", 2), ("n2", 1), ("n3", 0)] {
+        world.set(limit(node, count));
+    }
+    for index in 0..4 {
+        let name = format!("d{index}");
+        world.set(StorageObject::Claim(claim(&name)));
+        world.provision(&name, ("zone", "a"));
+    }
+    at_once(&mut world, &[("a", "d0"), ("b", "d1"), ("c", "d2"), ("d", "d3")]);
+    let nodes = ["a", "b", "c", "d"].map(|pod| world.node_of(pod));
+    assert_eq!(nodes, [Some("n1"), Some("n1"), Some("n2"), None]);
+    let told = world.told("pod.d");
+    assert!(told.contains("would exceed the maximum volume count of csi.example"), "{told}");
+}
+
+#[test]
+fn jobs_that_start_in_one_pass_do_not_share_what_is_for_one_pod() {
+    let mut world = world();
+    let mut one = claim("one");
+    one.modes = ["ReadWriteOncePod".into()].into();
+    world.set(StorageObject::Claim(one));
+    world.provision("one", ("zone", "a"));
+    at_once(&mut world, &[("first", "one"), ("second", "one")]);
+    assert_eq!((world.node_of("first"), world.node_of("second")), (Some("n1"), None));
+    only_existing(&mut world);
+    local(&mut world, "v", "n1");
+    world.set(StorageObject::Claim(claim("x")));
+    world.set(StorageObject::Claim(claim("y")));
+    at_once(&mut world, &[("px", "x"), ("py", "y")]);
+    assert_eq!(world.volume("v").claimant.as_ref().unwrap().name, "x".into());
+    assert!(world.line("pod.px").starts_with("Binding"), "{}", world.line("pod.px"));
+    assert!(world.line("pod.py").starts_with("Pending"), "{}", world.line("pod.py"));
+    let told = world.told("pod.py");
+    assert!(told.contains("didn't find available persistent volumes to bind"), "{told}");
+}
+
+#[test]
+fn a_volume_that_a_reservation_counts_on_is_left_to_it() {
+    let mut world = world();
+    only_existing(&mut world);
+    local(&mut world, "v", "n1");
+    world.pod_with("blocker", "cpu=2000", |pod| pod.active_deadline = Some(100));
+    assert_eq!(world.node_of("blocker"), Some("n1"));
+    world.set(StorageObject::Claim(claim("x")));
+    world.set(StorageObject::Claim(claim("y")));
+    world.pod_with("reserved", "cpu=2000", mounting(&["x"]));
+    assert!(world.job("pod.reserved").reservation.is_some(), "{}", world.told("pod.reserved"));
+    // It would be over by then, but its claim would keep the volume.
+    world.pod_with("short", "cpu=1", |pod| {
+        mounting(&["y"])(pod);
+        pod.active_deadline = Some(10);
+    });
+    assert_eq!(world.volume("v").claimant, None, "{}", world.told("pod.short"));
+    world.end_pod("blocker", Phase::Succeeded);
+    assert_eq!(world.volume("v").claimant.as_ref().unwrap().name, "x".into());
+}
