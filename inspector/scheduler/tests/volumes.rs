@@ -448,3 +448,17 @@ fn a_volume_that_a_reservation_counts_on_is_left_to_it() {
     world.end_pod("blocker", Phase::Succeeded);
     assert_eq!(world.volume("v").claimant.as_ref().unwrap().name, "x".into());
 }
+
+#[test]
+fn storage_that_comes_while_nobody_waits_for_it_is_there_for_the_next_pod() {
+    let mut world = world();
+    only_existing(&mut world);
+    world.set(StorageObject::Claim(claim("data")));
+    world.pod_with("a", "cpu=1", mounting(&["data"]));
+    let told = world.told("pod.a");
+    assert!(told.contains("didn't find available persistent volumes to bind"), "{told}");
+    world.delete_pod("a");
+    local(&mut world, "v", "n2");
+    world.pod_with("b", "cpu=1", mounting(&["data"]));
+    assert!(world.volume("v").claimant.is_some(), "{}", world.told("pod.b"));
+}
