@@ -462,3 +462,20 @@ fn storage_that_comes_while_nobody_waits_for_it_is_there_for_the_next_pod() {
     world.pod_with("b", "cpu=1", mounting(&["data"]));
     assert!(world.volume("v").claimant.is_some(), "{}", world.told("pod.b"));
 }
+
+#[test]
+fn failed_volumes_keep_only_their_own_jobs_from_a_node() {
+    let mut world = world();
+    for (pod, data) in [("p", "data-0"), ("q", "data-1")] {
+        world.set(StorageObject::Claim(claim(data)));
+        world.pod_with(pod, "cpu=1", mounting(&[data]));
+        assert_eq!(world.selected(data), Some("n1"));
+        world.provisioning_fails(data, "the pool is full");
+    }
+    world.pass(3);
+    assert_eq!((world.selected("data-0"), world.selected("data-1")), (Some("n2"), Some("n2")));
+    world.pod("other", "cpu=1");
+    assert_eq!(world.node_of("other"), Some("n1"));
+    let found = world.state.audit();
+    assert!(found.iter().all(|finding| finding.class != "RefusesBindings"), "{found:?}");
+}

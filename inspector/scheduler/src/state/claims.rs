@@ -16,6 +16,7 @@ use crate::job::{Job, JobId, Losses};
 use crate::model::{ObjectRef, PodSpec, SharedStr};
 use crate::state::State;
 use crate::state::assumed::{Assumed, PendingClaim};
+use crate::state::refused::Refused;
 
 /// Seconds until a write that failed is repeated.
 const AGAIN: i64 = 2;
@@ -330,7 +331,7 @@ impl State {
         let driver = self.inventory.storage().class(&class).map(|class| class.provisioner.clone());
         let nodes = self.inventory.same_place(&driver.unwrap_or_default(), node);
         for node in nodes {
-            self.node_refused(&job.key.namespace, &node, job.id);
+            self.node_refused(&job.key.namespace, &node, job.id, Refused::Volume);
         }
         let claim = claim.1.to_string();
         let failed = Fact::VolumeFailed { claim, node: node.to_string(), answer };
@@ -421,7 +422,7 @@ impl State {
                     self.waiting.look_at(deadline, id);
                     continue;
                 }
-                self.node_refused(&job.key.namespace, node, id);
+                self.node_refused(&job.key.namespace, node, id, Refused::Volume);
                 self.deselect(claim_object(&claim.key(), &claim.uid), &claim.key(), node);
                 self.work.dirty.insert(id);
             }
