@@ -479,3 +479,74 @@ fn failed_volumes_keep_only_their_own_jobs_from_a_node() {
     let found = world.state.audit();
     assert!(found.iter().all(|finding| finding.class != "RefusesBindings"), "{found:?}");
 }
+
+#[test]
+fn a_node_is_only_deselected_by_the_last_pod_that_waits_for_it() {
+    let mut world = world();
+    world.set(StorageObject::Claim(claim("data")));
+    world.pod_with("a", "cpu=1", mounting(&["data"]));
+    world.pod_with("b", "cpu=1", mounting(&["data"]));
+    world.pod_with("c", "cpu=1", mounting(&["data"]));
+    assert_eq!((world.selected("data"), world.line("pod.b")), (Some("n1"), "Binding 0/1".to_owned()));
+    world.delete_pod("b");
+    assert_eq!(world.selected("data"), Some("n1"));
+    // Another one goes on with it.
+    world.delete_pod("a");
+    assert_eq!(world.selected("data"), Some("n1"));
+    world.pass(10);
+    assert_eq!((world.selected("data"), world.line("pod.c")), (Some("n1"), "Binding 0/1".to_owned()));
+    world.delete_pod("c");
+    assert_eq!(world.selected("data"), None);
+    // kube-scheduler has selected this one.
+    let foreign = || Some("n2".into());
+    world.change_claim("data", |claim| claim.selected = foreign());
+    world.pod_with("d", "cpu=1", mounting(&["data"]));
+    assert_eq!(world.line("pod.d"), "Binding 0/1");
+    world.delete_pod("d");
+    assert_eq!(world.selected("data"), Some("n2"));
+    // If it is removed, the Pod is placed again.
+    world.pod_with("e", "cpu=1", mounting(&["data"]));
+    world.provisioning_fails("data", "full");
+    world.pass(2);
+    assert_eq!(world.selected("data"), Some("n1"), "{}", world.told("pod.e"));
+}
+
+#[test]
+fn a_job_whose_volume_another_one_got_is_placed_again() {
+    let mut world = world();
+    only_existing(&mut world);
+    world.set(StorageObject::Volume(volume("any", 10)));
+    for (name, size, host) in [("of-n1", 20, "n1"), ("of-n2", 30, "n2")] {
+        let mut one = volume(name, size);
+        one.affinity = Some(labelled("host", host));
+        world.set(StorageObject::Volume(one));
+    }
+    let mut events = Vec::new();
+    // The gang could have left the volume of n1 to the other job.
+    for (pod, data, host) in [("p-0", "x", "n2"), ("p-1", "y", "n1"), ("q", "z", "n1")] {
+        world.set(StorageObject::Claim(claim(data)));
+        let pod = world.make_pod(pod, "cpu=1", |pod| {
+            mounting(&[data])(pod);
+            if data != "z" {
+                in_group("g", "2")(pod);
+            }
+            let mut constraint = (*pod.constraint).clone();
+            constraint.affinity = Some(labelled("host", host).to_vec());
+            pod.constraint = Arc::new(constraint);
+        });
+        events.push(Event::Pod(Box::new(pod)));
+    }
+    world.step(events);
+    let claimants =
+        ["any", "of-n1"].map(|name| world.volume(name).claimant.as_ref().unwrap().name.to_string());
+    assert_eq!(claimants, ["x", "y"]);
+    assert_eq!((world.line("pod.q"), world.selected("z")), ("Pending 1/1".to_owned(), None));
+    let told = world.told("pod.q");
+    assert!(
+        told.contains("PersistentVolumeClaim z on node n1: the free volumes were given to others"),
+        "{told}"
+    );
+    world.pass(2);
+    local(&mut world, "more", "n1");
+    assert!(world.volume("more").claimant.is_some(), "{}", world.told("pod.q"));
+}
