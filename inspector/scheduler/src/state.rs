@@ -147,6 +147,8 @@ pub struct State {
     peering: Peering,
     /// Pods without a node, by the claims that they mount.
     mounts: OrdMap<ClaimKey, OrdSet<SharedStr>>,
+    /// Storage has changed since anything was found out about requests, but nobody waited for it.
+    storage_stale: bool,
     failures: Failures,
     /// Whether it makes decisions.
     ready: bool,
@@ -178,6 +180,7 @@ impl State {
             pass: PassState::default(),
             peering: Peering::default(),
             mounts: OrdMap::new(),
+            storage_stale: false,
             failures: Failures::default(),
             ready: false,
             synced_at: 0,

@@ -367,3 +367,186 @@ fn writes_that_fail_are_repeated_and_rejected_ones_are_told() {
     assert!(world.told("pod.p").contains("on node n1: a policy says no"), "{}", world.told("pod.p"));
     assert_eq!(world.selected("data"), None);
 }
+
+/// Pods with a claim each that arrive at once, and their claims.
+fn at_once(world: &mut World, pods: &[(&str, &str)]) {
+    let pods = pods.iter().map(|(name, claim)| world.make_pod(name, "cpu=1", mounting(&[claim])));
+    let events = pods.map(|pod| Event::Pod(Box::new(pod))).collect();
+    world.step(events);
+}
+
+/// Volumes of this class are only there, not created.
+fn only_existing(world: &mut World) {
+    let mut class = waits("wait");
+    class.provisioner = "kubernetes.io/no-provisioner".into();
+    world.set(StorageObject::Class(class));
+}
+
+/// A free volume of the node.
+fn local(world: &mut World, name: &str, node: &str) {
+    let mut one = volume(name, 10);
+    one.affinity = Some(labelled("host", node));
+    world.set(StorageObject::Volume(one));
+}
+
+#[test]
+fn jobs_that_start_in_one_pass_share_the_limits_of_nodes() {
+    let mut world = world();
+    for (node, count) in [("n1", 2), ("n2", 1), ("n3", 0)] {
+        world.set(limit(node, count));
+    }
+    for index in 0..4 {
+        let name = format!("d{index}");
+        world.set(StorageObject::Claim(claim(&name)));
+        world.provision(&name, ("zone", "a"));
+    }
+    at_once(&mut world, &[("a", "d0"), ("b", "d1"), ("c", "d2"), ("d", "d3")]);
+    let nodes = ["a", "b", "c", "d"].map(|pod| world.node_of(pod));
+    assert_eq!(nodes, [Some("n1"), Some("n1"), Some("n2"), None]);
+    let told = world.told("pod.d");
+    assert!(told.contains("would exceed the maximum volume count of csi.example"), "{told}");
+}
+
+#[test]
+fn jobs_that_start_in_one_pass_do_not_share_what_is_for_one_pod() {
+    let mut world = world();
+    let mut one = claim("one");
+    one.modes = ["ReadWriteOncePod".into()].into();
+    world.set(StorageObject::Claim(one));
+    world.provision("one", ("zone", "a"));
+    at_once(&mut world, &[("first", "one"), ("second", "one")]);
+    assert_eq!((world.node_of("first"), world.node_of("second")), (Some("n1"), None));
+    only_existing(&mut world);
+    local(&mut world, "v", "n1");
+    world.set(StorageObject::Claim(claim("x")));
+    world.set(StorageObject::Claim(claim("y")));
+    at_once(&mut world, &[("px", "x"), ("py", "y")]);
+    assert_eq!(world.volume("v").claimant.as_ref().unwrap().name, "x".into());
+    assert!(world.line("pod.px").starts_with("Binding"), "{}", world.line("pod.px"));
+    assert!(world.line("pod.py").starts_with("Pending"), "{}", world.line("pod.py"));
+    let told = world.told("pod.py");
+    assert!(told.contains("didn't find available persistent volumes to bind"), "{told}");
+}
+
+#[test]
+fn a_volume_that_a_reservation_counts_on_is_left_to_it() {
+    let mut world = world();
+    only_existing(&mut world);
+    local(&mut world, "v", "n1");
+    world.pod_with("blocker", "cpu=2000", |pod| pod.active_deadline = Some(100));
+    assert_eq!(world.node_of("blocker"), Some("n1"));
+    world.set(StorageObject::Claim(claim("x")));
+    world.set(StorageObject::Claim(claim("y")));
+    world.pod_with("reserved", "cpu=2000", mounting(&["x"]));
+    assert!(world.job("pod.reserved").reservation.is_some(), "{}", world.told("pod.reserved"));
+    // It would be over by then, but its claim would keep the volume.
+    world.pod_with("short", "cpu=1", |pod| {
+        mounting(&["y"])(pod);
+        pod.active_deadline = Some(10);
+    });
+    assert_eq!(world.volume("v").claimant, None, "{}", world.told("pod.short"));
+    world.end_pod("blocker", Phase::Succeeded);
+    assert_eq!(world.volume("v").claimant.as_ref().unwrap().name, "x".into());
+}
+
+#[test]
+fn storage_that_comes_while_nobody_waits_for_it_is_there_for_the_next_pod() {
+    let mut world = world();
+    only_existing(&mut world);
+    world.set(StorageObject::Claim(claim("data")));
+    world.pod_with("a", "cpu=1", mounting(&["data"]));
+    let told = world.told("pod.a");
+    assert!(told.contains("didn't find available persistent volumes to bind"), "{told}");
+    world.delete_pod("a");
+    local(&mut world, "v", "n2");
+    world.pod_with("b", "cpu=1", mounting(&["data"]));
+    assert!(world.volume("v").claimant.is_some(), "{}", world.told("pod.b"));
+}
+
+#[test]
+fn failed_volumes_keep_only_their_own_jobs_from_a_node() {
+    let mut world = world();
+    for (pod, data) in [("p", "data-0"), ("q", "data-1")] {
+        world.set(StorageObject::Claim(claim(data)));
+        world.pod_with(pod, "cpu=1", mounting(&[data]));
+        assert_eq!(world.selected(data), Some("n1"));
+        world.provisioning_fails(data, "the pool is full");
+    }
+    world.pass(3);
+    assert_eq!((world.selected("data-0"), world.selected("data-1")), (Some("n2"), Some("n2")));
+    world.pod("other", "cpu=1");
+    assert_eq!(world.node_of("other"), Some("n1"));
+    let found = world.state.audit();
+    assert!(found.iter().all(|finding| finding.class != "RefusesBindings"), "{found:?}");
+}
+
+#[test]
+fn a_node_is_only_deselected_by_the_last_pod_that_waits_for_it() {
+    let mut world = world();
+    world.set(StorageObject::Claim(claim("data")));
+    world.pod_with("a", "cpu=1", mounting(&["data"]));
+    world.pod_with("b", "cpu=1", mounting(&["data"]));
+    world.pod_with("c", "cpu=1", mounting(&["data"]));
+    assert_eq!((world.selected("data"), world.line("pod.b")), (Some("n1"), "Binding 0/1".to_owned()));
+    world.delete_pod("b");
+    assert_eq!(world.selected("data"), Some("n1"));
+    // Another one goes on with it.
+    world.delete_pod("a");
+    assert_eq!(world.selected("data"), Some("n1"));
+    world.pass(10);
+    assert_eq!((world.selected("data"), world.line("pod.c")), (Some("n1"), "Binding 0/1".to_owned()));
+    world.delete_pod("c");
+    assert_eq!(world.selected("data"), None);
+    // kube-scheduler has selected this one.
+    let foreign = || Some("n2".into());
+    world.change_claim("data", |claim| claim.selected = foreign());
+    world.pod_with("d", "cpu=1", mounting(&["data"]));
+    assert_eq!(world.line("pod.d"), "Binding 0/1");
+    world.delete_pod("d");
+    assert_eq!(world.selected("data"), Some("n2"));
+    // If it is removed, the Pod is placed again.
+    world.pod_with("e", "cpu=1", mounting(&["data"]));
+    world.provisioning_fails("data", "full");
+    world.pass(2);
+    assert_eq!(world.selected("data"), Some("n1"), "{}", world.told("pod.e"));
+}
+
+#[test]
+fn a_job_whose_volume_another_one_got_is_placed_again() {
+    let mut world = world();
+    only_existing(&mut world);
+    world.set(StorageObject::Volume(volume("any", 10)));
+    for (name, size, host) in [("of-n1", 20, "n1"), ("of-n2", 30, "n2")] {
+        let mut one = volume(name, size);
+        one.affinity = Some(labelled("host", host));
+        world.set(StorageObject::Volume(one));
+    }
+    let mut events = Vec::new();
+    // The gang could have left the volume of n1 to the other job.
+    for (pod, data, host) in [("p-0", "x", "n2"), ("p-1", "y", "n1"), ("q", "z", "n1")] {
+        world.set(StorageObject::Claim(claim(data)));
+        let pod = world.make_pod(pod, "cpu=1", |pod| {
+            mounting(&[data])(pod);
+            if data != "z" {
+                in_group("g", "2")(pod);
+            }
+            let mut constraint = (*pod.constraint).clone();
+            constraint.affinity = Some(labelled("host", host).to_vec());
+            pod.constraint = Arc::new(constraint);
+        });
+        events.push(Event::Pod(Box::new(pod)));
+    }
+    world.step(events);
+    let claimants =
+        ["any", "of-n1"].map(|name| world.volume(name).claimant.as_ref().unwrap().name.to_string());
+    assert_eq!(claimants, ["x", "y"]);
+    assert_eq!((world.line("pod.q"), world.selected("z")), ("Pending 1/1".to_owned(), None));
+    let told = world.told("pod.q");
+    assert!(
+        told.contains("PersistentVolumeClaim z on node n1: the free volumes were given to others"),
+        "{told}"
+    );
+    world.pass(2);
+    local(&mut world, "more", "n1");
+    assert!(world.volume("more").claimant.is_some(), "{}", world.told("pod.q"));
+}

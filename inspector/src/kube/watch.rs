@@ -17,7 +17,7 @@ use kube::{Api, Client};
 use tokio::sync::watch as signal;
 
 use crate::engine::EngineHandle;
-use crate::health::{Health, WATCH_SECONDS};
+use crate::health::{Health, WATCH_SECONDS, Watched};
 use crate::metrics::Metrics;
 use crate::supervise::Tasks;
 
@@ -72,7 +72,15 @@ fn config() -> watcher::Config {
 impl Starting<'_> {
     /// For another kind, by its plural name: its follower, and the client for its watch.
     fn follow(&self, kind: &'static str, resource: &'static str) -> (Follow, Client) {
-        let watched = self.health.watch(kind, resource);
+        self.report_to(kind, self.health.watch(kind, resource))
+    }
+
+    /// The same for a watch on which nothing depends.
+    fn follow_aside(&self, kind: &'static str, resource: &'static str) -> (Follow, Client) {
+        self.report_to(kind, Health::aside(kind, resource))
+    }
+
+    fn report_to(&self, kind: &'static str, watched: Arc<Watched>) -> (Follow, Client) {
         let client = observed(self.client, &watched);
         let (engine, metrics) = (self.engine.clone(), Arc::clone(self.metrics));
         (Follow::new(kind, engine, metrics, watched), client)
@@ -143,9 +151,7 @@ impl Starting<'_> {
 
     /// Causes are only shown, so nothing waits for this watch, and nothing is held up if it fails.
     fn failures(&mut self) {
-        let watched = Health::aside("Event", "events");
-        let client = observed(self.client, &watched);
-        let follow = Follow::new("Event", self.engine.clone(), Arc::clone(self.metrics), watched);
+        let (follow, client) = self.follow_aside("Event", "events");
         let selector = format!("reason={}", failures::REASON);
         let events = watcher(Api::<ApiEvent>::all(client), config().fields(&selector));
         self.spawn("events", follow.run(events, failures::translate, |_| Vec::new()));

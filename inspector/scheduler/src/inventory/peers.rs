@@ -8,7 +8,7 @@ use imbl::OrdMap;
 use super::book::Held;
 use super::hold::AllocationKind;
 use super::id::NodeId;
-use crate::constraint::volumes::ClaimKey;
+use crate::constraint::volumes::{ClaimKey, VolumeNeeds};
 use crate::constraint::{Namespaces, Peer, PodSelector, PodTerm, SelectorMap};
 
 /// Selectors, all of which have to select a Pod.
@@ -51,6 +51,9 @@ pub(super) struct Tracked {
     pub(super) found: ByHolder,
 }
 
+/// What the volumes of holders require.
+pub(super) type Needing = OrdMap<Arc<str>, (Found, Arc<VolumeNeeds>)>;
+
 /// The claims that a holder mounts.
 pub(super) fn claims(peer: &Peer) -> impl Iterator<Item = ClaimKey> + '_ {
     let mounts = peer.mounts.iter().flat_map(|mounts| &mounts.claims);
@@ -66,6 +69,8 @@ pub(super) struct Peers {
     pub(super) tracked: SelectorMap<Selection, Tracked>,
     /// Holders by the claims that they mount.
     pub(super) mounting: OrdMap<ClaimKey, ByHolder>,
+    /// Holders that are slots of a request, with what their volumes require.
+    pub(super) needing: Needing,
     pub(super) pass: u64,
 }
 
@@ -86,6 +91,9 @@ impl Peers {
         let found = Found::new(node, held, peer);
         for claim in claims(peer) {
             self.mounting.entry(claim).or_default().insert(holder.clone(), found);
+        }
+        if let Some(needs) = &peer.volumes {
+            self.needing.insert(holder.clone(), (found, needs.clone()));
         }
         for key in self.tracking(peer) {
             if let Some(tracked) = self.tracked.get_mut(&key) {
@@ -109,6 +117,9 @@ impl Peers {
                     self.mounting.remove(&claim);
                 }
             }
+        }
+        if peer.volumes.is_some() {
+            self.needing.remove(holder);
         }
         for key in self.tracking(peer) {
             if let Some(tracked) = self.tracked.get_mut(&key) {

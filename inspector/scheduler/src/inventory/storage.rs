@@ -7,7 +7,7 @@ use super::Inventory;
 use super::id::NodeId;
 use super::peers::Found;
 use crate::constraint::NodeFacts;
-use crate::constraint::volumes::{ClaimKey, Disk, Storage};
+use crate::constraint::volumes::{ClaimKey, Disk, Storage, VolumeNeeds};
 
 impl Inventory {
     /// The storage objects.
@@ -37,6 +37,12 @@ impl Inventory {
     /// The holders that mount this claim.
     pub(crate) fn mounting(&self, claim: &ClaimKey) -> impl Iterator<Item = (&Arc<str>, &Found)> {
         self.peers.mounting.get(claim).into_iter().flatten()
+    }
+
+    /// The slots that are held for Pods that don't hold them themselves yet, with what their volumes require: those of
+    /// jobs that start in a pass, and places that are kept.
+    pub(crate) fn needing(&self) -> impl Iterator<Item = (&Found, &VolumeNeeds)> {
+        self.peers.needing.values().map(|(found, needs)| (found, needs.as_ref()))
     }
 
     /// Disks that holders mount, by node.

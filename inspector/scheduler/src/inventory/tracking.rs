@@ -7,7 +7,7 @@ use imbl::OrdMap;
 use super::Inventory;
 use super::book::Held;
 use super::id::NodeId;
-use super::peers::{ByHolder, Found, Selection, Tracked, claims};
+use super::peers::{ByHolder, Found, Needing, Selection, Tracked, claims};
 use crate::constraint::volumes::ClaimKey;
 use crate::constraint::{Labels, Namespaces, Peer, PodSelector, PodTerm, SelectorMap};
 use crate::request::{Request, Shape};
@@ -179,12 +179,16 @@ impl Inventory {
         }
         let mut terms: OrdMap<Arc<PodTerm>, ByHolder> = OrdMap::new();
         let mut mounting: OrdMap<ClaimKey, ByHolder> = OrdMap::new();
+        let mut needing = Needing::new();
         for (holder, id) in &self.holders {
             let Some(held) = self.book(*id).and_then(|book| book.find(holder)) else { continue };
             let Some(peer) = &held.hold.peer else { continue };
             let found = Found::new(*id, held, peer);
             for claim in claims(peer) {
                 mounting.entry(claim).or_default().insert(holder.clone(), found);
+            }
+            if let Some(needs) = &peer.volumes {
+                needing.insert(holder.clone(), (found, needs.clone()));
             }
             for term in peer.anti_affinity() {
                 terms.entry(term.clone()).or_default().insert(holder.clone(), found);
@@ -194,6 +198,9 @@ impl Inventory {
             self.peers.anti_affinity.iter().map(|(term, found)| (term.clone(), found.clone())).collect();
         if known != terms {
             wrong.push("the anti-affinity of Pods on nodes is out of date".to_owned());
+        }
+        if self.peers.needing != needing {
+            wrong.push("what the volumes of starting jobs require is out of date".to_owned());
         }
         if self.peers.mounting != mounting {
             wrong.push("the claims that Pods on nodes mount are out of date".to_owned());

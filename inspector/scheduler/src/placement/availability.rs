@@ -128,6 +128,18 @@ impl<'a> Availability<'a> {
         })
     }
 
+    /// All promised Pods, with their nodes and numbers, whenever they are planned to start; none if reservations are
+    /// ignored. What they are given stays theirs after their end.
+    pub(super) fn all_promised_peers(&self) -> impl Iterator<Item = (NodeId, &'a Peer, u32)> {
+        let minds = matches!(self.moment, Moment::Now { .. } | Moment::Later { .. } | Moment::Late);
+        let inventory = self.inventory;
+        let promised = minds.then(|| inventory.promised()).into_iter().flatten();
+        promised.flat_map(move |(_, id)| {
+            let entries = inventory.reserved_on(id).iter();
+            entries.filter_map(move |entry| Some((id, entry.peer.as_deref()?, entry.count)))
+        })
+    }
+
     pub(super) fn admits(&self, shape: &PlannedShape<'_>, id: NodeId) -> bool {
         match self.moment {
             Moment::Most => shape.eligibility.lasting(id),

@@ -70,7 +70,12 @@ impl FailedStart {
             fillings(plan, &Availability::unreserved(inventory, now), work)
         };
         let nodes = unreserved.iter().flatten().map(|(node, _)| *node);
-        Self { behind: promised_to(inventory, nodes), unreserved }
+        let mut behind = promised_to(inventory, nodes);
+        if behind.is_empty() && unreserved.is_some() && plan.constrained {
+            // What is promised elsewhere may be in the way too, e.g. a volume.
+            behind = promised_to(inventory, inventory.promised().map(|(_, node)| node));
+        }
+        Self { behind, unreserved }
     }
 
     /// Determines again which jobs are in the way, after slots were allocated and reservations added: at the same

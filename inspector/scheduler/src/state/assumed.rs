@@ -27,6 +27,7 @@ pub(super) struct Assumed {
 
 /// A claim that is being prepared.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent of each other")]
 pub(super) struct PendingClaim {
     pub key: ClaimKey,
     pub uid: SharedStr,
@@ -34,6 +35,8 @@ pub(super) struct PendingClaim {
     pub volume: Option<SharedStr>,
     /// This member's preparation writes to it, not another one's.
     pub writes: bool,
+    /// There was no volume for it, or for another claim of those that start together.
+    pub lacking: bool,
     /// When the API server has confirmed what we wrote.
     pub written: Option<i64>,
     pub retry_at: Option<i64>,

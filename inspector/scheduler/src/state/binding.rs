@@ -12,6 +12,7 @@ use crate::request::{Placement, Request};
 use crate::state::State;
 use crate::state::assumed::{Assumed, BindFailure};
 use crate::state::pod::{avoiding, needs, share};
+use crate::state::refused::Refused;
 
 /// A failed binding is retried after 1, 2, 4 … seconds, at most this many …
 const RETRY_MAX: i64 = 32;
@@ -204,7 +205,7 @@ impl State {
         let retry_at = self.now.saturating_add(wait.min(RETRY_MAX_LATE));
         self.waiting.look_at(retry_at, id);
         if refused {
-            self.node_refused(&pod.namespace, &assumed.node, id);
+            self.node_refused(&pod.namespace, &assumed.node, id, Refused::Binding);
         }
         let answer = fluxion_text::shorten(answer, ANSWER_MAX);
         let (name, node) = (pod.name.to_string(), assumed.node.to_string());

@@ -16,6 +16,7 @@ use crate::job::{Job, JobId, Losses};
 use crate::model::{ObjectRef, PodSpec, SharedStr};
 use crate::state::State;
 use crate::state::assumed::{Assumed, PendingClaim};
+use crate::state::refused::Refused;
 
 /// Seconds until a write that failed is repeated.
 const AGAIN: i64 = 2;
@@ -32,6 +33,8 @@ enum Progress {
     Ready,
     Waiting,
     Failed(String),
+    /// The free volume on which the placement counted is somebody else's.
+    Lacking,
 }
 
 impl State {
@@ -45,6 +48,7 @@ impl State {
         let mut choices = Vec::new();
         let mut first: BTreeMap<ClaimKey, usize> = BTreeMap::new();
         let mut later: Vec<(&PodSpec, usize)> = Vec::new();
+        let mut pending: BTreeMap<SharedStr, Vec<PendingClaim>> = BTreeMap::new();
         for (pod, node) in placed {
             if self.at_gate(pod) {
                 continue;
@@ -55,6 +59,10 @@ impl State {
                 // Several members may use one claim.
                 if let Some(at) = first.get(&claim.key()) {
                     later.push((pod, *at));
+                    continue;
+                }
+                if let Some(one) = self.prepared_by_others(&claim) {
+                    pending.entry(pod.uid.clone()).or_default().push(one);
                     continue;
                 }
                 let storage = self.inventory.storage();
@@ -68,17 +76,18 @@ impl State {
                 wanted.push((pod, node, claim));
             }
         }
-        let (given, _) = assign(&choices);
-        let mut pending: BTreeMap<SharedStr, Vec<PendingClaim>> = BTreeMap::new();
+        let (given, all) = assign(&choices);
         for ((pod, node, claim), volume) in wanted.iter().zip(&given) {
             // One that its user has reserved is bound by the controller of PersistentVolumes.
             let known = volume.as_ref().and_then(|name| self.inventory.storage().volume(name));
-            let writes = known.is_none_or(|volume| volume.claimant.is_none());
+            let free = known.is_none_or(|volume| volume.claimant.is_none());
             let one = PendingClaim {
                 key: claim.key(),
                 uid: claim.uid.clone(),
                 volume: volume.clone(),
-                writes,
+                // Nothing is begun if not all of them can get one.
+                writes: all && free && !selected_by_others(claim),
+                lacking: !all,
                 written: None,
                 retry_at: None,
                 seen: volume.is_none() && claim.selected.as_ref() == Some(*node),
@@ -94,9 +103,10 @@ impl State {
                 uid: claim.uid.clone(),
                 volume: given[at].clone(),
                 writes: false,
-                written: Some(self.now),
+                lacking: !all,
+                written: None,
                 retry_at: None,
-                seen: true,
+                seen: given[at].is_none() && claim.selected.is_some(),
                 removed: false,
                 refused: None,
             };
@@ -108,6 +118,14 @@ impl State {
             }
         }
         pending
+    }
+
+    /// A claim that members of other jobs wait for already, which gets what was chosen for them.
+    fn prepared_by_others(&self, claim: &Claim) -> Option<PendingClaim> {
+        let others = self.bindings.waiting_for(&claim.uid);
+        let other = others.first().and_then(|uid| self.bindings.assumed(uid))?;
+        let one = other.claims.iter().find(|one| one.uid == claim.uid)?;
+        Some(PendingClaim { writes: false, written: None, retry_at: None, ..one.clone() })
     }
 
     /// Since when the member is being bound: an earlier inspector may have selected the node of a claim.
@@ -142,10 +160,15 @@ impl State {
         for uid in self.bindings.waiting_for(&claim.uid) {
             let Some(assumed) = self.bindings.assumed_mut(&uid) else { continue };
             let node = assumed.node.clone();
-            let ours = |one: &&mut PendingClaim| one.writes && one.uid == claim.uid && one.volume.is_none();
-            for one in assumed.claims.iter_mut().filter(ours) {
-                one.removed |= one.seen && claim.selected.as_ref() != Some(&node) && claim.bound().is_none();
-                one.seen |= claim.selected.as_ref() == Some(&node);
+            let provisioned = |one: &&mut PendingClaim| one.uid == claim.uid && one.volume.is_none();
+            for one in assumed.claims.iter_mut().filter(provisioned) {
+                // Where others selected the node, the Pod may be on another one from which the volume is accessible.
+                let there = match &claim.selected {
+                    Some(selected) => !one.writes || *selected == node,
+                    None => false,
+                };
+                one.removed |= one.seen && !there && claim.bound().is_none();
+                one.seen |= there;
             }
         }
     }
@@ -210,6 +233,9 @@ impl State {
             return Progress::Failed(fluxion_text::shorten(why, ANSWER_MAX).into_owned());
         }
         let lost = one.written.is_some_and(|at| at.saturating_add(UNSEEN) <= self.now) && !one.seen;
+        if one.lacking {
+            return Progress::Lacking;
+        }
         if one.volume.is_none() && (one.removed || lost) {
             let text = message().unwrap_or_else(|| "the provisioner asks for another node".to_owned());
             return Progress::Failed(text);
@@ -244,6 +270,13 @@ impl State {
                     }
                     Progress::Failed(text) => {
                         return self.claim_failed(&job, &unsent, uid, &one.key, &assumed.node, text);
+                    }
+                    Progress::Lacking => {
+                        // That says nothing about the node.
+                        let (claim, node) = (one.key.1.to_string(), assumed.node.to_string());
+                        let answer = "the free volumes were given to others".to_owned();
+                        let failed = Fact::VolumeFailed { claim, node, answer };
+                        return self.place_again(&job, &unsent, Some(failed));
                     }
                 }
             }
@@ -332,7 +365,7 @@ impl State {
         let driver = self.inventory.storage().class(&class).map(|class| class.provisioner.clone());
         let nodes = self.inventory.same_place(&driver.unwrap_or_default(), node);
         for node in nodes {
-            self.node_refused(&job.key.namespace, &node, job.id);
+            self.node_refused(&job.key.namespace, &node, job.id, Refused::Volume);
         }
         let claim = claim.1.to_string();
         let failed = Fact::VolumeFailed { claim, node: node.to_string(), answer };
@@ -378,7 +411,7 @@ impl State {
         let assumed = self.bindings.take_assumed(pod)?;
         for one in &assumed.claims {
             let bound = self.inventory.storage().claim(&one.key).is_none_or(|claim| claim.bound().is_some());
-            if bound || !one.writes {
+            if bound || !one.writes || self.hand_over(one, &assumed.node) {
                 continue;
             }
             let claim = claim_object(&one.key, &one.uid);
@@ -395,6 +428,20 @@ impl State {
             }
         }
         Some(assumed)
+    }
+
+    /// Leaves the preparation of a claim to another Pod that waits for the same; returns whether there is one.
+    fn hand_over(&mut self, one: &PendingClaim, node: &SharedStr) -> bool {
+        let others = self.bindings.waiting_for(&one.uid);
+        let assumed = |uid: &&SharedStr| self.bindings.assumed(uid);
+        // Only the node of the Pod that does it may be selected.
+        let fits = |other: &Assumed| one.volume.is_some() || other.node == *node;
+        let heir = others.iter().find(|uid| assumed(uid).is_some_and(fits));
+        let Some(assumed) = heir.and_then(|uid| self.bindings.assumed_mut(uid)) else { return false };
+        for other in assumed.claims.iter_mut().filter(|other| other.uid == one.uid) {
+            *other = one.clone();
+        }
+        true
     }
 
     fn deselect(&mut self, claim: ObjectRef, key: &ClaimKey, node: &SharedStr) {
@@ -423,12 +470,17 @@ impl State {
                     self.waiting.look_at(deadline, id);
                     continue;
                 }
-                self.node_refused(&job.key.namespace, node, id);
+                self.node_refused(&job.key.namespace, node, id, Refused::Volume);
                 self.deselect(claim_object(&claim.key(), &claim.uid), &claim.key(), node);
                 self.work.dirty.insert(id);
             }
         }
     }
+}
+
+/// Whether the claim's node was selected by another scheduler.
+fn selected_by_others(claim: &Claim) -> bool {
+    claim.selected.is_some() && claim.selected_at.is_none()
 }
 
 /// Maximum length of a name in a text, in characters.

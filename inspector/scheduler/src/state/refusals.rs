@@ -1,4 +1,5 @@
-//! Nodes for which the API server rejected bindings: avoided for some time, and reported by the audit.
+//! Nodes for which the API server rejected bindings: avoided for some time, and reported by the audit. Nodes for which a
+//! volume could not be provided are only avoided by the job that needed it.
 //!
 //! A job avoids a node that rejected one of its own members; other jobs in its namespace do so once a second job was
 //! rejected there. A job that is rejected everywhere says nothing about nodes, and namespaces don't affect each other:
@@ -14,24 +15,25 @@ use crate::placement;
 use crate::request::Request;
 use crate::state::State;
 use crate::state::answers::Finding;
+use crate::state::refused::Refused;
 
 /// Seconds that a node is avoided after a rejection.
 const AVOIDED: i64 = 300;
 impl State {
     /// Nodes that the job avoids.
     pub(super) fn avoided(&self, job: &Job) -> BTreeSet<SharedStr> {
-        let namespace = &job.key.namespace;
-        self.bindings
-            .refusals
-            .in_namespace(namespace)
-            .filter(|(_, jobs)| jobs.contains_key(&job.id) || self.bindings.refusals.shunned(namespace, jobs))
-            .map(|(node, _)| node.clone())
-            .collect()
+        self.bindings.refusals.avoided_by(&job.key.namespace, job.id).cloned().collect()
     }
 
-    pub(super) fn node_refused(&mut self, namespace: &SharedStr, node: &SharedStr, job: JobId) {
+    pub(super) fn node_refused(
+        &mut self,
+        namespace: &SharedStr,
+        node: &SharedStr,
+        job: JobId,
+        what: Refused,
+    ) {
         let until = self.now.saturating_add(AVOIDED);
-        self.bindings.refusals.add(namespace.clone(), node.clone(), job, until);
+        self.bindings.refusals.add(namespace.clone(), node.clone(), job, what, until);
         self.look_again_in(namespace);
     }
 

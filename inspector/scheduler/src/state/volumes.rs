@@ -38,6 +38,9 @@ impl State {
                 self.mounts.entry(key.clone()).or_default().insert(pod.uid.clone());
             }
         }
+        if self.storage_stale && !new_keys.is_empty() {
+            self.renew_storage();
+        }
         // A volume that others use too is another requirement.
         for key in old_keys.iter().chain(&new_keys) {
             self.mounts_changed(key);
@@ -90,10 +93,19 @@ impl State {
         }
         let users = self.mounts.iter().filter(|(key, _)| concerns(key)).flat_map(|(_, users)| users);
         let jobs: Vec<JobId> = users.filter_map(|uid| self.belonging.job_of(uid)).collect();
-        if !jobs.is_empty() {
+        if jobs.is_empty() {
+            // What is known of requests is about them, not about who waits: the next one may have an equal one.
+            self.storage_stale = true;
+        } else {
             self.work.dirty.extend(jobs);
-            self.inventory.storage_changed();
+            self.renew_storage();
         }
+    }
+
+    /// What did not fit may fit now.
+    fn renew_storage(&mut self) {
+        self.storage_stale = false;
+        self.inventory.storage_changed();
     }
 
     /// What follows from the Pod's volumes; none if it has none. The error says what is missing.

@@ -41,7 +41,8 @@ impl Starting<'_> {
         let stream = watcher(Api::<PersistentVolume>::all(client), config());
         let follow = follow.run(stream, |object| said(storage::volume(object)), named(StorageKey::Volume));
         self.spawn("persistentvolumes", follow);
-        let (follow, client) = self.follow("Event", "events");
+        // What provisioners say is only shown, so nothing waits for this watch, and nothing is held up if it fails.
+        let (follow, client) = self.follow_aside("Event", "events");
         let stream = watcher(Api::<ApiEvent>::all(client), config().fields(FAILURES));
         let event_gone = |object: &Known| gone(StorageKey::Failure(object.uid.clone()));
         let follow = follow.run(stream, |object| said(storage::failure(object)), event_gone);

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::Denied;
 use crate::constraint::Labels;
-use crate::constraint::volumes::{ClaimKey, Disk, Storage, UnboundClaim, VolumeNeeds, accessible};
+use crate::constraint::volumes::{
+    ClaimKey, Disk, PersistentVolume, Storage, UnboundClaim, VolumeNeeds, accessible, assign,
+};
 use crate::inventory::NodeId;
 use crate::placement::availability::Availability;
 use crate::placement::plan::Plan;
@@ -83,7 +85,9 @@ impl VolumeRules {
         rules.count_attached(plan, lens);
         rules.count_exclusive(plan, lens);
         rules.count_disks(plan, lens);
+        rules.count_needing(plan, lens);
         rules.count_promised(lens);
+        rules.leave_free(plan, lens);
         Some(rules)
     }
 
@@ -163,28 +167,51 @@ impl VolumeRules {
         }
     }
 
+    /// Slots that are held for Pods that don't hold them themselves yet.
+    fn count_needing(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
+        for (found, needs) in plan.inventory.needing().filter(|(found, _)| lens.counts(found).1) {
+            self.count(needs, found.node, 1, true);
+        }
+    }
+
     fn count_promised(&mut self, lens: &Availability<'_>) {
         for (id, peer, count, _) in lens.promised_peers() {
-            let Some(needs) = &peer.volumes else { continue };
-            for (driver, own) in &needs.own {
-                if let Some(attached) = self.attached.get_mut(&id).and_then(|on| on.get_mut(driver)) {
-                    attached.own = attached.own.saturating_add(own.saturating_mul(count));
-                }
-            }
-            for (driver, handle) in &needs.shared {
-                if let Some(attached) = self.attached.get_mut(&id).and_then(|on| on.get_mut(driver)) {
-                    *attached.handles.entry(handle.clone()).or_default() += count;
-                }
-            }
-            for claim in &needs.exclusive {
-                if let Some(users) = self.in_use.get_mut(claim) {
-                    *users = users.saturating_add(count);
-                }
-            }
-            for disk in &needs.disks {
-                *self.disks.entry(id).or_default().entry(disk.clone()).or_default() += count;
+            if let Some(needs) = &peer.volumes {
+                self.count(needs, id, count, true);
             }
         }
+    }
+
+    /// Free volumes that are left to claims of others, which keep them after their Pods' end.
+    fn leave_free(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
+        let classes: BTreeSet<&Arc<str>> = self.sources.iter().map(|source| &source.claim.class).collect();
+        if classes.is_empty() {
+            return;
+        }
+        let storage = plan.inventory.storage();
+        let mut candidates: BTreeMap<&UnboundClaim, Vec<&Arc<PersistentVolume>>> = BTreeMap::new();
+        let mut claims = Vec::new();
+        let needing = plan.inventory.needing().map(|(found, needs)| (found.node, needs, 1));
+        let promised = lens.all_promised_peers();
+        let promised = promised.filter_map(|(id, peer, count)| Some((id, peer.volumes.as_deref()?, count)));
+        for (id, needs, count) in needing.chain(promised) {
+            let Some(book) = plan.inventory.book(id) else { continue };
+            let labels: &Labels = &book.facts.labels;
+            // No other claim can get a volume that is reserved for one.
+            let contended =
+                |claim: &&UnboundClaim| claim.reserved.is_none() && classes.contains(&claim.class);
+            for claim in needs.unbound.iter().filter(contended) {
+                let all = candidates.entry(claim).or_insert_with(|| claim.candidates(storage));
+                let names: Vec<_> = all
+                    .iter()
+                    .filter(|volume| accessible(volume, labels))
+                    .map(|volume| volume.name.clone())
+                    .collect();
+                let created = claim.provisioned_for(labels, storage).is_ok();
+                claims.extend(std::iter::repeat_n((names, !created), count as usize));
+            }
+        }
+        self.taken.extend(assign(&claims).0.into_iter().flatten());
     }
 
     /// Whether one more slot of the shape may be on the node.
@@ -239,7 +266,7 @@ impl VolumeRules {
     /// Counts a slot of the shape on the node.
     pub(super) fn add(&mut self, shape: usize, id: NodeId) {
         let Some(volumes) = self.shapes[shape].clone() else { return };
-        self.count(&volumes.needs, id, true);
+        self.count(&volumes.needs, id, 1, true);
         if !volumes.sources.is_empty() {
             let chosen = self.choose(&volumes, id).unwrap_or_default();
             self.taken.extend(chosen.iter().cloned());
@@ -250,38 +277,39 @@ impl VolumeRules {
     /// Takes back a slot that was counted.
     pub(super) fn remove(&mut self, shape: usize, id: NodeId) {
         let Some(volumes) = self.shapes[shape].clone() else { return };
-        self.count(&volumes.needs, id, false);
+        self.count(&volumes.needs, id, 1, false);
         for name in self.given.get_mut(&(shape, id)).and_then(Vec::pop).unwrap_or_default() {
             self.taken.remove(&name);
         }
     }
 
-    fn count(&mut self, needs: &VolumeNeeds, id: NodeId, up: bool) {
+    /// Counts so many slots with these needs on the node, or takes them back.
+    fn count(&mut self, needs: &VolumeNeeds, id: NodeId, slots: u32, up: bool) {
         let moved =
             |count: u32, by: u32| if up { count.saturating_add(by) } else { count.saturating_sub(by) };
         for claim in &needs.exclusive {
             if let Some(users) = self.in_use.get_mut(claim) {
-                *users = moved(*users, 1);
+                *users = moved(*users, slots);
             }
         }
         if !needs.disks.is_empty() {
             let there = self.disks.entry(id).or_default();
             for disk in &needs.disks {
                 let count = there.entry(disk.clone()).or_default();
-                *count = moved(*count, 1);
+                *count = moved(*count, slots);
             }
             there.retain(|_, count| *count > 0);
         }
         let Some(on) = self.attached.get_mut(&id) else { return };
         for (driver, own) in &needs.own {
             if let Some(attached) = on.get_mut(driver) {
-                attached.own = moved(attached.own, *own);
+                attached.own = moved(attached.own, own.saturating_mul(slots));
             }
         }
         for (driver, handle) in &needs.shared {
             let Some(attached) = on.get_mut(driver) else { continue };
             let users = attached.handles.entry(handle.clone()).or_default();
-            *users = moved(*users, 1);
+            *users = moved(*users, slots);
             if *users == 0 {
                 attached.handles.remove(handle);
             }
