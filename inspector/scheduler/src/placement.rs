@@ -11,6 +11,7 @@ mod board;
 mod changes;
 mod constrained;
 mod counting;
+mod denied;
 mod earliest;
 mod filling;
 mod later;
@@ -26,10 +27,10 @@ mod search;
 mod sweep;
 mod tally;
 
+pub use denied::Denied;
 pub use earliest::earliest;
 pub use now::{place_now, satisfiable};
 pub use policy::{Blocked, NodePolicy};
-pub use rules::Denied;
 
 pub(crate) use availability::Availability;
 pub(crate) use earliest::{Between, first_start, in_the_way, start_at, still_free};

@@ -24,7 +24,7 @@ use crate::resources::ResourceList;
 pub use groups::{Group, GroupBy, groups};
 pub use measure::{Cut, Measure, Report, Spread};
 pub use nodes::{NodeSpan, node_list};
-use pool::Pool;
+use pool::NodePool;
 pub use series::{Point, allocated, series};
 
 pub use trace::{SwfTrace, TraceError, read_csv, read_swf};
@@ -133,7 +133,7 @@ struct Simulation<'a> {
     queues: Vec<Queue<'a>>,
     inventory: Inventory,
     /// The nodes, if the inventory has them as one.
-    pool: Option<Pool>,
+    pool: Option<NodePool>,
     /// What a slot needs.
     needs: Arc<ResourceList>,
     constraint: Arc<NodeConstraint>,
@@ -205,7 +205,7 @@ impl<'a> Simulation<'a> {
         let queue = |config| Queue { config, waiting: VecDeque::new(), memory: Arc::default() };
         let mut inventory = Inventory::new();
         let highest = queues.first().is_some_and(|queue| queue.node_policy == NodePolicy::High);
-        let pool = counts(machine, queues).then(|| Pool::new(machine.nodes, machine.cores, highest));
+        let pool = counts(machine, queues).then(|| NodePool::new(machine.nodes, machine.cores, highest));
         let cores = u64::from(machine.cores);
         let (nodes, each) = match pool {
             Some(_) => (1, cores * u64::from(machine.nodes)),

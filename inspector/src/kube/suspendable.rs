@@ -23,7 +23,7 @@ pub(crate) struct Suspendable {
 pub(crate) struct Sets {
     /// Pointer to a description, a list of them, or a map by name.
     pub(crate) at: &'static str,
-    pub(crate) form: Form,
+    pub(crate) form: SetForm,
     /// Pointer to the Pod template in a description.
     pub(crate) template: &'static str,
     /// Pointers to numbers in a description, which are multiplied; 1 where absent.
@@ -35,7 +35,7 @@ pub(crate) struct Sets {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum SetForm {
     One,
     List,
     Map,
@@ -61,7 +61,7 @@ pub(crate) const KINDS: [Suspendable; 5] = [
         suspend: &["spec", "suspend"],
         sets: &[Sets {
             at: "/spec/replicatedJobs",
-            form: Form::List,
+            form: SetForm::List,
             template: "/template/spec/template",
             counts: &["/replicas", "/template/spec/parallelism"],
             at_most: Some("/template/spec/completions"),
@@ -78,7 +78,7 @@ pub(crate) const KINDS: [Suspendable; 5] = [
         suspend: &["spec", "runPolicy", "suspend"],
         sets: &[Sets {
             at: "/spec/mpiReplicaSpecs",
-            form: Form::Map,
+            form: SetForm::Map,
             template: "/template",
             counts: &["/replicas"],
             at_most: None,
@@ -92,7 +92,7 @@ pub(crate) const KINDS: [Suspendable; 5] = [
         suspend: &["spec", "runPolicy", "suspend"],
         sets: &[Sets {
             at: "/spec/pytorchReplicaSpecs",
-            form: Form::Map,
+            form: SetForm::Map,
             template: "/template",
             counts: &["/replicas"],
             at_most: None,
@@ -105,8 +105,8 @@ pub(crate) const KINDS: [Suspendable; 5] = [
         plural: "rayjobs",
         suspend: &["spec", "suspend"],
         sets: &[
-            ray("/spec/rayClusterSpec/headGroupSpec", Form::One, &[]),
-            ray("/spec/rayClusterSpec/workerGroupSpecs", Form::List, &["/replicas", "/numOfHosts"]),
+            ray("/spec/rayClusterSpec/headGroupSpec", SetForm::One, &[]),
+            ray("/spec/rayClusterSpec/workerGroupSpecs", SetForm::List, &["/replicas", "/numOfHosts"]),
         ],
     },
     Suspendable {
@@ -115,13 +115,13 @@ pub(crate) const KINDS: [Suspendable; 5] = [
         plural: "rayclusters",
         suspend: &["spec", "suspend"],
         sets: &[
-            ray("/spec/headGroupSpec", Form::One, &[]),
-            ray("/spec/workerGroupSpecs", Form::List, &["/replicas", "/numOfHosts"]),
+            ray("/spec/headGroupSpec", SetForm::One, &[]),
+            ray("/spec/workerGroupSpecs", SetForm::List, &["/replicas", "/numOfHosts"]),
         ],
     },
 ];
 
-const fn ray(at: &'static str, form: Form, counts: &'static [&'static str]) -> Sets {
+const fn ray(at: &'static str, form: SetForm, counts: &'static [&'static str]) -> Sets {
     Sets { at, form, template: "/template", counts, at_most: None, later: &[] }
 }
 

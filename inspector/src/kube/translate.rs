@@ -23,6 +23,7 @@ pub mod pod;
 pub mod requests;
 pub(in crate::kube) mod sets;
 pub mod storage;
+mod template;
 
 /// An object that the engine can't use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -481,6 +481,7 @@ async fn the_rules_of_modes_and_of_cancelling_are_enough_and_needed() {
     cluster.kubectl(&root).await.unwrap();
     let token = cluster.service_account("default", "default").await.unwrap().token.unwrap();
     jobs_of_all_kinds(&applier).await.unwrap();
+    suspended(&cluster, &applier).await.unwrap();
 
     let role = Role::read(&cluster, "clusterrole").await.unwrap();
     let added = role.rules().into_iter().filter(|rule| !plain.contains(rule));

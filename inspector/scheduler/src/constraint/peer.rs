@@ -4,17 +4,15 @@
 //! A [`Peer`] is a Pod as others see it, and what it requires of them. Where it may run as a result is decided by
 //! `placement`, because it depends on what else is placed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::Expression;
-use super::eligible::matches;
+use super::facts::matches;
+use super::terms::Labels;
 use super::volumes::{PodVolumes, VolumeNeeds};
-
-/// Labels of an object.
-pub type Labels = BTreeMap<Arc<str>, Arc<str>>;
 
 /// The label that every namespace has: its name.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";

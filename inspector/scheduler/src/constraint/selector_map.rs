@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::peer::{Labels, Namespaces, PodSelector, PodTerm};
+use super::peer::{Namespaces, PodSelector, PodTerm};
+use super::terms::Labels;
 use super::{Expression, Operator};
 
 /// A key with selectors, all of which have to select a Pod.

@@ -12,11 +12,12 @@ mod resolve;
 mod rule;
 mod tables;
 
-pub use needs::{Provision, UnboundClaim, VolumeId, VolumeNeeds};
+pub use needs::VolumeNeeds;
 pub use objects::{
     Attachment, Capacity, Claim, ClaimFailure, ClaimKey, ClaimUse, Disk, NodeDrivers, PersistentVolume,
     PodVolumes, StorageClass, StorageKey, StorageObject, VolumeClaimant,
 };
+pub use objects::{Provision, UnboundClaim, VolumeId};
 pub use resolve::{Mounted, Resolved, resolve};
 pub use rule::VolumeRule;
 pub use tables::{Storage, StorageChange};

@@ -101,13 +101,13 @@ impl Carry {
 
     /// Goes on with a pass that was complete and in which nothing started, to consider jobs that have come since, behind
     /// all others. Nothing else may have changed. The reservations made in it are those in the inventory.
-    pub fn reopened(memory: Arc<KnownFailures>, so_far: Tally) -> Self {
-        let Tally { counted, reservations, blocked } = so_far;
+    pub fn reopened(memory: Arc<KnownFailures>, so_far: PassTally) -> Self {
+        let PassTally { counted, reservations, blocked } = so_far;
         Self { memory, counted, reservations, blocked, begun: true, ..Self::default() }
     }
 
-    pub(super) fn tally(&self) -> Tally {
-        Tally { counted: self.counted, reservations: self.reservations, blocked: self.blocked }
+    pub(super) fn tally(&self) -> PassTally {
+        PassTally { counted: self.counted, reservations: self.reservations, blocked: self.blocked }
     }
 
     /// Ends the pass without considering the remaining jobs.
@@ -119,7 +119,7 @@ impl Carry {
 
 /// What a complete pass has counted, so that it can be reopened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct PassTally {
     counted: usize,
     reservations: usize,
     blocked: bool,
@@ -155,7 +155,7 @@ pub struct PassResult {
     /// Something started after that, and may be what blocks the job now.
     pub outdated: bool,
     /// When the pass is complete: what it has counted.
-    pub tally: Tally,
+    pub tally: PassTally,
     /// When the pass is complete: its results, for the next one of this queue.
     pub memory: Arc<KnownFailures>,
 }

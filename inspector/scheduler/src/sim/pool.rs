@@ -8,7 +8,7 @@ use super::nodes::NodeSpan;
 
 /// See the module documentation.
 #[derive(Clone, Debug)]
-pub(super) struct Pool {
+pub(super) struct NodePool {
     /// Free cores by position, which is the number of the node, or counts from the last one.
     free: Vec<u32>,
     /// A bit for each position with free cores.
@@ -18,7 +18,7 @@ pub(super) struct Pool {
     highest: bool,
 }
 
-impl Pool {
+impl NodePool {
     /// All nodes, each with so many free cores (at least 1). The highest numbers are taken first, or the lowest.
     pub(super) fn new(nodes: u32, cores: u32, highest: bool) -> Self {
         let count = nodes as usize;
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_lowest_free_nodes_are_taken() {
-        let mut pool = Pool::new(130, 2, false);
+        let mut pool = NodePool::new(130, 2, false);
         let first = pool.take(3);
         assert_eq!(*first, [span(0, 0, 2), span(1, 1, 1)]);
         let wide = pool.take(250);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_highest_free_nodes_are_taken() {
-        let mut pool = Pool::new(5, 1, true);
+        let mut pool = NodePool::new(5, 1, true);
         let first = pool.take(2);
         assert_eq!(*first, [span(3, 4, 1)]);
         let second = pool.take(1);

@@ -7,7 +7,7 @@ use imbl::OrdMap;
 use crate::explain::WhyNot;
 use crate::job::Reason;
 use crate::model::SharedStr;
-use crate::queue::{Carry, Tally};
+use crate::queue::{Carry, PassTally};
 use crate::request::Request;
 use crate::state::waiting::OrderKey;
 
@@ -68,7 +68,7 @@ pub(super) struct PassState {
 pub(super) struct OpenPass {
     /// The last job considered; those behind it were not.
     pub(super) last: Option<OrderKey>,
-    pub(super) tally: Tally,
+    pub(super) tally: PassTally,
     /// The inventory as the pass left it ([`crate::inventory::Inventory::changes`]).
     pub(super) inventory: u64,
     /// Epoch seconds.

@@ -13,7 +13,7 @@ use crate::inventory::{Allocation, Promise};
 use crate::job::{Job, JobId, JobState, Reason, ReasonClass, Reservation};
 use crate::model::SharedStr;
 use crate::placement;
-use crate::queue::{self, Carry, PassJob, PassResult, Refusal, Tally};
+use crate::queue::{self, Carry, PassJob, PassResult, PassTally, Refusal};
 use crate::request::{Placement, Planned, Request, Shape, Slot};
 use crate::state::State;
 use crate::state::pass_state::{OpenPass, PassReport};
@@ -227,7 +227,7 @@ impl State {
 
     /// A complete pass in which nothing started can be reopened, if there is only one queue: jobs in a queue come before
     /// all those in the next one.
-    fn leave_open(&mut self, tally: Option<Tally>) {
+    fn leave_open(&mut self, tally: Option<PassTally>) {
         let single = self.settings.queues.len() == 1;
         self.pass.open = tally.filter(|_| single).map(|tally| OpenPass {
             last: self.waiting.last().cloned(),

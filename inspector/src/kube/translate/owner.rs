@@ -8,7 +8,7 @@ use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::{Meta, Unreadable, annotations, failures, labels, seconds, sets};
+use super::{Meta, Unreadable, annotations, failures, labels, seconds, template};
 
 /// Any owner, from its metadata.
 pub fn owner(
@@ -81,7 +81,7 @@ fn template(job: &Job) -> Option<Arc<PodSpec>> {
         controller: Some(true),
         block_owner_deletion: None,
     };
-    sets::from_template(spec.template.clone(), &job.metadata, controller)
+    template::of(spec.template.clone(), &job.metadata, controller)
 }
 
 /// Number of indexes in a list such as `1,3-5,7`, as in `status.failedIndexes` of a Job; invalid parts count as none.

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use fluxion_scheduler::marks::GATE;
 use fluxion_scheduler::model::{OwnerDetail, OwnerSpec, PodSet, PodSpec};
-use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::DynamicObject;
 use serde_json::Value;
 
-use super::{Unreadable, owner, pod};
-use crate::kube::suspendable::{Form, Later, Sets, Suspendable};
+use super::{Unreadable, owner, template};
+use crate::kube::suspendable::{Later, SetForm, Sets, Suspendable};
 
 /// Maximum number of sets of one object; if there are more, their Pods are not known.
 const SETS_MAX: usize = 256;
@@ -68,9 +67,9 @@ fn descriptions<'a>(sets: &Sets, data: &'a Value) -> Vec<&'a Value> {
     let is = |path: &str, value: &str| data.pointer(path).and_then(Value::as_str) == Some(value);
     let found: Vec<(&str, &Value)> = match (sets.form, data.pointer(sets.at)) {
         (_, None) => Vec::new(),
-        (Form::One, Some(one)) => vec![("", one)],
-        (Form::List, Some(list)) => list.as_array().into_iter().flatten().map(|one| ("", one)).collect(),
-        (Form::Map, Some(map)) => {
+        (SetForm::One, Some(one)) => vec![("", one)],
+        (SetForm::List, Some(list)) => list.as_array().into_iter().flatten().map(|one| ("", one)).collect(),
+        (SetForm::Map, Some(map)) => {
             map.as_object().into_iter().flatten().map(|(name, one)| (name.as_str(), one)).collect()
         }
     };
@@ -107,26 +106,7 @@ fn template(kind: &Suspendable, object: &DynamicObject, template: &Value) -> Opt
         controller: Some(true),
         block_owner_deletion: None,
     };
-    from_template(template, &object.metadata, controller)
-}
-
-/// The Pods that this controller makes from a template, without names of their own, at our gate.
-pub(super) fn from_template(
-    template: PodTemplateSpec,
-    of: &ObjectMeta,
-    controller: OwnerReference,
-) -> Option<Arc<PodSpec>> {
-    let made = template.metadata.unwrap_or_default();
-    let metadata = ObjectMeta {
-        labels: made.labels,
-        annotations: made.annotations,
-        owner_references: Some(vec![controller]),
-        ..of.clone()
-    };
-    let mut pod = pod::translate(&Pod { metadata, spec: template.spec, status: None }).ok()?;
-    (pod.deleting, pod.deletes_at, pod.record) = (false, None, None);
-    pod.gates = vec![GATE.into()];
-    Some(Arc::new(pod))
+    template::of(template, &object.metadata, controller)
 }
 
 #[cfg(test)]

@@ -1,4 +1,8 @@
 use super::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::constraint::{Expression, Operator, Term};
 use crate::constraint::{HostPort, Protocol};
 
 fn node(name: &str, labels: &[(&str, &str)]) -> NodeFacts {

@@ -3,15 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::objects::{Claim, ClaimKey, Disk, PersistentVolume};
+use super::objects::{Claim, ClaimKey, Disk, PersistentVolume, Provision, UnboundClaim, VolumeId};
 use super::tables::Storage;
-use crate::constraint::eligible::matches;
-use crate::constraint::{Expression, Labels, Term};
+use crate::constraint::Labels;
+use crate::constraint::facts::matches;
 
 use super::rule::any_matches;
-
-/// CSI driver and handle of a volume.
-pub type VolumeId = (Arc<str>, Arc<str>);
 
 /// See the module documentation. Contains nothing that only distinguishes Pods whose volumes are alike, so that their
 /// requests are equal.
@@ -34,38 +31,6 @@ impl VolumeNeeds {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// A claim that waits for its first consumer: which volumes it can get, and where one can be created for it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UnboundClaim {
-    /// Size in bytes; 0 for none.
-    pub size: u64,
-    /// Storage class.
-    pub class: Arc<str>,
-    /// Access modes that the volume must have.
-    pub modes: BTreeSet<Arc<str>>,
-    /// `volumeMode: Block`.
-    pub block: bool,
-    /// `volumeAttributesClassName`; empty for none.
-    pub attributes_class: Arc<str>,
-    /// Labels of the volume.
-    pub selector: Option<Vec<Expression>>,
-    /// Whether existing volumes may be used: not once a node was selected for provisioning.
-    pub existing: bool,
-    /// The volume that is reserved for this claim.
-    pub reserved: Option<Arc<str>>,
-    /// How a volume can be created; none if it can't.
-    pub provision: Option<Provision>,
-}
-
-/// Where a volume can be created.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Provision {
-    /// The class's `allowedTopologies`; empty: anywhere.
-    pub topologies: Arc<[Term]>,
-    /// Only where the driver has published enough capacity.
-    pub tracked: bool,
 }
 
 impl UnboundClaim {

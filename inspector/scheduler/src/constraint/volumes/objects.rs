@@ -278,3 +278,38 @@ impl StorageObject {
         }
     }
 }
+
+/// CSI driver and handle of a volume.
+pub type VolumeId = (Arc<str>, Arc<str>);
+
+/// A claim that waits for its first consumer: which volumes it can get, and where one can be created for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnboundClaim {
+    /// Size in bytes; 0 for none.
+    pub size: u64,
+    /// Storage class.
+    pub class: Arc<str>,
+    /// Access modes that the volume must have.
+    pub modes: BTreeSet<Arc<str>>,
+    /// `volumeMode: Block`.
+    pub block: bool,
+    /// `volumeAttributesClassName`; empty for none.
+    pub attributes_class: Arc<str>,
+    /// Labels of the volume.
+    pub selector: Option<Vec<Expression>>,
+    /// Whether existing volumes may be used: not once a node was selected for provisioning.
+    pub existing: bool,
+    /// The volume that is reserved for this claim.
+    pub reserved: Option<Arc<str>>,
+    /// How a volume can be created; none if it can't.
+    pub provision: Option<Provision>,
+}
+
+/// Where a volume can be created.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Provision {
+    /// The class's `allowedTopologies`; empty: anywhere.
+    pub topologies: Arc<[Term]>,
+    /// Only where the driver has published enough capacity.
+    pub tracked: bool,
+}

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::needs::{UnboundClaim, VolumeNeeds};
+use super::needs::VolumeNeeds;
+use super::objects::UnboundClaim;
 use super::objects::{Claim, ClaimKey, PersistentVolume, PodVolumes};
 use super::rule::{VolumeRule, ZONES};
 use super::tables::Storage;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::constraint::eligible::matches;
+use crate::constraint::facts::matches;
 use crate::constraint::{Exclusion, Labels, NodeFacts, Term};
 
 /// The labels that tell a node's zone and region, with the current name of each.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::failures::ClaimFailures;
-use super::needs::{UnboundClaim, VolumeId};
 use super::objects::{
     Attachment, Capacity, Claim, ClaimKey, NodeDrivers, PersistentVolume, StorageClass, StorageKey,
     StorageObject,
 };
-use crate::constraint::eligible::matches;
+use super::objects::{UnboundClaim, VolumeId};
+use crate::constraint::facts::matches;
 use crate::constraint::{Labels, NodeFacts};
 
 /// Namespace and name.

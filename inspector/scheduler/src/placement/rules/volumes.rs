@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Denied;
 use crate::constraint::Labels;
 use crate::constraint::volumes::{
     ClaimKey, Disk, PersistentVolume, Storage, UnboundClaim, VolumeNeeds, accessible, assign,
 };
 use crate::inventory::NodeId;
 use crate::placement::availability::Availability;
+use crate::placement::denied::Denied;
 use crate::placement::plan::Plan;
 
 /// Volumes of one driver on a node.
