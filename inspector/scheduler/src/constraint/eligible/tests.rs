@@ -1,6 +1,4 @@
 use super::*;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::constraint::{Expression, Operator, Term};
 use crate::constraint::{HostPort, Protocol};
