@@ -27,6 +27,15 @@ const PATIENCE: Duration = Duration::from_mins(2);
 struct Dice(u64);
 
 impl Dice {
+    /// Sequences that have nothing to do with each other (the finalizer of SplitMix64).
+    fn new(seed: u64, lane: usize, round: usize) -> Self {
+        let mut mixed = seed ^ ((lane as u64) << 40) ^ ((round as u64 + 1) << 20);
+        mixed = mixed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Self(mixed ^ (mixed >> 31))
+    }
+
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % sides
@@ -306,11 +315,9 @@ async fn forget(stage: &Stage, name: &str, question: &Question) -> Result<()> {
 
 /// Asks about so many Pods; gives how many were refused, and what differed.
 async fn lane(stage: &Stage, lane: usize, rounds: usize, seed: u64) -> Result<(usize, Vec<String>)> {
-    let mut dice = Dice(seed ^ (lane as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    dice.roll(2);
     let (mut kept, mut refused, mut differing) = (Vec::<(String, Question)>::new(), 0, Vec::new());
     for round in 0..rounds {
-        dice.roll(2);
+        let mut dice = Dice::new(seed, lane, round);
         let shareable: Vec<String> =
             kept.iter().filter_map(|(_, question)| question.shareable.clone()).collect();
         let [theirs, ours] = ["t", "o"].map(|who| format!("{who}-{lane}-{round}"));
@@ -386,5 +393,5 @@ async fn pods_with_volumes_get_the_verdict_of_kube_scheduler() {
     let differing: Vec<&String> = results.iter().flat_map(|(_, differing)| differing).collect();
     println!("{refused} of {total} refused, {} verdicts differ", differing.len());
     assert!(differing.is_empty(), "{differing:#?}");
-    assert!(refused * 10 > total && refused * 10 < 9 * total, "{refused} of {total} refused");
+    assert!(refused * 5 > total && refused * 5 < 4 * total, "{refused} of {total} refused");
 }
