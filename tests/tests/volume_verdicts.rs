@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 struct Dice(u64);
 
 impl Dice {
-    /// Sequences that have nothing to do with each other (the finalizer of SplitMix64).
+    /// Sequences that have nothing to do with each other (the finalizer of `SplitMix64`).
     fn new(seed: u64, lane: usize, round: usize) -> Self {
         let mut mixed = seed ^ ((lane as u64) << 40) ^ ((round as u64 + 1) << 20);
         mixed = mixed.wrapping_add(0x9E37_79B9_7F4A_7C15);
