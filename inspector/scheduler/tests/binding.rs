@@ -3,7 +3,7 @@
 mod world;
 
 use fluxion_scheduler::event::{BindOutcome, Effect, LET_GO};
-use fluxion_scheduler::model::ObjectRef;
+use fluxion_scheduler::model::{ObjectRef, Phase};
 use fluxion_scheduler::queue::{OnPartialBind, QueueConfig};
 use fluxion_scheduler::state::{JobState, ReasonClass, Settings};
 use world::{World, in_group};
@@ -110,6 +110,29 @@ fn a_half_bound_gang_with_a_controller_is_released_whole_and_starts_again_whole(
     assert_eq!(evicted(&world), ["j-0"], "a replacement is not deleted by an old deadline");
     world.pass(600);
     assert_eq!((evicted(&world).len(), world.state.audit().len()), (1, 0), "{:?}", world.state.audit());
+}
+
+/// As seen by an inspector that leads from then on.
+#[test]
+fn the_rest_of_a_half_bound_gang_starts_though_its_bound_members_have_ended() {
+    for (phase, line, bound) in [(Phase::Succeeded, "Running 2/3", 2), (Phase::Failed, "Gathering 2/3", 0)] {
+        let mut world = world(Settings::default());
+        world.bind = |pod, _| (&*pod.name != "m-0").then(|| BindOutcome::Transient("cut off".into()));
+        for index in 0..3 {
+            world.pod_with(&format!("m-{index}"), "cpu=1000", in_group("m", "3"));
+        }
+        assert_eq!(world.bound("m"), 1);
+        world.bind = |_, _| None;
+        world.end_pod("m-0", phase);
+        world.restart();
+        world.pass(1);
+        assert_eq!(
+            (world.line("group.m").as_str(), world.bound("m")),
+            (line, bound),
+            "{}",
+            world.told("group.m")
+        );
+    }
 }
 
 #[test]

@@ -259,6 +259,7 @@ impl State {
         };
         let siblings = controllers.iter().flatten().flat_map(|uid| self.delivered.pods_of_owner(uid));
         let siblings = siblings.filter_map(|uid| self.delivered.pod(uid)).filter(ours);
+        let bare = pods.iter().filter(|pod| pod.controller.is_none());
         let owners: Vec<&OwnerSpec> = controllers
             .iter()
             .flatten()
@@ -270,7 +271,7 @@ impl State {
         summary.continuing = !alone
             && (owners.iter().any(progressed)
                 || siblings
-                    .into_iter()
+                    .chain(bare)
                     .any(|pod| pod.phase.ended() && pod.node.is_some() && !job.binds.gave_up(pod)));
         summary.creatable = controllers.iter().try_fold(0_u32, |sum, controller| {
             let left = self.owner_needs((*controller)?).ok()?;
