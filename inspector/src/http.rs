@@ -40,7 +40,6 @@ mod nodes;
 mod openapi;
 mod page;
 mod path;
-mod patient;
 mod pretty;
 mod query;
 mod queues;
@@ -55,6 +54,7 @@ mod standing;
 mod table;
 mod template;
 mod tickets;
+mod timeout_stream;
 mod watch;
 
 pub use app::{App, Cancels, HttpSettings};

@@ -11,8 +11,8 @@ use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
 use super::connection::Answering;
-use super::patient::PatientStream;
 use super::tickets::Tickets;
+use super::timeout_stream::TimeoutStream;
 use super::{App, router};
 use crate::open_files;
 
@@ -85,7 +85,7 @@ async fn accepted(listener: TcpListener, app: App, tickets: Arc<Tickets<IpAddr>>
             Ok((stream, address)) => {
                 let _ = stream.set_nodelay(true);
                 if let Some(ticket) = tickets.take(address.ip()) {
-                    let stream = PatientStream::new(stream, Arc::clone(&answering.metrics));
+                    let stream = TimeoutStream::new(stream, Arc::clone(&answering.metrics));
                     connections.spawn(answering.clone().serve(stream, ticket, |_| {}));
                 } else {
                     answering.metrics.connection_dropped("limit");

@@ -16,8 +16,8 @@ use tokio_util::task::TaskTracker;
 use super::connection::{Answering, ConnectionTicket};
 use super::forward::{FORWARDED, Forwarding};
 use super::listen::ListenError;
-use super::patient::PatientStream;
 use super::tickets::Tickets;
+use super::timeout_stream::TimeoutStream;
 use super::{App, secure_router};
 use crate::access::Access;
 use crate::access::peer::{Peer, sender};
@@ -107,7 +107,7 @@ impl Serving {
     async fn connection(self, stream: TcpStream, address: SocketAddr, handshake: ConnectionTicket) {
         let metrics = &self.answering.metrics;
         let _ = stream.set_nodelay(true);
-        let accepted = self.acceptor.accept(PatientStream::new(stream, Arc::clone(metrics)));
+        let accepted = self.acceptor.accept(TimeoutStream::new(stream, Arc::clone(metrics)));
         let accepted = tokio::select! {
             accepted = tokio::time::timeout(HANDSHAKE, accepted) => accepted,
             () = handshake.ended() => return metrics.connection_dropped("limit"),

@@ -175,7 +175,9 @@ impl Starting<'_> {
             self.served.clone(),
             SIGS_GROUPS.0,
             move || watcher(dynamic(&client, &resource), config()),
-            |object: &DynamicObject| group::sigs(object).map(|spec| vec![Event::Group(Box::new(spec))]),
+            |object: &DynamicObject| {
+                group::scheduler_plugins(object).map(|spec| vec![Event::Group(Box::new(spec))])
+            },
             |gone| vec![Event::GroupGone(gone.uid.clone())],
         );
         self.spawn("podgroups.scheduling.x-k8s.io", follow);

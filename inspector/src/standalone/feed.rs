@@ -41,7 +41,7 @@ pub fn of(object: &Object) -> Option<Event> {
 
 fn pod_group(group: &DynamicObject) -> Option<Result<fluxion_scheduler::model::GroupSpec, Unreadable>> {
     if !is_native(group) {
-        return Some(group::sigs(group));
+        return Some(group::scheduler_plugins(group));
     }
     // Validated on admission.
     let typed: PodGroup = serde_json::from_value(serde_json::to_value(group).ok()?).ok()?;

@@ -37,7 +37,7 @@ pub fn native(group: &PodGroup) -> Result<GroupSpec, Unreadable> {
 }
 
 /// A PodGroup of scheduling.x-k8s.io, whose CRD has several versions: only the fields common to all are read.
-pub fn sigs(group: &DynamicObject) -> Result<GroupSpec, Unreadable> {
+pub fn scheduler_plugins(group: &DynamicObject) -> Result<GroupSpec, Unreadable> {
     let meta = Meta::read(&group.metadata)?;
     let at = |path: &str| group.data.pointer(path);
     let started = ["Scheduled", "Running", "Finished", "Failed"];
@@ -107,7 +107,7 @@ mod tests {
             let mut object = json!({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
                 "metadata": {"name": "g", "namespace": "a", "uid": "u"}});
             object.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
-            let spec = sigs(&serde_json::from_value(object).unwrap()).unwrap();
+            let spec = scheduler_plugins(&serde_json::from_value(object).unwrap()).unwrap();
             assert_eq!((spec.min_count, spec.scheduled), (Some(size), scheduled));
         }
     }

@@ -29,7 +29,7 @@ pub(super) async fn status(
     group: &ObjectRef,
     status: &GroupStatus,
 ) -> Result<(), WriteError> {
-    write(client, group, |found| sigs(found, status)).await
+    write(client, group, |found| scheduler_plugins(found, status)).await
 }
 
 /// Applies `change` to the current status of the group; writes nothing if it returns none.
@@ -93,7 +93,7 @@ fn native(found: &Value, scheduled: bool, reason: &str, message: &str) -> Option
 }
 
 /// The fields to change in the status of a scheduling.x-k8s.io PodGroup; `None` if unchanged.
-fn sigs(found: &Value, status: &GroupStatus) -> Option<Value> {
+fn scheduler_plugins(found: &Value, status: &GroupStatus) -> Option<Value> {
     let mut wanted = json!({"phase": status.phase, "scheduled": status.scheduled, "running": status.running,
         "succeeded": status.succeeded, "failed": status.failed});
     if let Some(owner) = &status.occupied_by {
@@ -147,15 +147,18 @@ mod tests {
             failed: 0,
             occupied_by: Some("a/job".to_owned()),
         };
-        let written = sigs(&json!({}), &gathering).unwrap();
+        let written = scheduler_plugins(&json!({}), &gathering).unwrap();
         assert_eq!((&written["phase"], &written["occupiedBy"]), (&json!("Pending"), &json!("a/job")));
         assert!(written["scheduleStartTime"].is_null());
-        assert_eq!(sigs(&json!({"status": {"phase": "Pending", "occupiedBy": "a/job"}}), &gathering), None);
+        assert_eq!(
+            scheduler_plugins(&json!({"status": {"phase": "Pending", "occupiedBy": "a/job"}}), &gathering),
+            None
+        );
         let scheduled = GroupStatus { phase: "Scheduled", scheduled: 3, running: 1, ..gathering };
-        let written = sigs(&json!({"status": {"phase": "Pending"}}), &scheduled).unwrap();
+        let written = scheduler_plugins(&json!({"status": {"phase": "Pending"}}), &scheduled).unwrap();
         assert_eq!((&written["phase"], &written["running"]), (&json!("Scheduled"), &json!(1)));
         assert!(written["scheduleStartTime"].is_string());
-        let later = sigs(&json!({"status": {"scheduleStartTime": "then"}}), &scheduled).unwrap();
+        let later = scheduler_plugins(&json!({"status": {"scheduleStartTime": "then"}}), &scheduled).unwrap();
         assert!(later["scheduleStartTime"].is_null(), "what is there stays");
     }
 }

@@ -41,10 +41,10 @@ pub(super) fn all(spec: &PodSpec, path: &Path<'_>, problems: &mut Problems) {
         }
         let list = path.field(PREFERRED);
         let preferred = node.preferred_during_scheduling_ignored_during_execution.iter().flatten();
-        for (index, wish) in preferred.enumerate() {
+        for (index, preference) in preferred.enumerate() {
             let path = list.item(index);
-            weight(wish.weight, &path, problems);
-            node_term(&wish.preference, &path.field("preference"), problems);
+            weight(preference.weight, &path, problems);
+            node_term(&preference.preference, &path.field("preference"), problems);
         }
     }
     if let Some(pods) = &affinity.pod_affinity {
@@ -131,10 +131,10 @@ fn pod_terms(
         pod_term(term, &list.item(index), problems);
     }
     let list = path.field(PREFERRED);
-    for (index, wish) in preferred.into_iter().flatten().enumerate() {
+    for (index, preference) in preferred.into_iter().flatten().enumerate() {
         let path = list.item(index);
-        weight(wish.weight, &path, problems);
-        pod_term(&wish.pod_affinity_term, &path.field("podAffinityTerm"), problems);
+        weight(preference.weight, &path, problems);
+        pod_term(&preference.pod_affinity_term, &path.field("podAffinityTerm"), problems);
     }
 }
 

@@ -351,8 +351,8 @@ fn each_rule_of_affinity_is_kept() {
             &term,
             &format!("spec.affinity.{kind}.{required}[0].topologyKey: Required value: can not be empty"),
         );
-        let wish = json!({"weight": 1, "podAffinityTerm": {"topologyKey": "a", "labelSelector": {"matchLabels": {"a": "b c"}}}});
-        let term = with(valid("Pod"), &format!("spec affinity {kind} {preferred} 0"), wish);
+        let preference = json!({"weight": 1, "podAffinityTerm": {"topologyKey": "a", "labelSelector": {"matchLabels": {"a": "b c"}}}});
+        let term = with(valid("Pod"), &format!("spec affinity {kind} {preferred} 0"), preference);
         refused(
             &term,
             &format!(

@@ -22,7 +22,7 @@ const STALLED: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_secs(45);
 
 /// Such a connection.
-pub(super) struct PatientStream {
+pub(super) struct TimeoutStream {
     stream: TcpStream,
     /// Time since the last traffic.
     silence: Pin<Box<Sleep>>,
@@ -33,7 +33,7 @@ pub(super) struct PatientStream {
     metrics: Arc<Metrics>,
 }
 
-impl PatientStream {
+impl TimeoutStream {
     /// One with the usual patience.
     pub(super) fn new(stream: TcpStream, metrics: Arc<Metrics>) -> Self {
         Self::with(stream, metrics, (STALLED, QUIET))
@@ -64,7 +64,7 @@ impl PatientStream {
     }
 }
 
-impl AsyncRead for PatientStream {
+impl AsyncRead for TimeoutStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -80,7 +80,7 @@ impl AsyncRead for PatientStream {
     }
 }
 
-impl AsyncWrite for PatientStream {
+impl AsyncWrite for TimeoutStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -124,9 +124,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let blink = Duration::from_millis(50);
-        let patient = |stream| PatientStream::with(stream, Arc::default(), (blink, blink));
+        let connect = |stream| TimeoutStream::with(stream, Arc::default(), (blink, blink));
         let _client = TcpStream::connect(address).await.unwrap();
-        let mut connection = patient(listener.accept().await.unwrap().0);
+        let mut connection = connect(listener.accept().await.unwrap().0);
         let chunk = vec![0_u8; 1 << 20];
         let error = loop {
             if let Err(error) = connection.write_all(&chunk).await {
@@ -135,7 +135,7 @@ mod tests {
         };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         let _client = TcpStream::connect(address).await.unwrap();
-        let mut connection = patient(listener.accept().await.unwrap().0);
+        let mut connection = connect(listener.accept().await.unwrap().0);
         assert_eq!(connection.read(&mut [0]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 }
