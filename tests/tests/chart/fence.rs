@@ -50,10 +50,15 @@ fn pin() -> (&'static str, &'static str, Value) {
     ("PATCH", POD, json!({}))
 }
 
+/// A change of the Job, as a resume is one.
+fn resume() -> (&'static str, &'static str, Value) {
+    ("PATCH", JOB, json!({}))
+}
+
 /// Waits until kube-apiserver has seen the Lease as it is, by what it answers in term 1.
 async fn becomes(client: &Client, what: &str, expected: bool) {
     wait::until(what, SOON, || async {
-        let accepted = decided(client, pin(), 1).await?;
+        let accepted = decided(client, resume(), 1).await?;
         if accepted == expected { Ok(()) } else { bail!("accepted: {accepted}") }
     })
     .await
@@ -67,7 +72,7 @@ async fn annotate(cluster: &Cluster, term: &str) {
 }
 
 #[tokio::test]
-async fn decisions_of_another_term_are_refused_and_nothing_else() {
+async fn decisions_of_an_earlier_term_are_refused_and_nothing_else() {
     let cluster = Cluster::start(Options::default()).await.unwrap();
     let client = cluster.client().await.unwrap();
     nodes::create_many(&client, 1).await.unwrap();
@@ -84,7 +89,7 @@ async fn decisions_of_another_term_are_refused_and_nothing_else() {
         applier.create(object).await.unwrap();
     }
 
-    becomes(&client, "another term is refused", false).await;
+    becomes(&client, "an earlier term is refused", false).await;
     let node = json!({ "kind": "Node", "name": "node-0" });
     let bind =
         json!({ "apiVersion": "v1", "kind": "Binding", "metadata": { "name": "pod" }, "target": node });
@@ -93,21 +98,39 @@ async fn decisions_of_another_term_are_refused_and_nothing_else() {
         assert!(decided(&client, request.clone(), 2).await.unwrap(), "{request:?}");
     };
     both(pin()).await;
-    both(("PATCH", JOB, json!({ "spec": { "suspend": false } }))).await;
+    both(resume()).await;
     both(("POST", &format!("{POD}/binding"), bind)).await;
     // Other users, and requests that name no term.
     for (user, manager) in [("admin", "fluxion-inspector.term-1"), (INSPECTOR, "other"), (INSPECTOR, "")] {
         assert!(accepted(&client, pin(), user, manager).await.unwrap(), "{user} {manager}");
     }
 
+    assert!(decided(&client, pin(), 3).await.unwrap(), "a term that kube-apiserver has not heard of yet");
+    annotate(&cluster, "=none").await;
+    becomes(&client, "a term that is no number refuses nothing", true).await;
+    annotate(&cluster, "=2").await;
+    becomes(&client, "an earlier term is refused again", false).await;
+
     annotate(&cluster, "-").await;
     becomes(&client, "a Lease without a term refuses nothing", true).await;
     annotate(&cluster, "=2").await;
-    becomes(&client, "another term is refused again", false).await;
+    becomes(&client, "an earlier term is refused again", false).await;
     cluster.kubectl(&["--namespace", NAMESPACE, "delete", "lease", "fluxion-inspector"]).await.unwrap();
     becomes(&client, "without a Lease nothing is refused", true).await;
     applier.create(lease).await.unwrap();
-    becomes(&client, "another term is refused once there is one", false).await;
+    becomes(&client, "an earlier term is refused once there is one", false).await;
     let evict = json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "pod" } });
     both(("POST", &format!("{POD}/eviction"), evict)).await;
+
+    // After that, kube-apiserver may go by a Lease that is long out of date.
+    let name = "fluxion-inspector-term";
+    cluster.kubectl(&["delete", "validatingadmissionpolicybinding", name]).await.unwrap();
+    becomes(&client, "without the policy nothing is refused", true).await;
+    annotate(&cluster, "=9").await;
+    admission::install(&cluster, None).await.unwrap();
+    wait::throughout("the current term is accepted", Duration::from_secs(5), || async {
+        if decided(&client, resume(), 9).await? { Ok(()) } else { bail!("refused") }
+    })
+    .await
+    .unwrap();
 }

@@ -90,7 +90,7 @@ fn classify(error: kube::Error) -> WriteError {
         409 => WriteError::Conflict(status.message),
         // Tokens are rotated and roles are edited: a retry may succeed.
         401 | 408 | 429 | 500..=599 => WriteError::Transient(status.message),
-        // Not a refusal by the cluster's policy. If our term has just begun, the API server may not know of it yet.
+        // Not a refusal by the cluster's policy: nothing else is to be tried instead.
         _ if fence::refused(&status.message) => {
             WriteError::Transient(format!("not the leader according to the API server: {}", status.message))
         }

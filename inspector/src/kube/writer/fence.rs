@@ -2,7 +2,7 @@
 //!
 //! Requests that a leader has sent may arrive late, after another inspector has taken over and decided otherwise. So
 //! each decision names its term, as its field manager: unlike an annotation, that is not stored in a Pod when it is
-//! bound. kube-apiserver compares it with the term in the Lease.
+//! bound. kube-apiserver refuses it if the Lease contains a later term.
 
 use crate::kube::lease::TERM;
 

@@ -191,7 +191,6 @@ async fn every_decision_names_its_term_and_a_refusal_for_it_is_none_by_the_clust
     let (outcome, server) = bind_with(&[(403, FENCED); 4], None).await;
     assert!(matches!(&outcome, BindOutcome::Transient(why) if why.contains("not the leader")), "{outcome:?}");
     assert_eq!(server.lock().unwrap().queries, [OF_TERM; 4]);
-    // The API server has not heard of a new term yet.
     assert_eq!(bind_with(&[(403, FENCED), (201, "")], None).await.0, BindOutcome::Done);
 
     let (result, sent) = evict_with((403, FENCED)).await;
