@@ -8,7 +8,6 @@ use fluxion_api::server_file::DEFAULT_LISTEN;
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::state::{Settings, State};
 use tokio::sync::watch as signal;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::ClusterOptions;
@@ -181,7 +180,7 @@ fn place(location: Location, state_dir: &StateDir, url: &str, client: &kube::Cli
 /// Allows the engine to schedule and the writer to write while we hold the Lease and every watch has synced and is not
 /// stale.
 async fn decide_while_right(
-    grant: signal::Sender<Option<Instant>>,
+    grant: signal::Sender<Option<Term>>,
     engine: EngineHandle,
     health: Arc<Health>,
     metrics: Arc<Metrics>,
@@ -200,9 +199,9 @@ async fn decide_while_right(
             if before.is_none() {
                 tracing::info!("all watches have synced");
             }
-            let until = term.map(|term| term.until).filter(|_| problems.is_empty());
-            grant.send_if_modified(|granted| std::mem::replace(granted, until) != until);
-            let right = until.is_some();
+            let may = term.filter(|_| problems.is_empty());
+            grant.send_if_modified(|granted| std::mem::replace(granted, may) != may);
+            let right = may.is_some();
             if before != Some(right) {
                 before = Some(right);
                 engine.send(if right { Event::Synced } else { Event::Paused });

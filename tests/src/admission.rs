@@ -13,13 +13,8 @@ use crate::registration::SecurePort;
 use crate::wait;
 
 const LABEL: &str = "fluxion.flux-framework.org/admission";
-const OBJECTS: [&str; 5] = [
-    "MutatingWebhookConfiguration",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionPolicyBinding",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-];
+const OBJECTS: [&str; 3] =
+    ["MutatingWebhookConfiguration", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"];
 /// kube-apiserver compiles policies when it hears of them.
 const SOON: Duration = Duration::from_secs(30);
 

@@ -290,8 +290,17 @@ impl Inspector {
 }
 
 /// Kinds of the chart that say what the inspector may do.
-const RIGHTS: [&str; 7] =
-    ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema", "Secret"];
+const RIGHTS: [&str; 9] = [
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "FlowSchema",
+    "Secret",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+];
 
 /// Applies the roles of the chart's plain manifests and takes a token of its ServiceAccount.
 pub async fn rights(cluster: &Cluster) -> Result<Access> {

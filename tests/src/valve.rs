@@ -1,8 +1,11 @@
 //! A connection to kube-apiserver that can be blocked: it stays open, and nothing passes until it is opened again. What was
-//! sent meanwhile passes then, as over a network that comes back.
+//! sent meanwhile passes then, as over a network that comes back, also where the client has given up since.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -12,11 +15,18 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::{Access, Cluster};
 
+/// What has waited passes so long before what follows it, such as the end of the connection: kube-apiserver breaks off what it
+/// is doing for a client that has gone.
+const AHEAD: Duration = Duration::from_secs(1);
+
 /// A proxy to kube-apiserver; ended on drop.
 #[derive(Debug)]
 pub struct Valve {
     address: SocketAddr,
-    open: watch::Sender<bool>,
+    /// Whether it is open to what the client sends, and to what kube-apiserver sends.
+    there: watch::Sender<bool>,
+    back: watch::Sender<bool>,
+    held: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -26,17 +36,19 @@ impl Valve {
         let target = cluster.server().strip_prefix("https://").context("an https URL")?.to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.context("listening")?;
         let address = listener.local_addr()?;
-        let (open, state) = watch::channel(true);
+        let ((there, to), (back, fro)) = (watch::channel(true), watch::channel(true));
+        let held = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&held);
         let task = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
-                let (target, state) = (target.clone(), state.clone());
+                let (target, to, fro, held) = (target.clone(), to.clone(), fro.clone(), Arc::clone(&counter));
                 tokio::spawn(async move {
                     // Who breaks off notices it by itself.
-                    let _ = pass(near, &target, state).await;
+                    let _ = pass(near, &target, to, fro, &held).await;
                 });
             }
         });
-        Ok(Self { address, open, task })
+        Ok(Self { address, there, back, held, task })
     }
 
     /// The same rights by way of this.
@@ -51,7 +63,21 @@ impl Valve {
 
     /// Blocks it, or opens it again.
     pub fn block(&self, blocked: bool) {
-        self.open.send_replace(!blocked);
+        self.hold(blocked);
+        self.back.send_replace(!blocked);
+    }
+
+    /// Blocks only what the client sends, or lets it pass again: the client still hears of everything.
+    pub fn hold(&self, held: bool) {
+        if held {
+            self.held.store(0, Ordering::Relaxed);
+        }
+        self.there.send_replace(!held);
+    }
+
+    /// On how many connections something of the client has been waiting since it was last blocked.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
     }
 }
 
@@ -61,12 +87,18 @@ impl Drop for Valve {
     }
 }
 
-async fn pass(near: TcpStream, target: &str, mut state: watch::Receiver<bool>) -> Result<()> {
-    state.wait_for(|open| *open).await?;
+async fn pass(
+    near: TcpStream,
+    target: &str,
+    mut to: watch::Receiver<bool>,
+    fro: watch::Receiver<bool>,
+    held: &AtomicUsize,
+) -> Result<()> {
+    to.wait_for(|open| *open).await?;
     let far = TcpStream::connect(target).await?;
     let (near, far) = (near.into_split(), far.into_split());
-    let there = carry(near.0, far.1, state.clone());
-    let back = carry(far.0, near.1, state);
+    let there = carry(near.0, far.1, to, Some(held));
+    let back = carry(far.0, near.1, fro, None);
     tokio::try_join!(there, back)?;
     Ok(())
 }
@@ -76,15 +108,24 @@ async fn carry(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,
     mut state: watch::Receiver<bool>,
+    held: Option<&AtomicUsize>,
 ) -> Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     loop {
-        let read = from.read(&mut buffer).await?;
+        // A connection that breaks off ends.
+        let read = from.read(&mut buffer).await.unwrap_or(0);
+        let waits = !*state.borrow();
+        if let Some(held) = held.filter(|_| read > 0 && waits) {
+            held.fetch_add(1, Ordering::Relaxed);
+        }
         state.wait_for(|open| *open).await?;
         if read == 0 {
             to.shutdown().await?;
             return Ok(());
         }
         to.write_all(&buffer[..read]).await?;
+        if waits {
+            tokio::time::sleep(AHEAD).await;
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! The leader's connection to kube-apiserver is blocked, its clock is wrong: another one leads in time, nothing is lost or done
-//! twice, and no plan is lost.
+//! twice, no plan is lost, and what arrives late is refused.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
@@ -17,11 +17,16 @@ use fluxion_tests::trial::{Load, Replicas, Witness};
 use fluxion_tests::valve::Valve;
 use fluxion_tests::{Cluster, Options, wait};
 use k8s_openapi::jiff::Timestamp;
+use serde_json::{Value, json};
 
 const CONFIG: &str = "bindDeadline: 60s\n";
 const TAKEOVER: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_mins(2);
 const HOUR: i64 = 3600;
+/// The inspector's user.
+const USER: &str = "system:serviceaccount:fluxion-system:fluxion-inspector";
+/// The number of the leader's term, on the Lease.
+const TERM: &str = "fluxion.flux-framework.org/term";
 
 /// Waits until more gangs have become whole.
 async fn works(witness: &Witness) {
@@ -39,7 +44,7 @@ async fn works(witness: &Witness) {
 async fn planned(applier: &Applier) {
     let only = |name: &str| {
         let pod = PodManifest::new(name).request("cpu", "4");
-        pod.spec("nodeSelector", serde_json::json!({ "only": "planned" })).deadline(7200).build()
+        pod.spec("nodeSelector", json!({ "only": "planned" })).deadline(7200).build()
     };
     applier.create(only("first")).await.unwrap();
     applier.create(only("second")).await.unwrap();
@@ -128,6 +133,150 @@ async fn a_leader_that_is_cut_off_writes_no_more_and_another_one_leads() {
     }
 }
 
+/// The Pods of a gang, each like this one.
+fn gang(name: &str, size: usize, pod: &PodManifest) -> Vec<Value> {
+    let pod = pod.clone().group(name, size);
+    (0..size).map(|index| pod.named(&format!("{name}-{index}")).build()).collect()
+}
+
+/// What kube-apiserver has answered the inspectors to bindings of Pods whose names begin like this.
+fn answers(cluster: &Cluster, prefix: &str) -> anyhow::Result<Vec<Value>> {
+    let mut events = cluster.audit_log()?;
+    events.retain(|event| {
+        let object = &event["objectRef"];
+        object["subresource"] == "binding"
+            && object["name"].as_str().is_some_and(|name| name.starts_with(prefix))
+    });
+    Ok(events.into_iter().map(|mut event| event["responseStatus"].take()).collect())
+}
+
+fn refused_by_the_fence(answer: &Value) -> bool {
+    answer["code"] == 403 && answer["message"].as_str().is_some_and(|text| text.contains(TERM))
+}
+
+/// No binding counts as refused by the cluster, which would be held against the node.
+async fn no_node_is_blamed(inspector: &Inspector) {
+    let refused = inspector.metric("fluxion_binds_total{outcome=\"refused\"}").await.unwrap();
+    assert!(refused.abs() < f64::EPSILON, "{refused}");
+}
+
+/// What the leader sends is held up on its way, and arrives once another one has taken over and given the room to others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bindings_that_arrive_after_another_leader_has_decided_are_refused() {
+    let cluster = Cluster::start(Options::default().with_audit_of(USER)).await.unwrap();
+    let client = cluster.client().await.unwrap();
+    nodes::create(&client, &[NodeSpec::new("only")]).await.unwrap();
+    let applier = Applier::new(client.clone());
+    let create = async |pods: Vec<Value>| {
+        for pod in pods {
+            applier.create(pod).await.unwrap();
+        }
+    };
+    let urgent = json!({
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+        "metadata": { "name": "urgent" }, "value": 1000,
+    });
+    applier.create(urgent).await.unwrap();
+    let access = inspector::rights(&cluster).await.unwrap();
+    let valves = [Valve::before(&cluster).await.unwrap(), Valve::before(&cluster).await.unwrap()];
+    let ways =
+        [0, 1].map(|index: usize| valves[index].access(&cluster, &access, &format!("way-{index}")).unwrap());
+    let mut replicas =
+        Replicas::start_as(&cluster, &applier, CONFIG, ways, Default::default()).await.unwrap();
+    let witness = Witness::start(client.clone(), 4000);
+    let (leader, _) = replicas.some_leader(PATIENCE).await.unwrap();
+    let [old, new] = [&replicas.all[leader], &replicas.all[1 - leader]];
+
+    // Its connections are open afterwards, so that requests need no answer to be sent.
+    create(gang("first", 16, &PodManifest::new("first").request("cpu", "250m").runs_for(1))).await;
+    let ended = |job: &FluxionJob| job.status.state == JobState::Completed;
+    inspector::job_becomes(old, "default", "group/first", "completed", ended).await.unwrap();
+    valves[leader].hold(true);
+    let whole = PodManifest::new("pod").request("cpu", "500m");
+    create(gang("late", 8, &whole)).await;
+    let binding = |job: &FluxionJob| job.status.state == JobState::Binding;
+    inspector::job_becomes(old, "default", "group/late", "being bound", binding).await.unwrap();
+    wait::until("bindings are on their way", PATIENCE, || async {
+        ensure!(valves[leader].held() >= 4, "{} requests", valves[leader].held());
+        Ok(())
+    })
+    .await
+    .unwrap();
+    create(gang("urgent", 8, &whole.spec("priorityClassName", json!("urgent")))).await;
+    replicas.leads(1 - leader, TAKEOVER).await.unwrap();
+    wait::until("the room is taken", PATIENCE, || async {
+        ensure!(witness.bound_of("urgent") == 8, "{:?}", witness.seen());
+        Ok(())
+    })
+    .await
+    .unwrap();
+    assert_eq!(answers(&cluster, "late-").unwrap(), Vec::<Value>::new(), "nothing has arrived yet");
+
+    valves[leader].hold(false);
+    wait::until("the bindings arrive", PATIENCE, || async {
+        ensure!(!answers(&cluster, "late-")?.is_empty());
+        Ok(())
+    })
+    .await
+    .unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let late = answers(&cluster, "late-").unwrap();
+    assert!(late.iter().all(refused_by_the_fence), "{late:#?}");
+    println!("{} bindings arrived late: {}", late.len(), late[0]["message"]);
+    assert_eq!(witness.bound_of("late"), 0);
+    assert_eq!(witness.seen().wrong, Vec::<String>::new());
+    clean(new).await;
+    for inspector in [old, new] {
+        no_node_is_blamed(inspector).await;
+    }
+
+    // They are bound by the one that leads now, to the same node.
+    for index in 0..8 {
+        cluster.kubectl(&["delete", "pod", &format!("urgent-{index}"), "--wait=false"]).await.unwrap();
+    }
+    wait::until("the late gang is bound", PATIENCE, || async {
+        ensure!(witness.bound_of("late") == 8, "{:?}", witness.seen());
+        Ok(())
+    })
+    .await
+    .unwrap();
+    assert_eq!(witness.seen().wrong, Vec::<String>::new());
+    for inspector in &mut replicas.all {
+        inspector.healthy().unwrap();
+    }
+}
+
+/// Somebody writes another term into the Lease, so that the bindings of its holder are refused until it renews it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_by_the_fence_is_held_against_no_node() {
+    let options = Options::default().with_audit_of(USER);
+    let mut stage = Stage::start(options, &Settings::default(), &[NodeSpec::new("only")]).await.unwrap();
+    let lease = ["--namespace", "fluxion-system", "lease", "fluxion-inspector"];
+    let mut refused = Vec::new();
+    for round in 0..20 {
+        let path = format!("jsonpath={{.metadata.annotations.{}}}", TERM.replace('.', "\\."));
+        let term = stage.cluster.kubectl(&[&["get"], &lease[..], &["-o", &path]].concat()).await.unwrap();
+        let another = format!("{TERM}={}", term.parse::<u64>().unwrap() + 1);
+        stage
+            .cluster
+            .kubectl(&[&["annotate"], &lease[..], &["--overwrite", &another]].concat())
+            .await
+            .unwrap();
+        let name = format!("pod-{round}");
+        stage.create([PodManifest::new(&name).request("cpu", "10m").build()]).await.unwrap();
+        stage.pod_bound(&name).await.unwrap();
+        refused = answers(&stage.cluster, "pod-").unwrap();
+        refused.retain(|answer| answer["code"] != 201);
+        if !refused.is_empty() {
+            break;
+        }
+    }
+    assert!(!refused.is_empty() && refused.iter().all(refused_by_the_fence), "{refused:#?}");
+    no_node_is_blamed(&stage.inspector).await;
+    clean(&stage.inspector).await;
+    stage.inspector.healthy().unwrap();
+}
+
 /// The clock of an inspector is set forward and back by an hour while it decides.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_is_set_changes_no_decision_for_the_worse() {
@@ -140,7 +289,7 @@ async fn a_clock_that_is_set_changes_no_decision_for_the_worse() {
     // Runs for a quarter of an hour, by its limit.
     let only = |name: &str| {
         let pod = PodManifest::new(name).request("cpu", "4").deadline(900);
-        pod.spec("nodeSelector", serde_json::json!({ "only": "planned" })).build()
+        pod.spec("nodeSelector", json!({ "only": "planned" })).build()
     };
     stage.create([only("first")]).await.unwrap();
     stage.job_is("pod/first", "Running").await.unwrap();

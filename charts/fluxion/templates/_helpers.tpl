@@ -43,6 +43,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ include "fluxion.name" . }}-replicas
 {{- end }}
 
+{{- /* The annotation of the Lease with the number of the leader's term. */ -}}
+{{- define "fluxion.term" -}}
+fluxion.flux-framework.org/term
+{{- end }}
+
 {{- define "fluxion.apiServiceName" -}}
 v1alpha1.fluxion.flux-framework.org
 {{- end }}

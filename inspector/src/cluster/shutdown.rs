@@ -7,11 +7,10 @@ use std::time::Duration;
 use fluxion_scheduler::event::Event;
 use tokio::sync::watch as signal;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::EngineHandle;
-use crate::health::{Health, Leadership};
+use crate::health::{Health, Leadership, Term};
 use crate::history::Recorder;
 use crate::kube::lease::Lease;
 use crate::kube::writer::Writer;
@@ -33,7 +32,7 @@ pub(super) struct Components {
     pub election: Tasks,
     /// Decides whether we may schedule, and grants the right to write.
     pub decisions: Tasks,
-    pub grant: signal::Sender<Option<Instant>>,
+    pub grant: signal::Sender<Option<Term>>,
     pub writer: Writer,
     /// What keeps certificates and trust current.
     pub upkeep: Tasks,
@@ -100,18 +99,13 @@ async fn give_back(lease: &Lease) {
     }
 }
 
-/// The end of our term, if we are the leader.
-fn term_end(health: &Health) -> Option<Instant> {
-    health.leadership().and_then(|leadership| leadership.term()).map(|term| term.until)
-}
-
 /// Prolongs the right to write with each renewal of the Lease, and never grants it anew.
-pub(super) async fn prolong(grant: &signal::Sender<Option<Instant>>, health: &Health) {
+pub(super) async fn prolong(grant: &signal::Sender<Option<Term>>, health: &Health) {
     let mut leadership = health.follow_leadership();
     loop {
-        let until = term_end(health);
+        let term = health.leadership().and_then(|leadership| leadership.term());
         grant.send_if_modified(|granted| {
-            let renewed = granted.and(until);
+            let renewed = granted.and_then(|granted| term.filter(|term| term.number == granted.number));
             std::mem::replace(granted, renewed) != renewed
         });
         if leadership.changed().await.is_err() {

@@ -1,4 +1,5 @@
 use fluxion_scheduler::state::Settings;
+use tokio::time::Instant;
 
 use super::shutdown::prolong;
 use super::*;
@@ -7,7 +8,7 @@ use crate::health::{Leadership, Verb, Watched};
 struct Deciding {
     engine: EngineHandle,
     health: Arc<Health>,
-    writes: signal::Receiver<Option<Instant>>,
+    writes: signal::Receiver<Option<Term>>,
     nodes: Arc<Watched>,
     _tasks: Tasks,
 }
@@ -85,7 +86,7 @@ async fn a_term_that_is_not_renewed_ends_by_itself() {
     cluster.nodes.stands();
     cluster.lead(Some(1));
     cluster.becomes(true).await;
-    let ends = cluster.writes.borrow().unwrap();
+    let ends = cluster.writes.borrow().unwrap().until;
     cluster.becomes(false).await;
     assert!(Instant::now() >= ends);
     assert_eq!(cluster.engine.fresh().await.unwrap().role, Role::Follower);
@@ -94,10 +95,11 @@ async fn a_term_that_is_not_renewed_ends_by_itself() {
 #[tokio::test]
 async fn renewals_prolong_the_right_to_write_and_do_not_grant_it() {
     let health = Health::default();
-    let later = |seconds| Some(Instant::now() + Duration::from_secs(seconds));
-    let (first, second) = (later(10), later(20));
-    for (granted, held, expected) in [(first, second, second), (first, None, None), (None, second, None)] {
-        let held = held.map(|until| Term { number: 1, until });
+    let later = |number, seconds| Some(Term { number, until: Instant::now() + Duration::from_secs(seconds) });
+    let (first, second, of_another) = (later(1, 10), later(1, 20), later(2, 20));
+    for (granted, held, expected) in
+        [(first, second, second), (first, None, None), (None, second, None), (first, of_another, None)]
+    {
         health.set_leadership(Leadership { held, ..Leadership::default() });
         let (grant, right) = signal::channel(granted);
         let prolonged = tokio::time::timeout(Duration::from_millis(50), prolong(&grant, &health)).await;

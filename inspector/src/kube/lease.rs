@@ -3,7 +3,8 @@
 //! Its holder renews it; another inspector acquires it after seeing it unchanged for the Lease duration by its own
 //! clock. It is safe if two inspectors briefly consider themselves the leader: bindings contain the Pod's UID. A
 //! holder that fails to renew stops leading well before another one can take over: its term ends by itself after two
-//! thirds of the Lease duration, even if it was stopped and nothing in it ran.
+//! thirds of the Lease duration, even if it was stopped and nothing in it ran. What it had sent before may still arrive
+//! later; the chart's fence has the API server refuse that once there is a later term.
 //!
 //! The holder records the number of its term and its address, so that other inspectors can forward requests to it
 //! (see [`record`]).
@@ -30,6 +31,7 @@ mod process;
 mod record;
 
 use process::{Process, Processes};
+pub(crate) use record::TERM;
 
 /// The Lease and our identity; cheap to clone.
 #[derive(Clone)]

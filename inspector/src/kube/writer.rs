@@ -2,7 +2,7 @@
 //!
 //! Effects on the same object are sent in order; otherwise, a fixed number are sent concurrently, bindings first. The
 //! engine gets an outcome for every binding. Effects from before the Lease was lost are not sent, and those that are
-//! being sent at that moment are broken off.
+//! being sent at that moment are broken off. Those that arrive even later are up to the [`fence`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,6 +25,7 @@ mod bind;
 mod condition;
 mod delete;
 mod evict;
+mod fence;
 mod group;
 mod lanes;
 mod note;
@@ -161,29 +162,28 @@ impl Shared {
 
     /// Sends an effect, unless we may not, or until we may not any more.
     async fn attempt(&self, work: Work) {
-        if !self.right.holds() {
-            return self.not_deciding(work.effect);
-        }
+        let term = self.right.term().filter(|now| work.term.is_none_or(|then| then == *now));
+        let Some(term) = term else { return self.not_deciding(work.effect) };
         // Whether it has arrived is seen by the object.
         let broken_off = failed(&work.effect, "no longer the leader, or the watches are stale");
         let mut right = self.right.clone();
         tokio::select! {
             biased;
-            () = right.ended() => if let Some(event) = broken_off {
+            () = right.ended(term) => if let Some(event) = broken_off {
                 self.engine.send(event);
             },
-            () = self.carry_out(work) => {}
+            () = self.carry_out(work, term) => {}
         }
     }
 
-    async fn carry_out(&self, work: Work) {
+    async fn carry_out(&self, work: Work, term: u64) {
         let about = work.lane;
         let (kind, done) = match work.effect {
             Effect::Bind { pod, node, record } => {
                 let mut span = self.binding(&pod, &node);
                 let outcome = match record.pin {
-                    Some(_) => pin::pin(&self.client, &pod, &node, &record).await,
-                    None => bind::bind(&self.client, &pod, &node, &record).await,
+                    Some(_) => pin::pin(&self.client, &pod, &node, &record, term).await,
+                    None => bind::bind(&self.client, &pod, &node, &record, term).await,
                 };
                 self.metrics.binds.get_or_create(&Outcome { outcome: bind::word(&outcome) }).inc();
                 self.metrics.bind_seconds.observe(work.since.elapsed().as_secs_f64());
@@ -207,7 +207,7 @@ impl Shared {
             Effect::Resume { object } => {
                 let job = self.job_of(&object.uid);
                 tracing::info!(job, namespace = %object.namespace, name = %object.name, "resuming");
-                let done = resume::object(&self.client, &object).await;
+                let done = resume::object(&self.client, &object, term).await;
                 let outcome = resume::outcome(&done);
                 self.engine.send(Event::Resumed { object: object.uid.clone(), outcome });
                 ("resume", done)
@@ -245,7 +245,7 @@ impl Shared {
             Effect::Evict { pod, why } => {
                 let job = self.job_of(&pod.uid);
                 tracing::info!(job, namespace = %pod.namespace, name = %pod.name, why, "evicting");
-                ("evict", evict::pod(&self.client, &pod, &why, job.as_deref()).await)
+                ("evict", evict::pod(&self.client, &pod, &why, job.as_deref(), term).await)
             }
             Effect::Delete { object, why } => {
                 let job = self.job_of(&object.uid);
@@ -285,11 +285,11 @@ impl Shared {
 async fn take_in(shared: Arc<Shared>, mut effects: mpsc::Receiver<Vec<Effect>>) {
     while let Some(batch) = effects.recv().await {
         failpoint::reached("writer");
-        let mut dropped = 0;
+        let (mut dropped, term) = (0, shared.right.term());
         {
             let mut lanes = shared.lock();
             for effect in batch {
-                if !matches!(effect, Effect::Journal(_)) && !lanes.push(effect) {
+                if !matches!(effect, Effect::Journal(_)) && !lanes.push(effect, term) {
                     dropped += 1;
                 }
             }

@@ -119,6 +119,13 @@ async fn a_release_is_installed_works_is_upgraded_tested_and_leaves_nothing_behi
     })
     .await
     .unwrap();
+    assert_eq!(
+        field(&cluster, "validatingadmissionpolicy", "fluxion-inspector-term", ".status.typeChecking")
+            .await
+            .unwrap(),
+        "{}",
+        "checked, without warnings"
+    );
 
     // What it writes at run time survives an upgrade.
     let api_service = "v1alpha1.fluxion.flux-framework.org";

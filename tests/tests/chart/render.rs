@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use super::EVERYTHING;
 
 /// Sets of values, each with what it must change in the number of objects of some kind.
-const MATRIX: [(&[&str], &str, usize); 18] = [
+const MATRIX: [(&[&str], &str, usize); 20] = [
     (&[], "Deployment", 1),
+    (&["leaderElection.leaseSeconds=30"], "ValidatingAdmissionPolicy", 1),
+    (&["leaderElection.fence=false"], "ValidatingAdmissionPolicyBinding", 0),
     (&["admission.enabled=true"], "MutatingAdmissionPolicy", 14),
     (&["admission.enabled=true", "admission.modes={bind}"], "MutatingAdmissionPolicyBinding", 1),
     (&["admission.enabled=true", "admission.via=webhook"], "MutatingWebhookConfiguration", 1),
@@ -30,7 +32,7 @@ const MATRIX: [(&[&str], &str, usize); 18] = [
             "admission.objectSelector.matchExpressions[0].operator=DoesNotExist",
         ],
         "ValidatingAdmissionPolicy",
-        1,
+        2,
     ),
     (&EVERYTHING, "PrometheusRule", 1),
     (&["tls.certManager.enabled=true"], "Certificate", 2),

@@ -11,8 +11,8 @@ use k8s_openapi::api::coordination::v1::Lease as Object;
 pub(super) const HOLDER_PROCESS: &str = "fluxion.flux-framework.org/holder-process";
 /// Where other inspectors reach the holder.
 const HOLDER_ADDRESS: &str = "fluxion.flux-framework.org/holder-address";
-/// The number of the current or last term.
-const TERM: &str = "fluxion.flux-framework.org/term";
+/// The number of the current or last term; the chart's fence reads it.
+pub(crate) const TERM: &str = "fluxion.flux-framework.org/term";
 
 /// A new term is at least this much later than the one before (milliseconds): a leader may publish 2^20 snapshots per
 /// millisecond before its numbers reach those of its successor.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kube::Client;
 use serde_json::Value;
 
+use super::fence;
 use crate::logs::kube_error;
 
 /// Request timeout (the request may still have succeeded).
@@ -89,6 +90,10 @@ fn classify(error: kube::Error) -> WriteError {
         409 => WriteError::Conflict(status.message),
         // Tokens are rotated and roles are edited: a retry may succeed.
         401 | 408 | 429 | 500..=599 => WriteError::Transient(status.message),
+        // Not a refusal by the cluster's policy: nothing else is to be tried instead.
+        _ if fence::refused(&status.message) => {
+            WriteError::Transient(format!("not the leader according to the API server: {}", status.message))
+        }
         _ => WriteError::Refused(status.message),
     }
 }

@@ -8,13 +8,15 @@ use serde_json::{Value, json};
 use crate::kube::translate::ALLOCATION;
 
 use super::api::{Write, WriteError, segment};
+use super::fence;
 
-/// Binds a Pod and determines the outcome.
+/// Binds a Pod, in the term with this number, and determines the outcome.
 pub(super) async fn bind(
     client: &Client,
     pod: &ObjectRef,
     node: &str,
     record: &AllocationRecord,
+    term: u64,
 ) -> BindOutcome {
     let record = match serde_json::to_string(record) {
         Ok(record) => record,
@@ -27,7 +29,8 @@ pub(super) async fn bind(
             "annotations": {ALLOCATION: record}},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     });
-    match Write::json("POST", format!("{}/binding", path(pod)), &body).send(client).await {
+    let path = fence::path(&format!("{}/binding", path(pod)), term);
+    match Write::json("POST", path, &body).send(client).await {
         Ok(_) => BindOutcome::Done,
         Err(WriteError::Gone) => BindOutcome::Gone("the Pod no longer exists".into()),
         // Conflicts only differ in their message: the Pod shows what happened.

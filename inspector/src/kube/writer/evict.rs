@@ -7,14 +7,15 @@ use kube::Client;
 use serde_json::json;
 
 use super::api::{Write, WriteError};
-use super::{bind, condition, delete};
+use super::{bind, condition, delete, fence};
 
-/// `job` is its job's ID in logs.
+/// In the term with this number; `job` is its job's ID in logs.
 pub(super) async fn pod(
     client: &Client,
     pod: &ObjectRef,
     why: &str,
     job: Option<&str>,
+    term: u64,
 ) -> Result<(), WriteError> {
     match condition::disrupted(client, pod, LET_GO, why).await {
         Ok(()) => {}
@@ -29,7 +30,8 @@ pub(super) async fn pod(
         "metadata": {"name": &*pod.name, "namespace": &*pod.namespace},
         "deleteOptions": {"preconditions": {"uid": &*pod.uid}},
     });
-    match Write::json("POST", format!("{}/eviction", bind::path(pod)), &eviction).send(client).await {
+    let path = fence::path(&format!("{}/eviction", bind::path(pod)), term);
+    match Write::json("POST", path, &eviction).send(client).await {
         Ok(_) => Ok(()),
         // The only possible conflict: a different UID.
         Err(WriteError::Conflict(_)) => Err(WriteError::Gone),

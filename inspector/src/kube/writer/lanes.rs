@@ -18,6 +18,8 @@ const TURN_OF_OTHERS: u32 = 8;
 pub(super) struct Work {
     pub(super) lane: SharedStr,
     pub(super) effect: Effect,
+    /// The term in which it was requested; none if we had no right to write then.
+    pub(super) term: Option<u64>,
     /// When it was first requested.
     pub(super) since: Instant,
 }
@@ -42,14 +44,14 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// Queues an effect; false if it was dropped.
-    pub(super) fn push(&mut self, effect: Effect) -> bool {
+    /// Queues an effect that was requested in this term; false if it was dropped.
+    pub(super) fn push(&mut self, effect: Effect, term: Option<u64>) -> bool {
         let Some(about) = about(&effect) else { return true };
         let is_note = matches!(effect, Effect::Note { .. });
         let key = effect.key();
         let lane = self.lanes.entry(about.clone()).or_default();
         if let Some(earlier) = lane.waiting.iter_mut().find(|work| work.effect.key() == key) {
-            earlier.effect = effect;
+            (earlier.effect, earlier.term) = (effect, term);
             return true;
         }
         if is_note && self.notes >= NOTES_MAX {
@@ -57,7 +59,7 @@ impl Lanes {
         }
         self.notes += usize::from(is_note);
         self.waiting += 1;
-        lane.waiting.push_back(Work { lane: about.clone(), effect, since: Instant::now() });
+        lane.waiting.push_back(Work { lane: about.clone(), effect, term, since: Instant::now() });
         if lane.waiting.len() == 1 && !lane.busy {
             self.line_up(about);
         }
@@ -167,7 +169,7 @@ mod tests {
     fn bindings_go_first_and_an_object_keeps_its_order() {
         let mut lanes = Lanes::default();
         for effect in [note("a", "1"), bind("a"), unscheduled("b", "x"), bind("c")] {
-            assert!(lanes.push(effect));
+            assert!(lanes.push(effect, Some(1)));
         }
         let mut order = Vec::new();
         while let Some(work) = lanes.pop() {
@@ -181,22 +183,23 @@ mod tests {
     #[test]
     fn one_effect_of_an_object_is_under_way_at_a_time_and_the_latest_wish_replaces() {
         let mut lanes = Lanes::default();
-        lanes.push(unscheduled("a", "first"));
+        lanes.push(unscheduled("a", "first"), Some(1));
         let under_way = lanes.pop().unwrap();
-        lanes.push(unscheduled("a", "second"));
-        lanes.push(unscheduled("a", "third"));
+        lanes.push(unscheduled("a", "second"), Some(1));
+        lanes.push(unscheduled("a", "third"), Some(2));
         assert!(lanes.pop().is_none() && !lanes.ready());
         lanes.done(&under_way.lane);
-        assert_eq!(lanes.pop().unwrap().effect, unscheduled("a", "third"));
+        let latest = lanes.pop().unwrap();
+        assert_eq!((latest.effect, latest.term), (unscheduled("a", "third"), Some(2)));
         assert_eq!(lanes.len(), 0);
     }
 
     #[test]
     fn others_get_their_turn_in_a_flood_of_bindings() {
         let mut lanes = Lanes::default();
-        lanes.push(note("n", "1"));
+        lanes.push(note("n", "1"), Some(1));
         for number in 0..20 {
-            lanes.push(bind(&number.to_string()));
+            lanes.push(bind(&number.to_string()), Some(1));
         }
         let first: Vec<_> = (0..8).map(|_| lanes.pop().unwrap().effect.key()).collect();
         assert!(first.contains(&"note/n/R/1".to_owned()), "{first:?}");
@@ -206,13 +209,13 @@ mod tests {
     fn too_many_events_are_dropped_and_nothing_else_is() {
         let mut lanes = Lanes::default();
         for number in 0..NOTES_MAX {
-            assert!(lanes.push(note("a", &number.to_string())) || number > NOTES_MAX);
+            assert!(lanes.push(note("a", &number.to_string()), Some(1)) || number > NOTES_MAX);
             if number == 50 {
                 break;
             }
         }
         lanes.notes = NOTES_MAX;
-        assert!(!lanes.push(note("b", "one too many")));
-        assert!(lanes.push(bind("b")));
+        assert!(!lanes.push(note("b", "one too many"), Some(1)));
+        assert!(lanes.push(bind("b"), Some(1)));
     }
 }

@@ -14,16 +14,18 @@ use crate::kube::translate::ALLOCATION;
 
 use super::api::{Write, WriteError};
 use super::bind::path;
+use super::fence;
 
 /// How often a Pod that is changed by others at the same time is read again.
 const TRIES: u32 = 5;
 
-/// Pins a Pod and determines the outcome; `Done` does not mean that it is bound.
+/// Pins a Pod, in the term with this number, and determines the outcome; `Done` does not mean that it is bound.
 pub(super) async fn pin(
     client: &Client,
     pod: &ObjectRef,
     node: &str,
     record: &AllocationRecord,
+    term: u64,
 ) -> BindOutcome {
     for _ in 0..TRIES {
         let read =
@@ -44,7 +46,8 @@ pub(super) async fn pin(
             Err(error) => return BindOutcome::Refused(format!("the Pod can't be patched: {error}").into()),
         };
         failpoint::reached("pin");
-        let written = Write::patch(path(pod), "application/merge-patch+json", &patch).send(client).await;
+        let path = fence::path(&path(pod), term);
+        let written = Write::patch(path, "application/merge-patch+json", &patch).send(client).await;
         failpoint::reached("pinned");
         match written {
             Ok(_) => return BindOutcome::Done,

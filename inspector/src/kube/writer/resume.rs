@@ -7,11 +7,12 @@ use kube::Client;
 use serde_json::json;
 
 use super::api::{Write, WriteError, segment};
+use super::fence;
 use crate::failpoint;
 use crate::kube::suspendable;
 
-/// Resumes the object with this UID: a Job, or another kind that can be suspended.
-pub(super) async fn object(client: &Client, object: &ObjectRef) -> Result<(), WriteError> {
+/// Resumes the object with this UID, in the term with this number: a Job, or another kind that can be suspended.
+pub(super) async fn object(client: &Client, object: &ObjectRef, term: u64) -> Result<(), WriteError> {
     let of_job = ("jobs", &["spec", "suspend"][..]);
     let (plural, field) =
         suspendable::of(&object.api_version, &object.kind).map_or(of_job, |kind| (kind.plural, kind.suspend));
@@ -23,7 +24,8 @@ pub(super) async fn object(client: &Client, object: &ObjectRef) -> Result<(), Wr
     });
     patch["spec"] = suspend["spec"].clone();
     failpoint::reached("resume");
-    let written = Write::patch(path, "application/merge-patch+json", &patch).send(client).await;
+    let written =
+        Write::patch(fence::path(&path, term), "application/merge-patch+json", &patch).send(client).await;
     failpoint::reached("resumed");
     match written {
         Ok(_) => Ok(()),

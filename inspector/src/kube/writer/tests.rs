@@ -10,6 +10,7 @@ use fluxion_scheduler::model::{AllocationRecord, ObjectRef, Pin};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::health::Term;
 
 /// Answers prepared for bindings and for reads of the Pod, in order; and what was sent.
 #[derive(Default)]
@@ -19,6 +20,8 @@ struct Server {
     /// Answer to an eviction.
     eviction: Option<(u16, &'static str)>,
     sent: Vec<(Method, String, Value)>,
+    /// The queries of these requests.
+    queries: Vec<String>,
 }
 
 type Shared = Arc<Mutex<Server>>;
@@ -36,6 +39,7 @@ async fn answer(State(server): State<Shared>, request: Request) -> Response {
     let path = parts.uri.path().to_owned();
     let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
     server.sent.push((parts.method.clone(), path.clone(), body));
+    server.queries.push(parts.uri.query().unwrap_or_default().to_owned());
     if path.ends_with("/binding") {
         let (code, message) = server.bindings.pop_front().unwrap_or((201, ""));
         return status(code, message);
@@ -60,12 +64,20 @@ fn pod() -> ObjectRef {
     ObjectRef { namespace, kind, api_version, name: "p".into(), uid: "u1".into() }
 }
 
+/// The number of our term.
+const TERM: u64 = 7;
+const OF_TERM: &str = "fieldManager=fluxion-inspector.term-7";
+/// What kube-apiserver answers by order of the chart's fence.
+const FENCED: &str = "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'fluxion-inspector-term' with binding \
+    'fluxion-inspector-term' denied request: fluxion.flux-framework.org/term: the request is of term 7, but the \
+    current term is 8";
+
 async fn bind_with(bindings: &[(u16, &'static str)], found: Option<Value>) -> (BindOutcome, Shared) {
     let server = Server { bindings: bindings.iter().copied().collect(), pod: found, ..Server::default() };
     let server: Shared = Arc::new(Mutex::new(server));
     let record =
         AllocationRecord { job: "job.x".into(), start: 1, planned_end: Some(61), size: 2, pin: None };
-    (bind::bind(&client(&server), &pod(), "n1", &record).await, server)
+    (bind::bind(&client(&server), &pod(), "n1", &record, TERM).await, server)
 }
 
 fn on(node: &str, uid: &str) -> Value {
@@ -103,10 +115,11 @@ async fn pin_with(found: Option<Value>) -> (BindOutcome, Option<Value>) {
     let at = Pin { node: "n1".into(), at: 1 };
     let record =
         AllocationRecord { job: "job.x".into(), start: 1, planned_end: None, size: 2, pin: Some(at) };
-    let outcome = pin::pin(&client(&server), &pod(), "n1", &record).await;
-    let sent = &server.lock().unwrap().sent;
-    let patch = sent.iter().find(|(method, ..)| *method == Method::PATCH);
-    (outcome, patch.map(|(_, _, body)| body.clone()))
+    let outcome = pin::pin(&client(&server), &pod(), "n1", &record, TERM).await;
+    let server = server.lock().unwrap();
+    let patch = server.sent.iter().position(|(method, ..)| *method == Method::PATCH);
+    assert!(patch.is_none_or(|at| server.queries[at] == OF_TERM), "{:?}", server.queries);
+    (outcome, patch.map(|at| server.sent[at].2.clone()))
 }
 
 #[tokio::test]
@@ -172,9 +185,28 @@ async fn conditions_and_deletions_are_fenced_by_uid() {
     assert_eq!((&sent.sent[2].0, &sent.sent[2].2["preconditions"]["uid"]), (&Method::DELETE, &json!("u1")));
 }
 
+/// The fence is no policy of the cluster's against a node or a Pod: nothing else is tried instead.
+#[tokio::test]
+async fn every_decision_names_its_term_and_a_refusal_for_it_is_none_by_the_cluster() {
+    let (outcome, server) = bind_with(&[(403, FENCED); 4], None).await;
+    assert!(matches!(&outcome, BindOutcome::Transient(why) if why.contains("not the leader")), "{outcome:?}");
+    assert_eq!(server.lock().unwrap().queries, [OF_TERM; 4]);
+    assert_eq!(bind_with(&[(403, FENCED), (201, "")], None).await.0, BindOutcome::Done);
+
+    let (result, sent) = evict_with((403, FENCED)).await;
+    assert!(matches!(result, Err(WriteError::Transient(_))), "{result:?}");
+    assert!(sent.iter().all(|(method, ..)| *method != Method::DELETE));
+
+    let server = Shared::default();
+    let job = ObjectRef { kind: "Job".into(), api_version: "batch/v1".into(), ..pod() };
+    resume::object(&client(&server), &job, TERM).await.unwrap();
+    evict::pod(&client(&server), &pod(), "why", None, TERM).await.unwrap();
+    assert_eq!(server.lock().unwrap().queries, [OF_TERM, "", OF_TERM], "the second one is a condition");
+}
+
 async fn evict_with(answer: (u16, &'static str)) -> (Result<(), WriteError>, Vec<(Method, String, Value)>) {
     let server: Shared = Arc::new(Mutex::new(Server { eviction: Some(answer), ..Server::default() }));
-    let result = evict::pod(&client(&server), &pod(), "why", None).await;
+    let result = evict::pod(&client(&server), &pod(), "why", None, TERM).await;
     let sent = std::mem::take(&mut server.lock().unwrap().sent);
     (result, sent)
 }
@@ -207,7 +239,7 @@ struct Writing {
     writer: Writer,
     engine: EngineHandle,
     effects: mpsc::Sender<Vec<Effect>>,
-    _grant: tokio::sync::watch::Sender<Option<tokio::time::Instant>>,
+    grant: tokio::sync::watch::Sender<Option<Term>>,
 }
 
 impl Writing {
@@ -221,10 +253,10 @@ impl Writing {
         };
         let (engine, _) = engine.start().unwrap();
         let (effects, receiver) = mpsc::channel(1);
-        let (grant, granted) = tokio::sync::watch::channel(Some(until));
+        let (grant, granted) = tokio::sync::watch::channel(Some(Term { number: TERM, until }));
         let right = Right::new(granted);
         let writer = Writer::start(client, engine.clone(), metrics, receiver, right, "i".to_owned());
-        Self { writer, engine, effects, _grant: grant }
+        Self { writer, engine, effects, grant }
     }
 
     /// Queues bindings of so many Pods.
@@ -271,6 +303,36 @@ async fn what_is_being_sent_when_the_right_ends_is_broken_off_and_nothing_more_i
     let stopped = Instant::now();
     writing.writer.stop().await;
     assert!(stopped.elapsed() < Duration::from_secs(2));
+    writing.engine.stop();
+}
+
+/// What was decided in one term is not sent in the next one.
+#[tokio::test]
+async fn what_was_queued_in_an_earlier_term_is_not_sent() {
+    let (arrived, mut arrivals) = mpsc::unbounded_channel();
+    let answer = move |request: Request| {
+        let arrived = arrived.clone();
+        async move {
+            arrived.send(request.uri().query().unwrap_or_default().to_owned()).unwrap();
+            std::future::pending::<Response>().await
+        }
+    };
+    let until = tokio::time::Instant::now() + Duration::from_mins(1);
+    let writing = Writing::start(Client::new(Router::new().fallback(answer), "default"), until);
+    writing.bind(IN_FLIGHT + 10).await;
+    for _ in 0..IN_FLIGHT {
+        assert_eq!(arrivals.recv().await.unwrap(), OF_TERM);
+    }
+    writing.grant.send_replace(Some(Term { number: TERM + 1, until }));
+    while writing.unsent() > 0 {
+        assert!(tokio::time::Instant::now() < until, "{} are left", writing.unsent());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(arrivals.try_recv().is_err());
+    writing.bind(1).await;
+    assert_eq!(arrivals.recv().await.unwrap(), "fieldManager=fluxion-inspector.term-8");
+    writing.grant.send_replace(None);
+    writing.writer.stop().await;
     writing.engine.stop();
 }
 
