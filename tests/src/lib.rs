@@ -20,6 +20,7 @@ pub mod inspector;
 pub mod manifests;
 pub mod nodes;
 pub mod plugin;
+pub mod postgres;
 pub mod programs;
 pub mod provisioner;
 pub mod registration;
