@@ -13,6 +13,7 @@ pub mod balancer;
 pub mod cases;
 pub mod clock;
 pub mod cluster;
+pub mod deployed;
 pub mod door;
 pub mod gang_watch;
 pub mod helm;

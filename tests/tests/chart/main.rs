@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod install;
+mod journal;
 mod metrics;
 mod permissions;
 mod render;
+mod upgrade;
 
 /// Values of all that the chart makes only on demand, but what excludes something else.
 const EVERYTHING: [&str; 6] = [
