@@ -5,19 +5,24 @@
 use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use fluxion_tests::apply::Applier;
 use fluxion_tests::clock::Clock;
+use fluxion_tests::inspector::Inspector;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
 use fluxion_tests::programs::{self, Program};
 use fluxion_tests::registration::SecurePort;
 use fluxion_tests::stage::{SOON, Stage};
 use fluxion_tests::tools::Tool;
-use fluxion_tests::{Options, wait};
+use fluxion_tests::trial::{Prober, Replicas};
+use fluxion_tests::{Cluster, Options, wait};
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::Api;
+use kube::api::DeleteParams;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
@@ -139,6 +144,95 @@ async fn watches_outlive_the_certificates() {
         let direct = port.direct(&stage.client, None).await.unwrap();
         assert_eq!(direct.get(format!("{}/readyz", port.url())).send().await.unwrap().status(), 200);
     }
+}
+
+/// How often each of the two has issued a serving certificate.
+fn issued(replicas: &Replicas) -> [usize; 2] {
+    let count =
+        |inspector: &Inspector| inspector.log().unwrap().matches("issued a serving certificate").count();
+    replicas.all.each_ref().map(count)
+}
+
+/// Somebody deletes both Secrets while two inspectors run: one of the two creates them again, both take over what it made,
+/// and requests are answered all the time, also those that one has to forward to the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deleted_secrets_are_created_again_while_requests_are_answered() {
+    const SECRETS: [&str; 2] = ["fluxion-inspector-tls", "fluxion-inspector-replicas"];
+    // Each inspector looks once a minute, and again after 5 s before it shows what was issued by a new authority.
+    const LIMIT: Duration = Duration::from_secs(75);
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    let client = cluster.client().await.unwrap();
+    let replicas = Replicas::start(&cluster, &Applier::new(client.clone()), "").await.unwrap();
+    let (leader, _) = replicas.some_leader(SOON).await.unwrap();
+    let follower = replicas.port(1 - leader);
+    let prober = Prober::start(client.clone());
+    wait::until("both have a certificate", SOON, || async {
+        ensure!(issued(&replicas) == [1, 1]);
+        Ok(())
+    })
+    .await
+    .unwrap();
+    let viewer = ["create", "clusterrolebinding", "viewer", "--clusterrole=fluxion-cluster-viewer"];
+    cluster.kubectl(&[&viewer[..], &["--serviceaccount=default:default"]].concat()).await.unwrap();
+    let token = cluster.service_account("default", "default").await.unwrap().token.unwrap();
+    let forwarded = async || {
+        let http = follower.direct(&client, None).await?;
+        let path = format!("{}/apis/fluxion.flux-framework.org/v1alpha1/fluxionjobs", follower.url());
+        let answer = http.get(path).bearer_auth(&token).send().await?;
+        ensure!(answer.status() == 200, "{answer:?}");
+        anyhow::Ok(())
+    };
+    wait::until("the other one forwards requests", SOON, &forwarded).await.unwrap();
+
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), "fluxion-system");
+    let old = SecurePort::authority(&client).await.unwrap();
+    prober.since_now();
+    let began = Instant::now();
+    for name in SECRETS {
+        secrets.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+    wait::until("the Secrets are there", LIMIT, || async {
+        for name in SECRETS {
+            let data = secrets.get(name).await?.data.unwrap_or_default();
+            ensure!(data.len() == 2, "{name} has {:?}", data.keys());
+        }
+        Ok(())
+    })
+    .await
+    .unwrap();
+    let created = began.elapsed();
+    let new = SecurePort::authority(&client).await.unwrap();
+    assert!(new != old && new.ends_with(&old), "what the old one has issued is still trusted");
+    wait::until("the APIService trusts the new authority", SOON, || async {
+        let api: Api<APIService> = Api::all(client.clone());
+        let spec = api.get("v1alpha1.fluxion.flux-framework.org").await?.spec.unwrap_or_default();
+        ensure!(spec.ca_bundle.unwrap_or_default().0 == new);
+        Ok(())
+    })
+    .await
+    .unwrap();
+    forwarded().await.unwrap();
+    let trusted = began.elapsed();
+    wait::until("both show a certificate of the new authority", LIMIT, || async {
+        forwarded().await?;
+        let issued = issued(&replicas);
+        ensure!(issued == [2, 2], "{issued:?}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    forwarded().await.unwrap();
+    let probed = prober.probed();
+    println!(
+        "created again after {created:.1?}, trusted after {trusted:.1?}, shown by both after {:.1?}; {} answers, {} failures \
+         ({}), longest without an answer {:.1?}",
+        began.elapsed(),
+        probed.answers,
+        probed.failures,
+        probed.last_failure,
+        probed.longest_gap
+    );
+    assert_eq!((probed.failures, probed.wrong), (0, Vec::new()));
 }
 
 /// An installation that was left alone for four years: its authority has expired, and is replaced at the start.

@@ -16,7 +16,7 @@ use tokio::sync::watch as signal;
 
 mod full;
 mod postgres;
-mod server;
+mod tls;
 
 fn transition(uid: &str, number: u32) -> JournalEntry {
     let entry = HistoryEntry { time: 5, state: JobState::Pending, class: None, reason: String::new() };

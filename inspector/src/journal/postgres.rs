@@ -3,10 +3,12 @@
 //! Of the inspectors of a cluster, only the leader writes: every transaction locks the cluster's row and checks that
 //! nobody has claimed a later term, so a leader that was replaced without noticing changes nothing.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use fluxion_scheduler::record::Remembered;
 use futures::future::BoxFuture;
+use rustls::CertificateError;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqlSafeStr as _};
@@ -34,6 +36,10 @@ pub enum PostgresError {
     Rejected(String),
     #[error("the database does not respond")]
     Silent,
+    #[error("the certificate of the database server was rejected: {0}")]
+    Certificate(String),
+    #[error("a file named by sslrootcert, sslcert or sslkey does not exist")]
+    NoFile,
     #[error("{0}")]
     Lost(sqlx::Error),
 }
@@ -46,8 +52,25 @@ impl From<sqlx::Error> for PostgresError {
         if code.is_some_and(|code| FOR_GOOD.iter().any(|class| code.starts_with(class))) {
             return Self::Rejected(error.to_string());
         }
-        Self::Lost(error)
+        rejected_certificate(&error).map_or(Self::Lost(error), Self::Certificate)
     }
+}
+
+/// Why the server's certificate was rejected, if it was.
+fn rejected_certificate(error: &sqlx::Error) -> Option<String> {
+    let sqlx::Error::Io(error) = error else { return None };
+    let rustls::Error::InvalidCertificate(why) = error.get_ref()?.downcast_ref()? else { return None };
+    Some(match why {
+        // Another authority of the same name does not verify the signature.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "it is not signed by a trusted certificate authority (sslrootcert)".to_owned()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is for another host name than that in the URL".to_owned()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".to_owned(),
+        other => other.to_string(),
+    })
 }
 
 /// The versions of the tables, in order.
@@ -76,7 +99,16 @@ impl Postgres {
     pub async fn open(options: &PgConnectOptions, cluster: &str) -> Result<Self, PostgresError> {
         let options = options.clone().application_name("fluxion-inspector").disable_statement_logging();
         let connecting = tokio::time::timeout(CONNECT, options.connect());
-        let mut connection = connecting.await.map_err(|_| PostgresError::Silent)??;
+        let connected = connecting.await.map_err(|_| PostgresError::Silent)?;
+        let mut connection = connected.map_err(|error| match error {
+            // Files are only read for TLS, which sockets do not use.
+            sqlx::Error::Io(error)
+                if error.kind() == ErrorKind::NotFound && options.get_socket().is_none() =>
+            {
+                PostgresError::NoFile
+            }
+            error => error.into(),
+        })?;
         within(prepare(&mut connection, cluster)).await?;
         Ok(Self { connection, cluster: cluster.to_owned() })
     }

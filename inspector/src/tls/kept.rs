@@ -5,8 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
+use sha2::{Digest as _, Sha256};
 
 use super::authority::Authority;
 use super::certificate::TlsError;
@@ -37,22 +38,27 @@ pub(super) fn at(what: &'static str) -> impl FnOnce(kube::Error) -> KeepError {
 pub(super) struct KeptAuthority {
     secrets: Api<Secret>,
     secret: String,
+    /// What was last in it: certificates of this authority may still be shown by any replica.
+    known: Option<Authority>,
 }
 
 impl KeptAuthority {
     pub(super) fn new(client: Client, namespace: &str, secret: &str) -> Self {
-        Self { secrets: Api::namespaced(client, namespace), secret: secret.to_owned() }
+        Self { secrets: Api::namespaced(client, namespace), secret: secret.to_owned(), known: None }
     }
 
     /// The authority in the Secret; made or renewed there where that is necessary.
-    pub(super) async fn read(&self, now: SystemTime) -> Result<Authority, KeepError> {
+    pub(super) async fn read(&mut self, now: SystemTime) -> Result<Authority, KeepError> {
+        let authority = self.read_or_write(now).await?;
+        self.known = Some(authority.clone());
+        Ok(authority)
+    }
+
+    async fn read_or_write(&self, now: SystemTime) -> Result<Authority, KeepError> {
         let kept = self.secrets.get_opt(&self.secret).await.map_err(at("reading the Secret"))?;
         let Some(mut secret) = kept else {
-            let new = Authority::create(now)?;
-            let mut secret = Secret { type_: Some("Opaque".to_owned()), ..Secret::default() };
-            secret.metadata.name = Some(self.secret.clone());
-            secret.data = Some(data(&new));
-            self.secrets.create(&PostParams::default(), &secret).await.map_err(at("creating the Secret"))?;
+            let new = self.another(now)?;
+            self.create(&new).await?;
             tracing::info!(secret = self.secret, "created a certificate authority");
             return Ok(new);
         };
@@ -64,7 +70,7 @@ impl KeptAuthority {
         let new = match read {
             Some(authority) if !authority.is_due(now) => return Ok(authority),
             Some(authority) => authority.renewed(now)?,
-            None => Authority::create(now)?,
+            None => self.another(now)?,
         };
         secret.data.get_or_insert_default().append(&mut data(&new));
         // It carries the version that was read: of two replicas one succeeds, and the other reads again.
@@ -72,6 +78,24 @@ impl KeptAuthority {
         replaced.map_err(at("updating the Secret"))?;
         tracing::info!(secret = self.secret, "renewed the certificate authority");
         Ok(new)
+    }
+
+    /// A new authority. If there was one before, it is trusted beside the new one for as long as it lasts.
+    fn another(&self, now: SystemTime) -> Result<Authority, TlsError> {
+        self.known.as_ref().map_or_else(|| Authority::create(now), |known| known.renewed(now))
+    }
+
+    /// Creates the Secret by server-side apply: RBAC can allow that for a single name. Each attempt is a manager of its own,
+    /// so of two replicas the second one has a conflict, and reads again.
+    async fn create(&self, new: &Authority) -> Result<(), KeepError> {
+        let mut secret = Secret { type_: Some("Opaque".to_owned()), ..Secret::default() };
+        secret.metadata.name = Some(self.secret.clone());
+        secret.data = Some(data(new));
+        let digest = Sha256::digest(&new.bundle);
+        let manager = digest.iter().take(8).fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+        let params = PatchParams::apply(&format!("fluxion-inspector-{manager:016x}"));
+        let applied = self.secrets.patch(&self.secret, &params, &Patch::Apply(&secret)).await;
+        applied.map(drop).map_err(at("creating the Secret"))
     }
 }
 

@@ -4,9 +4,11 @@
 
 mod fence;
 mod install;
+mod journal;
 mod metrics;
 mod permissions;
 mod render;
+mod upgrade;
 
 /// Values of all that the chart makes only on demand, but what excludes something else.
 const EVERYTHING: [&str; 6] = [

@@ -25,7 +25,8 @@ use serde_json::{Value, json};
 const ACCOUNT: &str = "fluxion-inspector";
 const USER: &str = "system:serviceaccount:fluxion-system:fluxion-inspector";
 const JOBS: &str = "/apis/fluxion.flux-framework.org/v1alpha1/fluxionjobs";
-const SOON: Duration = Duration::from_mins(1);
+/// Authorities are looked at once a minute.
+const SOON: Duration = Duration::from_mins(2);
 /// Of this name, bindings or evictions are refused by the cluster's policy.
 const REFUSED: [(&str, &str); 2] = [("pods/binding", "unbindable"), ("pods/eviction", "unevictable")];
 
@@ -97,13 +98,18 @@ fn asked(cluster: &Cluster) -> Result<BTreeSet<Asked>> {
         };
         // The log names a created object by its body, RBAC by its address.
         let created = event["verb"] == "create" && object["subresource"].is_null();
-        asked.insert(Asked {
+        let one = Asked {
             verb: text(&event["verb"]),
             group: text(&object["apiGroup"]),
             resource,
             namespace: text(&object["namespace"]),
             name: if created { String::new() } else { text(&object["name"]) },
-        });
+        };
+        // An object that is created by being applied has to be allowed both.
+        if event["verb"] == "patch" && event["responseStatus"]["code"] == 201 {
+            asked.insert(Asked { verb: "create".to_owned(), ..one.clone() });
+        }
+        asked.insert(one);
     }
     Ok(asked)
 }
@@ -360,6 +366,8 @@ async fn the_roles_are_enough_and_every_rule_is_needed() {
     volumes(&applier).await.unwrap();
     refused_gang(&applier).await.unwrap();
     suspended(&cluster, &applier).await.unwrap();
+    let delete = ["--namespace", NAMESPACE, "delete", "secret", "fluxion-inspector-replicas"];
+    cluster.kubectl(&delete).await.unwrap();
     let roles =
         [Role::read(&cluster, "clusterrole").await.unwrap(), Role::read(&cluster, "role").await.unwrap()];
     let rules: Vec<Allowed> = roles.iter().flat_map(Role::rules).flat_map(|rule| allowed(&rule)).collect();

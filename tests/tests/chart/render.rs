@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::EVERYTHING;
 
 /// Sets of values, each with what it must change in the number of objects of some kind.
-const MATRIX: [(&[&str], &str, usize); 20] = [
+const MATRIX: [(&[&str], &str, usize); 21] = [
     (&[], "Deployment", 1),
     (&["leaderElection.leaseSeconds=30"], "ValidatingAdmissionPolicy", 1),
     (&["leaderElection.fence=false"], "ValidatingAdmissionPolicyBinding", 0),
@@ -51,6 +51,17 @@ const MATRIX: [(&[&str], &str, usize); 20] = [
             "networkPolicy.ingressFrom[1].namespaceSelector.matchLabels.name=monitoring",
         ],
         "NetworkPolicy",
+        1,
+    ),
+    (
+        &[
+            "journal.existingSecret.name=history",
+            "journal.caSecret.name=history",
+            "journal.caSecret.key=root.pem",
+            "tracing.endpoint=http://collector.monitoring:4318",
+            "networkPolicy.egressPorts={6443,5432,4318}",
+        ],
+        "Deployment",
         1,
     ),
     (
@@ -187,6 +198,33 @@ async fn values_that_make_no_sense_are_rejected() {
         let ran = helm.run(&["template", "fluxion", path(&chart()).unwrap(), "--set", value]).await.unwrap();
         assert!(ran.code != Some(0) && ran.stderr.contains(told), "{value}: {}", ran.stderr);
     }
+}
+
+/// A port that is left out is easily overlooked: without it, only the history or the traces are missing.
+#[tokio::test]
+async fn notes_say_which_ports_must_be_open() {
+    let helm = Helm::new().await.unwrap();
+    let values = flags(&["journal.existingSecret.name=history", "tracing.endpoint=http://collector:4318"]);
+    let chart = chart();
+    let install = ["install", "fluxion", path(&chart).unwrap(), "--dry-run=client"];
+    let notes = async |more: &[&str]| {
+        let told = helm.ask(&[&install[..], &values, &flags(more)].concat()).await.unwrap();
+        told.split_once("NOTES:").unwrap().1.to_owned()
+    };
+    assert!(!notes(&[]).await.contains("restricted"));
+    let told = notes(&["networkPolicy.egressPorts={6443,5432}"]).await;
+    for part in [
+        "restricted to the ports 6443, 5432",
+        "PostgreSQL server in the Secret history",
+        "http://collector:4318",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(
+        !notes(&["networkPolicy.egressPorts={6443}", "networkPolicy.enabled=false"])
+            .await
+            .contains("restricted")
+    );
 }
 
 #[tokio::test]

@@ -2,19 +2,27 @@
 
 use fluxion_scheduler::job::{JobKey, Members};
 use fluxion_scheduler::record::EndedJob;
+use fluxion_tests::postgres::PostgresServer;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, PgConnection};
 
-use super::server::Server;
 use super::*;
 
-fn place(server: &Server, cluster: &str) -> JournalPlace {
-    let Ok(Location::Server(options)) = Location::parse(&server.url().as_str().into()) else {
-        panic!("a server")
-    };
+pub(super) fn place_at(url: &str, cluster: &str) -> JournalPlace {
+    let Ok(Location::Server(options)) = Location::parse(&url.into()) else { panic!("a server") };
     JournalPlace::Server { options, cluster: ClusterUid::Known(cluster.to_owned()) }
 }
 
-async fn count(connection: &mut PgConnection, what: &'static str) -> i64 {
+fn place(server: &PostgresServer, cluster: &str) -> JournalPlace {
+    place_at(&server.url(), cluster)
+}
+
+pub(super) async fn connect(server: &PostgresServer) -> PgConnection {
+    let options: PgConnectOptions = server.url().parse().unwrap();
+    options.connect().await.unwrap()
+}
+
+pub(super) async fn count(connection: &mut PgConnection, what: &'static str) -> i64 {
     sqlx::query_scalar(what).fetch_one(connection).await.unwrap()
 }
 
@@ -46,7 +54,7 @@ fn ended(uid: &str, ended_at: i64, by: Option<&str>) -> JournalEntry {
 
 #[tokio::test]
 async fn only_the_leader_writes_and_its_successor_knows_what_it_wrote() {
-    let server = Server::start();
+    let server = PostgresServer::start().unwrap();
     let mut first = Inspector::start(place(&server, "one")).await;
     let mut second = Inspector::start(place(&server, "one")).await;
     let other = Inspector::start(place(&server, "two")).await;
@@ -82,7 +90,7 @@ async fn only_the_leader_writes_and_its_successor_knows_what_it_wrote() {
         let (_, problem) = inspector.end().await;
         assert_eq!(problem, None);
     }
-    let mut connection = server.options().connect().await.unwrap();
+    let mut connection = connect(&server).await;
     let numbers: Vec<i32> = sqlx::query_scalar("SELECT number FROM fluxion_transitions ORDER BY number")
         .fetch_all(&mut connection)
         .await
@@ -110,7 +118,7 @@ async fn only_the_leader_writes_and_its_successor_knows_what_it_wrote() {
 #[tokio::test]
 async fn a_database_killed_under_load_stops_nothing_and_nothing_is_missing_in_the_end() {
     const JOBS: u32 = 5_000;
-    let mut server = Server::start();
+    let mut server = PostgresServer::start().unwrap();
     let mut inspector = Inspector::start(place(&server, "one")).await;
     inspector.lead(1_000);
     inspector.say([transition("first", 0)]).await;
@@ -123,7 +131,7 @@ async fn a_database_killed_under_load_stops_nothing_and_nothing_is_missing_in_th
         match number {
             1_000 => server.kill(),
             2_000 => inspector.wait_for(|problem| problem.is_some()).await,
-            3_000 => server.run(),
+            3_000 => server.run().unwrap(),
             _ => {}
         }
     }
@@ -131,7 +139,7 @@ async fn a_database_killed_under_load_stops_nothing_and_nothing_is_missing_in_th
     inspector.written().await;
     assert_eq!(inspector.recorder.health.dropped(), 0);
     inspector.end().await;
-    let mut connection = server.options().connect().await.unwrap();
+    let mut connection = connect(&server).await;
     let all = "SELECT count(*) FROM fluxion_transitions WHERE uid LIKE 'u%'";
     assert_eq!(count(&mut connection, all).await, i64::from(JOBS) * 4);
 }
@@ -140,9 +148,7 @@ async fn a_database_killed_under_load_stops_nothing_and_nothing_is_missing_in_th
 async fn a_database_that_can_not_be_reached_is_said_without_its_password() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("postgres://fluxion:s3cret@127.0.0.1:{port}/history");
-    let Ok(Location::Server(options)) = Location::parse(&url.as_str().into()) else { panic!("a server") };
-    let place = JournalPlace::Server { options, cluster: ClusterUid::Known("one".to_owned()) };
-    let inspector = Inspector::start(place).await;
+    let inspector = Inspector::start(place_at(&url, "one")).await;
     assert_eq!(inspector.problem(), None, "only the leader would write");
     inspector.lead(1_000);
     inspector.wait_for(|problem| problem.is_some()).await;
@@ -154,7 +160,7 @@ async fn a_database_that_can_not_be_reached_is_said_without_its_password() {
 
 #[tokio::test]
 async fn the_oldest_finished_jobs_go_by_age_and_then_by_size() {
-    let server = Server::start();
+    let server = PostgresServer::start().unwrap();
     let now = jiff::Timestamp::now().as_second();
     let dir = tempfile::tempdir().unwrap();
     let mut changes = crate::journal::Changes::default();
@@ -181,12 +187,12 @@ async fn the_oldest_finished_jobs_go_by_age_and_then_by_size() {
 
 #[tokio::test]
 async fn entries_that_the_database_rejects_do_not_hold_up_others() {
-    let server = Server::start();
+    let server = PostgresServer::start().unwrap();
     let mut inspector = Inspector::start(place(&server, "one")).await;
     inspector.lead(1_000);
     inspector.say([transition("first", 0)]).await;
     inspector.written().await;
-    let mut connection = server.options().connect().await.unwrap();
+    let mut connection = connect(&server).await;
     sqlx::query("ALTER TABLE fluxion_transitions ADD CONSTRAINT no_bad CHECK (uid <> 'bad')")
         .execute(&mut connection)
         .await

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::Value;
 
@@ -40,13 +40,13 @@ impl Server {
         let secrets = "/api/v1/namespaces/ns/secrets";
         let router =
             Router::new()
-                .route(secrets, post(write_secret))
                 .route(
                     &format!("{secrets}/s"),
                     get(|State(Server(it)): State<Server>| async move {
                         answer(it.lock().unwrap().secret.as_ref())
                     })
-                    .put(write_secret),
+                    .put(write_secret)
+                    .patch(apply_secret),
                 )
                 .route(
                     &format!("/apis/apiregistration.k8s.io/v1/apiservices/{API_SERVICE}"),
@@ -99,6 +99,21 @@ async fn write_secret(State(Server(it)): State<Server>, Json(mut secret): Json<V
     secret["metadata"]["resourceVersion"] = json!(it.writes.to_string());
     it.secret = Some(secret);
     answer(it.secret.as_ref())
+}
+
+/// Server-side apply by another manager each time: it may fill in what is missing, and not change what another one set.
+async fn apply_secret(State(server): State<Server>, body: String) -> Answer {
+    let mut secret: Value = serde_json::from_str(&body).unwrap();
+    {
+        let it = server.0.lock().unwrap();
+        if let Some(known) = &it.secret {
+            if known["data"]["ca.key"] != Value::Null && known["data"] != secret["data"] {
+                return failure(409, "Conflict");
+            }
+            secret["metadata"]["resourceVersion"] = known["metadata"]["resourceVersion"].clone();
+        }
+    }
+    write_secret(State(server), Json(secret)).await
 }
 
 #[tokio::test]
@@ -156,5 +171,37 @@ async fn a_secret_without_an_authority_is_filled() {
         }));
         server.keeper().look(SystemTime::now()).await.unwrap();
         assert_eq!(server.bundle(), server.kept());
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_was_deleted_or_emptied_is_made_again_and_the_last_authority_stays_trusted() {
+    let server = Server::default();
+    server.register();
+    let (mut one, mut other) = (server.keeper(), server.keeper());
+    let now = SystemTime::now();
+    one.look(now).await.unwrap();
+    other.look(now).await.unwrap();
+    for empty in [None, Some(json!({}))] {
+        let before = server.bundle();
+        server.0.lock().unwrap().secret = empty.map(|data| {
+            json!({
+                "apiVersion": "v1", "kind": "Secret", "data": data,
+                "metadata": { "name": "s", "namespace": "ns", "resourceVersion": "1" },
+            })
+        });
+        // The registration trusts both before anybody shows what the new one signed.
+        assert_eq!(one.look(now).await.unwrap(), Looked::Again);
+        let (bundle, shown) = (server.bundle(), one.shown.as_ref().unwrap().1.clone());
+        assert!(bundle != before && bundle == server.kept());
+        let text = |bundle: &Value| {
+            let bytes: ByteString = serde_json::from_value(bundle.clone()).unwrap();
+            String::from_utf8(bytes.0).unwrap()
+        };
+        assert_eq!(shown, text(&before));
+        assert!(text(&bundle).ends_with(&text(&before)), "the other replica still shows what that signed");
+        assert_eq!(one.look(now).await.unwrap(), Looked::Fine);
+        assert_eq!(other.look(now).await.unwrap(), Looked::Fine);
+        assert_eq!(other.shown.as_ref().unwrap().1, text(&bundle), "it takes what the first one made");
     }
 }
