@@ -25,6 +25,7 @@ mod publish;
 mod sharing;
 mod trace;
 
+use handle::End;
 pub use handle::{EngineHandle, Stopped};
 pub use publish::{Published, Role};
 
@@ -35,6 +36,9 @@ use trace::PassTrace;
 
 /// Minimum time between snapshots (20 per second), unless a reader waits for one.
 const PUBLISH_EVERY: Duration = Duration::from_millis(50);
+/// A pass over so many jobs, or after one that took so long, is preceded by a snapshot.
+const MANY_JOBS: usize = 1000;
+const LONG_PASS: Duration = Duration::from_millis(25);
 /// How often an idle loop confirms that its snapshot is current.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Minimum wait, so that an overdue alarm does not cause a busy loop.
@@ -80,6 +84,24 @@ impl Engine {
         self,
         tracer: Tracer,
     ) -> std::io::Result<(EngineHandle, mpsc::Receiver<Vec<Effect>>)> {
+        let (run, end, handle, receiver) = self.prepare(tracer);
+        let runtime = tokio::runtime::Handle::current();
+        std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
+            // The state is dropped with the loop; only published snapshots are read afterwards.
+            let ran = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(run.run())));
+            end.send_replace(Some(ran.map_err(|panic| Failure::Panicked {
+                what: LOOP.to_owned(),
+                message: message_of(&*panic).to_owned(),
+            })));
+        })?;
+        Ok((handle, receiver))
+    }
+
+    /// The loop, where its end is told, a handle to it, and its effects.
+    fn prepare(
+        self,
+        tracer: Tracer,
+    ) -> (Loop, watch::Sender<Option<End>>, EngineHandle, mpsc::Receiver<Vec<Effect>>) {
         let (effects, receiver) = mpsc::channel(EFFECT_BATCHES);
         let now = (self.clock)();
         let inbox = Arc::new(Inbox::default());
@@ -111,16 +133,7 @@ impl Engine {
             trace: PassTrace::new(tracer),
             pulse,
         };
-        let runtime = tokio::runtime::Handle::current();
-        std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
-            // The state is dropped with the loop; only published snapshots are read afterwards.
-            let ran = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(run.run())));
-            end.send_replace(Some(ran.map_err(|panic| Failure::Panicked {
-                what: LOOP.to_owned(),
-                message: message_of(&*panic).to_owned(),
-            })));
-        })?;
-        Ok((handle, receiver))
+        (run, end, handle, receiver)
     }
 }
 
@@ -152,23 +165,23 @@ impl Loop {
             let now = self.now();
             let due = self.state.next_wake().is_some_and(|wake| wake <= now);
             if !batch.is_empty() || due || self.state.unfinished() {
-                dirty = true;
+                let news = std::mem::replace(&mut dirty, true) || !batch.is_empty();
                 self.metrics.inbox_wait(waited);
-                if !self.step(now, batch).await {
+                if !self.step(now, batch, news).await {
                     return;
                 }
             }
             dirty |= self.publisher.role_changed();
             let wanted = asked > *self.answered.borrow();
             if (dirty && (wanted || self.publisher.due(PUBLISH_EVERY))) || self.publisher.due(HEARTBEAT) {
-                self.publisher.publish(&self.state, (self.clock)(), dirty);
+                self.publish(dirty);
                 dirty = false;
             }
             if wanted {
                 self.answered.send_replace(asked);
             }
             if self.inbox.stopped() && self.inbox.len() == 0 {
-                self.publisher.publish(&self.state, (self.clock)(), dirty);
+                self.publish(dirty);
                 return;
             }
             if !self.state.unfinished() {
@@ -177,8 +190,13 @@ impl Loop {
         }
     }
 
-    /// One step; false if the receiver of effects is gone.
-    async fn step(&mut self, now: i64, mut batch: Vec<Event>) -> bool {
+    fn publish(&mut self, changed: bool) {
+        self.publisher.publish(self.state.snapshot(), (self.clock)(), changed);
+    }
+
+    /// One step; false if the receiver of effects is gone. Before a long pass, there is a snapshot if there are `news` since
+    /// the last one: whoever waits for these does not have to wait for the pass.
+    async fn step(&mut self, now: i64, mut batch: Vec<Event>, news: bool) -> bool {
         if batch.is_empty() {
             batch.push(Event::Tick);
         }
@@ -189,7 +207,11 @@ impl Loop {
         let began = Instant::now();
         self.trace.begin();
         failpoint::reached("engine");
-        let effects = self.state.step(now, batch);
+        self.state.receive(now, batch);
+        if news && self.long_pass_ahead() {
+            self.publish(true);
+        }
+        let effects = self.state.decide();
         let took = began.elapsed();
         self.metrics.step(took);
         self.passing += took;
@@ -212,6 +234,11 @@ impl Loop {
             }
         }
         effects.is_empty() || self.effects.send(effects).await.is_ok()
+    }
+
+    fn long_pass_ahead(&self) -> bool {
+        let jobs = self.state.pass_ahead();
+        jobs >= MANY_JOBS || (jobs > 0 && self.publisher.passes_take(LONG_PASS))
     }
 
     /// Sleeps until there is an event, an alarm is due, or a deferred snapshot may be published.

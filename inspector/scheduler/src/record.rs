@@ -24,6 +24,9 @@ pub enum JournalEntry {
     Cancelled { uid: SharedStr, job: String, by: Option<SharedStr> },
     /// A job has finished: this replaces all its other entries.
     Ended(Box<EndedJob>),
+    /// The end of this job at this time (epoch seconds) was recorded before, by the leader before this one, as that of another
+    /// time or UID: there is to be no entry of this one.
+    Retracted { uid: SharedStr, ended_at: i64 },
     /// The entries of the job that finished at this time can be deleted; `None`: of a job that had not finished.
     Forgotten { uid: SharedStr, ended_at: Option<i64> },
 }
@@ -35,6 +38,7 @@ impl JournalEntry {
             Self::Transition { uid, number, .. } => format!("{uid}/{number}"),
             Self::Cancelled { uid, .. } => format!("{uid}/cancelled"),
             Self::Ended(ended) => format!("{}/ended/{}", ended.key.uid, ended.ended_at),
+            Self::Retracted { uid, ended_at } => format!("{uid}/ended/{ended_at}"),
             Self::Forgotten { uid, ended_at } => {
                 format!("{uid}/forgotten/{}", ended_at.map_or_else(|| "live".to_owned(), |at| at.to_string()))
             }

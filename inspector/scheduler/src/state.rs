@@ -196,6 +196,13 @@ impl State {
     /// `now` is in epoch seconds; a clock that is set back is treated as stopped. Send another `Tick` at
     /// [`Self::next_wake`], and immediately while [`Self::unfinished`].
     pub fn step(&mut self, now: i64, events: Vec<Event>) -> Vec<Effect> {
+        self.receive(now, events);
+        self.decide()
+    }
+
+    /// The first part of a step: processes events and evaluates the jobs that they change, but starts none.
+    /// [`Self::decide`] must follow. In between, [`Self::snapshot`] is what an inspector that does not lead shows.
+    pub fn receive(&mut self, now: i64, events: Vec<Event>) {
         self.now = self.now.max(now);
         // Plans behind these are recomputed.
         self.pass.wanted |= self.inventory.prolong(self.now);
@@ -214,6 +221,10 @@ impl State {
             self.revise_peers();
             self.evaluate_dirty();
         }
+    }
+
+    /// The second part of a step: makes decisions, and returns the effects of both parts.
+    pub fn decide(&mut self) -> Vec<Effect> {
         if self.ready {
             self.complete_started();
             self.place_resumed();
@@ -225,6 +236,15 @@ impl State {
         self.forget_memory();
         self.work.new_jobs.clear();
         std::mem::take(&mut self.work.effects)
+    }
+
+    /// A clone for readers, without the work of the current step.
+    #[must_use]
+    pub fn snapshot(&mut self) -> Self {
+        let work = std::mem::take(&mut self.work);
+        let snapshot = self.clone();
+        self.work = work;
+        snapshot
     }
 
     /// Updates the jobs whose distinguishing names have changed, wherever they are mentioned.

@@ -488,6 +488,48 @@ fn a_job_whose_end_two_engines_saw_is_told_once() {
     assert!(world.effects.contains(&forgotten) && world.names().is_empty(), "{:?}", world.names());
 }
 
+/// The successor leads before it notices that Pods were deleted, and reads what was recorded before or after that.
+#[test]
+fn an_end_that_two_leaders_record_is_one_in_the_journal() {
+    for read_first in [false, true] {
+        let mut world = world();
+        for name in ["z-first", "a-second"] {
+            world.pod_with(name, "cpu=1000", in_group("g", "2"));
+            world.at(10);
+        }
+        world.pod("web", "cpu=1000");
+        world.at(10);
+        let settings = world.state.settings().clone();
+        let mut leader = std::mem::replace(&mut world, World::new(settings));
+        (world.pods, world.nodes, world.now) = (leader.pods.clone(), leader.nodes.clone(), leader.now);
+        follow(&mut world);
+        leader.step(vec![Event::CancelStarted { job: "uid-web".into(), by: "alice".into() }]);
+        for name in ["z-first", "a-second", "web"] {
+            leader.delete_pod(name);
+        }
+        world.effects.clear();
+        world.now += 2;
+        world.step(vec![Event::Synced]);
+        let recorded = kept(&leader);
+        if read_first {
+            world.step(recorded.clone());
+        }
+        for name in ["z-first", "a-second", "web"] {
+            world.delete_pod(name);
+        }
+        if !read_first {
+            world.step(recorded.clone());
+        }
+        assert_eq!(told_of_all(&world), told_of_all(&leader), "read first: {read_first}");
+        leader.effects.append(&mut world.effects);
+        assert_eq!(kept(&leader), recorded, "read first: {read_first}");
+        // The next life of a name is another one.
+        world.pod("web", "cpu=1000");
+        world.delete_pod("web");
+        assert_eq!(world.state.jobs().filter(|job| &*job.key.name == "web").count(), 2);
+    }
+}
+
 #[test]
 fn a_finished_job_of_which_no_object_is_left_is_shown_by_a_successor_too() {
     let mut world = world();

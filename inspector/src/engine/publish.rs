@@ -145,8 +145,13 @@ impl Publisher {
         self.pass_seconds = took.as_secs_f64();
     }
 
+    /// Whether the last pass took at least that long.
+    pub(super) fn passes_take(&self, long: Duration) -> bool {
+        self.pass_seconds >= long.as_secs_f64()
+    }
+
     /// Publishes `state` to readers. If unchanged, it keeps its sequence and only its age is updated.
-    pub(super) fn publish(&mut self, state: &State, now: i64, changed: bool) {
+    pub(super) fn publish(&mut self, state: State, now: i64, changed: bool) {
         let changed = changed || self.role_changed();
         let (role, term) = (self.role.get(), self.role.term());
         if changed {
@@ -159,7 +164,7 @@ impl Publisher {
         }
         let observed_at = now.div_euclid(1000);
         self.current.store(Arc::new(Published {
-            state: state.clone(),
+            state,
             sequence: self.sequence,
             since: self.since,
             term,

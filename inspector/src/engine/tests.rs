@@ -1,5 +1,7 @@
 use std::sync::atomic::AtomicI64;
 
+use fluxion_scheduler::record::JournalEntry;
+use fluxion_scheduler::state::JobState;
 use serde_json::json;
 
 use super::*;
@@ -80,6 +82,66 @@ async fn many_changes_are_few_snapshots() {
     let allowed = began.elapsed().as_millis() / PUBLISH_EVERY.as_millis() + 2;
     assert!(u128::from(engine.snapshot().sequence - first) <= allowed);
     engine.stop();
+}
+
+/// A loop that leads, with so many jobs that wait; not started.
+async fn with_waiting(jobs: usize) -> (Loop, EngineHandle, mpsc::Receiver<Vec<Effect>>) {
+    let engine = Engine {
+        state: State::new(fluxion_scheduler::state::Settings::default()),
+        role: Role::Leader,
+        clock: Arc::new(|| 1_000),
+        metrics: Arc::new(Metrics::new()),
+    };
+    let (mut run, _, handle, effects) = engine.prepare(Tracer::default());
+    let pods = (0..jobs).map(|number| ours(&format!("p{number}"), 0));
+    assert!(run.step(1, pods.chain([Event::Synced]).collect(), true).await);
+    while run.state.unfinished() {
+        assert!(run.step(1, Vec::new(), false).await);
+    }
+    (run, handle, effects)
+}
+
+fn ours(uid: &str, priority: i32) -> Event {
+    let scheduler_name = "fluxion".into();
+    Event::Pod(Box::new(fluxion_scheduler::model::PodSpec { scheduler_name, priority, ..pod_spec(uid) }))
+}
+
+/// A Pod ahead of all others: there is a pass over all jobs.
+fn first() -> Event {
+    ours("first", 1)
+}
+
+#[tokio::test]
+async fn events_are_shown_before_the_pass_over_many_jobs() {
+    let (mut run, handle, mut effects) = with_waiting(MANY_JOBS).await;
+    while effects.try_recv().is_ok() {}
+    let (before, passes) = (handle.snapshot().sequence, run.state.last_pass("default").passes);
+    assert!(run.step(2, vec![first()], true).await);
+    let shown = handle.snapshot();
+    let job = |state: &State| state.job_named("a", "pod.first").map(|job| job.state);
+    assert_eq!((shown.sequence, job(&shown.state)), (before + 1, Some(JobState::Pending)));
+    assert_eq!(shown.state.last_pass("default").passes, passes);
+    assert_eq!(job(&run.state), Some(JobState::Unsatisfiable));
+    assert_eq!(run.state.last_pass("default").passes, passes + 1);
+    // What was shown takes no effects from the writer, and none is written twice.
+    let told = |effects: Vec<Effect>| {
+        let told = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Journal(JournalEntry::Transition { entry, .. }) => Some(entry.state),
+            _ => None,
+        });
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(told(effects.try_recv().unwrap()), [JobState::Pending, JobState::Unsatisfiable]);
+    assert!(effects.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn there_is_no_snapshot_before_a_pass_over_few_jobs() {
+    let (mut run, handle, _effects) = with_waiting(0).await;
+    let before = handle.snapshot().sequence;
+    assert!(run.step(2, vec![first()], true).await);
+    assert_eq!(handle.snapshot().sequence, before);
+    assert!(run.state.job_named("a", "pod.first").is_some());
 }
 
 #[tokio::test]

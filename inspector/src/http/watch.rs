@@ -93,6 +93,8 @@ struct Watch<R: Indexed> {
     filter: Filter<R>,
     options: WatchOptions,
     pending: Option<Pending<R>>,
+    /// When changes may be checked for again.
+    next_look: Instant,
     bookmark_at: Instant,
     /// No event has been written yet: the first one of a table says what its columns are.
     first: bool,
@@ -125,6 +127,7 @@ pub(super) fn respond<R: Indexed>(
         filter,
         options,
         pending: None,
+        next_look: Instant::now(),
         bookmark_at,
         first: true,
         recheck_at: asker.standing.as_ref().map(|standing| Instant::now() + standing.every()),
@@ -197,6 +200,7 @@ impl<R: Indexed> Watch<R> {
 
     /// Finds the changes since the last check.
     async fn look(&mut self) -> Result<(), Refusal> {
+        self.next_look = Instant::now() + PACE;
         self.changes.borrow_and_update();
         let served = self.app.index.at(self.app.engine.snapshot()).await?;
         let table = R::table(&served);
@@ -275,7 +279,7 @@ impl<R: Indexed> Watch<R> {
             changed = self.changes.changed() => {
                 // Without an engine, there are no more changes: the server is shutting down.
                 self.done = changed.is_err();
-                tokio::time::sleep(PACE).await;
+                tokio::time::sleep_until(self.next_look).await;
                 None
             }
             () = self.app.stopping.cancelled() => {

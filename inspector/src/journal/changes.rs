@@ -16,6 +16,8 @@ pub struct Changes {
     pub transitions: BTreeMap<(SharedStr, u32), (String, HistoryEntry)>,
     /// Who cancelled a job; `None` deletes that.
     pub cancels: BTreeMap<SharedStr, Option<SharedStr>>,
+    /// Finished jobs that are deleted first, by end time (epoch seconds).
+    pub retracted: BTreeSet<(SharedStr, i64)>,
     /// Finished jobs, by end time (epoch seconds).
     pub ended: BTreeMap<(SharedStr, i64), Box<EndedJob>>,
 }
@@ -30,7 +32,14 @@ impl Changes {
             JournalEntry::Cancelled { uid, by, .. } => drop(self.cancels.insert(uid, by)),
             JournalEntry::Ended(job) => {
                 self.forget(&job.key.uid);
-                self.ended.insert((job.key.uid.clone(), job.ended_at), job);
+                let key = (job.key.uid.clone(), job.ended_at);
+                self.retracted.remove(&key);
+                self.ended.insert(key, job);
+            }
+            JournalEntry::Retracted { uid, ended_at } => {
+                let key = (uid, ended_at);
+                self.ended.remove(&key);
+                self.retracted.insert(key);
             }
             JournalEntry::Forgotten { uid, ended_at: None } => self.forget(&uid),
             JournalEntry::Forgotten { ended_at: Some(_), .. } => {}
@@ -48,7 +57,8 @@ impl Changes {
 
     /// Number of rows that change.
     pub fn len(&self) -> usize {
-        self.forgotten.len() + self.transitions.len() + self.cancels.len() + self.ended.len()
+        let ended = self.retracted.len() + self.ended.len();
+        self.forgotten.len() + self.transitions.len() + self.cancels.len() + ended
     }
 
     /// Whether nothing has to change.
@@ -81,5 +91,17 @@ mod tests {
         let kept: Vec<_> = changes.transitions.keys().map(|(uid, number)| (&**uid, *number)).collect();
         assert_eq!(kept, [("other", 0), ("u", 1)]);
         assert_eq!((changes.len(), changes.cancels.len(), changes.forgotten.len()), (3, 0, 1));
+    }
+
+    #[test]
+    fn an_end_that_is_retracted_is_deleted_unless_it_is_told_again() {
+        let mut changes = Changes::default();
+        let ended = |at| JournalEntry::Ended(Box::new(crate::journal::tests::ended("u", at)));
+        let retracted = |at| JournalEntry::Retracted { uid: "u".into(), ended_at: at };
+        for entry in [ended(5), ended(7), retracted(7), retracted(8), ended(8)] {
+            changes.add(entry);
+        }
+        let kept: Vec<i64> = changes.ended.keys().map(|(_, at)| *at).collect();
+        assert_eq!((&kept[..], &changes.retracted), (&[5, 8][..], &[("u".into(), 7)].into()));
     }
 }

@@ -33,13 +33,8 @@ pub(super) async fn write(connection: &mut SqliteConnection, entries: &[JournalE
                 note_end(connection, job).await?;
             }
             JournalEntry::Forgotten { uid, ended_at: None } => forget_live(connection, uid).await?,
-            JournalEntry::Forgotten { uid, ended_at: Some(at) } => {
-                sqlx::query("DELETE FROM ended WHERE uid = ? AND ended_at = ?")
-                    .bind(&**uid)
-                    .bind(at)
-                    .execute(&mut *connection)
-                    .await?;
-            }
+            JournalEntry::Forgotten { uid, ended_at: Some(at) }
+            | JournalEntry::Retracted { uid, ended_at: at } => forget_end(connection, uid, *at).await?,
         }
     }
     Ok(())
@@ -58,6 +53,9 @@ pub(super) async fn apply(connection: &mut SqliteConnection, changes: &Changes) 
             Some(by) => note_cancel(connection, uid, by).await?,
             None => forget_cancel(connection, uid).await?,
         }
+    }
+    for (uid, ended_at) in &changes.retracted {
+        forget_end(connection, uid, *ended_at).await?;
     }
     for job in changes.ended.values() {
         note_end(connection, job).await?;
@@ -79,6 +77,15 @@ async fn note_end(connection: &mut SqliteConnection, job: &EndedJob) -> sqlx::Re
         .bind(&*job.key.uid)
         .bind(job.ended_at)
         .bind(body(job)?)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn forget_end(connection: &mut SqliteConnection, uid: &str, ended_at: i64) -> sqlx::Result<()> {
+    sqlx::query("DELETE FROM ended WHERE uid = ? AND ended_at = ?")
+        .bind(uid)
+        .bind(ended_at)
         .execute(connection)
         .await?;
     Ok(())

@@ -30,7 +30,7 @@ fn entry(uid: &str, number: u32, entry: HistoryEntry) -> JournalEntry {
 }
 
 /// A job that has ended, as an engine hands it over.
-fn ended(uid: &str, ended_at: i64) -> EndedJob {
+pub(super) fn ended(uid: &str, ended_at: i64) -> EndedJob {
     EndedJob {
         key: JobKey { namespace: "default".into(), kind: "pod".into(), name: "p".into(), uid: uid.into() },
         anchor: Some(uid.into()),
@@ -116,6 +116,23 @@ async fn the_past_of_jobs_is_kept_until_the_engine_says_otherwise() {
     write(&mut journal, vec![forgotten("done", Some(9))]).await;
     journal.close().await.unwrap();
     assert_eq!(remembered(dir.path()).await, []);
+}
+
+#[tokio::test]
+async fn an_end_that_was_recorded_before_is_kept_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(dir.path(), "c").await.unwrap();
+    let end = |at| JournalEntry::Ended(Box::new(ended("u", at)));
+    let retracted = |at| JournalEntry::Retracted { uid: "u".into(), ended_at: at };
+    write(&mut journal, vec![end(5), end(7), retracted(7)]).await;
+    // In a batch of its own, after what it retracts has been written.
+    for batch in [vec![end(8)], vec![retracted(8)]] {
+        let mut changes = Changes::default();
+        batch.into_iter().for_each(|entry| changes.add(entry));
+        journal.write_history(&changes).await.unwrap();
+    }
+    journal.close().await.unwrap();
+    assert_eq!(remembered(dir.path()).await, [Remembered::Ended(Box::new(ended("u", 5)))]);
 }
 
 #[tokio::test]

@@ -136,7 +136,7 @@ impl State {
         let Some(job) = self.jobs.get(id).cloned() else { return };
         let waits = !started && !job.binds.paused(self.now);
         let request = if waits { self.first_request(&job, &summary).map(Arc::new) } else { None };
-        let (state, reason) = self.decide(&job, &summary, started);
+        let (state, reason) = self.derive(&job, &summary, started);
         let changed_request =
             request != job.request || summary.queue != job.queue || summary.priority != job.priority;
         let graph = self.inventory.graph_generation();
@@ -200,7 +200,7 @@ impl State {
     }
 
     /// The resulting state, and why; for jobs that may start, the result of the last pass is kept.
-    fn decide(&self, job: &Job, summary: &MemberSummary, started: bool) -> (JobState, Option<Reason>) {
+    fn derive(&self, job: &Job, summary: &MemberSummary, started: bool) -> (JobState, Option<Reason>) {
         let reason = |class, fact| Some(Reason::new(class, fact));
         if !started && let Some(resuming) = self.resuming(job, summary) {
             return resuming;

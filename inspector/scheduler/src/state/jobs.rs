@@ -103,9 +103,14 @@ impl Jobs {
     /// The same; it ended at another time than was known.
     pub(super) fn keep_from_instead(&mut self, known: Option<i64>, ended_at: i64, id: JobId) {
         if let Some(known) = known {
-            self.ended.remove(&(known, id));
+            self.keep_no_longer(known, id);
         }
         self.keep_from(ended_at, id);
+    }
+
+    /// The finished job is not kept.
+    pub(super) fn keep_no_longer(&mut self, ended_at: i64, id: JobId) {
+        self.ended.remove(&(ended_at, id));
     }
 
     /// When the earliest finished job ended.

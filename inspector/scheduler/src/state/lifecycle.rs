@@ -193,6 +193,7 @@ impl State {
         if state.ended() {
             self.note_end(&job);
             self.end(&job);
+            self.unite_with_recorded(id);
         } else {
             self.enqueue(&job);
         }

@@ -66,6 +66,17 @@ impl State {
         self.jobs.touch(id);
     }
 
+    /// Removes a finished job that was brought back.
+    pub(super) fn forget_recorded(&mut self, group: &GroupKey, ended_at: i64, id: JobId) {
+        if let Some(lives) = self.memory.ended.get_mut(group) {
+            lives.remove(&(ended_at, id));
+        }
+        self.jobs.keep_no_longer(ended_at, id);
+        let Some(job) = self.jobs.get(id).cloned() else { return };
+        let others = self.jobs.remove(&job);
+        self.renamed(others);
+    }
+
     /// The finished job that this finished Pod was a member of.
     pub(super) fn past_life(&self, pod: &PodSpec, key: &GroupKey) -> Option<JobId> {
         let lives = self.memory.ended.get(key).filter(|_| pod.phase.ended())?;

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use crate::event::Effect;
 use crate::job::{HISTORY_MAX, HistoryEntry, Job, JobId};
-use crate::record::{EndedJob, LiveJob};
+use crate::record::{EndedJob, JournalEntry, LiveJob};
 use crate::state::State;
 use crate::state::memory::named_only;
 
@@ -46,21 +47,44 @@ impl State {
         let ends =
             self.jobs_named(&name).filter_map(|id| Some((ends_apart(self.jobs.get(id)?, &ended)?, id)));
         let known = ends.min().map(|(_, id)| id);
-        match known.filter(|_| ended.state.ended()).and_then(|id| self.jobs.get_mut(id)) {
+        match known.filter(|_| ended.state.ended()) {
             None => self.bring_back(ended),
-            // How it ended is known to whoever was the leader then: objects don't tell who cancelled it.
-            Some(job) => {
-                (job.state, job.reason, job.exit) = (ended.state, ended.reason, ended.exit);
-                (job.members, job.started_at) = (ended.members, ended.started_at);
-                job.ran_on = Arc::new(ended.ran_on);
-                job.history = Arc::new(ended.history);
-                job.cancelled_by = ended.cancelled_by;
-                job.key.uid = ended.key.uid;
-                let (id, known) = (job.id, job.ended_at.replace(ended.ended_at));
-                job.state_since = ended.ended_at;
-                self.jobs.keep_from_instead(known, ended.ended_at, id);
-            }
+            Some(id) => self.end_as_recorded(id, ended),
         }
+    }
+
+    /// How it ended is known to whoever was the leader then: objects don't tell who cancelled it.
+    fn end_as_recorded(&mut self, id: JobId, ended: EndedJob) {
+        let Some(job) = self.jobs.get_mut(id) else { return };
+        (job.state, job.reason, job.exit) = (ended.state, ended.reason, ended.exit);
+        (job.members, job.started_at) = (ended.members, ended.started_at);
+        job.ran_on = Arc::new(ended.ran_on);
+        job.history = Arc::new(ended.history);
+        job.cancelled_by = ended.cancelled_by;
+        let uid = std::mem::replace(&mut job.key.uid, ended.key.uid);
+        let known = job.ended_at.replace(ended.ended_at);
+        job.state_since = ended.ended_at;
+        let renamed = job.key.uid != uid;
+        self.jobs.keep_from_instead(known, ended.ended_at, id);
+        if let Some(ended_at) = known.filter(|known| renamed || *known != ended.ended_at) {
+            self.work.effects.push(Effect::Journal(JournalEntry::Retracted { uid, ended_at }));
+        }
+    }
+
+    /// A job has ended. If its end was received from the journal before this engine noticed it, it is one.
+    pub(super) fn unite_with_recorded(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(id).cloned() else { return };
+        let Some(lives) = self.memory.ended.get(&job.group) else { return };
+        let same = lives.iter().filter_map(|(ended_at, other)| {
+            let stored = EndedJob::of(self.jobs.get(*other)?, *ended_at);
+            // It was there before that end: it is not the next life of the same object.
+            let before = job.history.first().is_some_and(|first| first.time <= *ended_at);
+            let apart = ends_apart(&job, &stored).filter(|_| before && *other != id)?;
+            Some((apart, *other, stored))
+        });
+        let Some((_, other, stored)) = same.min_by_key(|(apart, other, _)| (*apart, *other)) else { return };
+        self.forget_recorded(&job.group, stored.ended_at, other);
+        self.end_as_recorded(id, stored);
     }
 
     /// The jobs of this name (`NAMESPACE/KIND.NAME`), oldest first.

@@ -51,6 +51,19 @@ impl State {
         self.pass.wanted || self.pass.arrived || self.pass.seen != self.generations()
     }
 
+    /// Number of waiting jobs that [`State::decide`] considers, unless it stops earlier.
+    pub fn pass_ahead(&self) -> usize {
+        if !self.unfinished() && !(self.ready && self.pass_due()) {
+            return 0;
+        }
+        let open = self.pass.open.as_ref().filter(|_| !self.pass_due() && self.may_reopen());
+        self.waiting.behind(open.and_then(|open| open.last.as_ref())).count()
+    }
+
+    fn pass_due(&self) -> bool {
+        self.pass.due.is_some_and(|due| due <= self.now)
+    }
+
     fn generations(&self) -> (u64, u64) {
         (self.inventory.freed_generation(), self.inventory.graph_generation())
     }
@@ -149,7 +162,7 @@ impl State {
 
     /// One pass over every queue, or as much of it as fits in one step.
     pub(super) fn run_pass(&mut self) {
-        let due = self.pass.due.is_some_and(|due| due <= self.now);
+        let due = self.pass_due();
         let wanted = self.pass_wanted();
         if !wanted && !due && self.pass.cut.is_none() {
             return;

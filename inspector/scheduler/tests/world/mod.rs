@@ -93,7 +93,10 @@ impl World {
     pub fn step(&mut self, mut events: Vec<Event>) {
         let mut binds = Vec::new();
         for _ in 0..1000 {
-            let effects = self.state.step(self.now, std::mem::take(&mut events));
+            self.state.receive(self.now, std::mem::take(&mut events));
+            // This is shown, too.
+            self.check();
+            let effects = self.state.decide();
             self.check();
             for effect in effects {
                 if let Effect::Bind { pod, node, record } = &effect

@@ -48,7 +48,8 @@ pub fn kept(world: &World) -> Vec<Event> {
                 ended.insert((job.key.uid.clone(), job.ended_at), serde_json::from_str(&text).unwrap());
             }
             JournalEntry::Forgotten { uid, ended_at: None } => drop(live.remove(&uid)),
-            JournalEntry::Forgotten { uid, ended_at: Some(at) } => drop(ended.remove(&(uid, at))),
+            JournalEntry::Forgotten { uid, ended_at: Some(at) }
+            | JournalEntry::Retracted { uid, ended_at: at } => drop(ended.remove(&(uid, at))),
         }
     }
     let live = live.into_iter().map(|(uid, entries)| {

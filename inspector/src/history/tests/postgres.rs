@@ -186,6 +186,26 @@ async fn the_oldest_finished_jobs_go_by_age_and_then_by_size() {
 }
 
 #[tokio::test]
+async fn an_end_that_was_recorded_before_is_retracted() {
+    let server = Server::start();
+    let dir = tempfile::tempdir().unwrap();
+    let retracted = JournalEntry::Retracted { uid: "u".into(), ended_at: 7 };
+    let batches = [vec![ended("u", 5, None), ended("u", 7, None), ended("v", 7, None)], vec![retracted]];
+    for mut place in [place(&server, "one"), file(dir.path(), "one")] {
+        let mut store = place.open().await.unwrap();
+        for batch in &batches {
+            let mut changes = crate::journal::Changes::default();
+            batch.iter().cloned().for_each(|entry| changes.add(entry));
+            store.write(&place, &changes, 1).await.unwrap();
+        }
+        let kept = store.read(&place, 0, 10).await.unwrap();
+        let kept: Vec<_> = kept.iter().map(Remembered::id).collect();
+        assert_eq!(kept, [("u".into(), Some(5)), ("v".into(), Some(7))]);
+        store.close(&place).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn entries_that_the_database_rejects_do_not_hold_up_others() {
     let server = PostgresServer::start().unwrap();
     let mut inspector = Inspector::start(place(&server, "one")).await;

@@ -71,6 +71,45 @@ fn selected(served: &Served, everything: &Viewer) {
     told("10,000 jobs selected by looking at them", looking, 0);
 }
 
+/// How long it takes from an event until each of so many watches of all jobs has told of it, where it causes a pass over all
+/// jobs.
+async fn told_to_watches(server: &Server, count: usize) {
+    use futures::StreamExt as _;
+    let version = server.get("fluxionjobs?limit=1").await.1["metadata"]["resourceVersion"].clone();
+    let path = format!("fluxionjobs?watch=true&resourceVersion={}", version.as_str().unwrap());
+    let (tell, mut told_at) = tokio::sync::mpsc::channel(count);
+    for _ in 0..count {
+        let mut body = server.send(request(Method::GET, &path)).await.into_body().into_data_stream();
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            let mut round = 0;
+            while let Some(Ok(chunk)) = body.next().await {
+                let text = String::from_utf8_lossy(&chunk).into_owned();
+                if text.contains(&format!("\"pod.seen-{round}\"")) {
+                    round += 1;
+                    tell.send(Instant::now()).await.unwrap();
+                }
+            }
+        });
+    }
+    let mut times = Vec::new();
+    for round in 0..10 {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        let mut seen = pod("team-02", &format!("seen-{round}"));
+        seen.priority = 1_000 + round;
+        let began = Instant::now();
+        server.engine.send(Event::Pod(Box::new(seen)));
+        for _ in 0..count {
+            let at = tokio::time::timeout(Duration::from_secs(60), told_at.recv()).await.unwrap().unwrap();
+            times.push(at.saturating_duration_since(began).as_secs_f64() * 1e3);
+        }
+        server.tell([]).await;
+    }
+    times.sort_by(f64::total_cmp);
+    let (middle, most) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+    println!("an event reaches {count} watches: median {middle:.1} ms, 99 % within {most:.1} ms");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
 async fn answers_at_size() {
@@ -161,4 +200,7 @@ async fn answers_at_size() {
     }
     told("one job, after another one has changed", single, 0);
     told("10,000 jobs, after one has changed", after, 0);
+    for count in [1, 1_000] {
+        told_to_watches(&server, count).await;
+    }
 }

@@ -112,6 +112,24 @@ async fn what_comes_changes_and_goes_is_told_once() {
     assert!(watch.silent().await);
 }
 
+/// Events that come fast are paced; one that comes after a rest need not wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_after_a_rest_is_told_at_once() {
+    let server = Server::started(true).await;
+    let mut watch = Reader::open(&server, "fluxionnodes?watch=true").await;
+    watch.short().await;
+    watch.short().await;
+    let mut fastest = Duration::MAX;
+    for index in 0..10 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let began = std::time::Instant::now();
+        server.tell([node(&format!("new-{index}"), 2)]).await;
+        assert_eq!(watch.short().await, event("ADDED", &format!("new-{index}")));
+        fastest = fastest.min(began.elapsed());
+    }
+    assert!(fastest < Duration::from_millis(50), "{fastest:?}");
+}
+
 #[tokio::test]
 async fn a_watch_goes_on_where_a_list_or_an_event_stood() {
     let server = Server::started(true).await;

@@ -43,6 +43,19 @@ pub(super) async fn write(
         .execute(&mut *connection)
         .await?;
     }
+    let retracted = changes.retracted.iter().map(|(uid, ended_at)| (plain(uid), *ended_at));
+    let (uids, ends): (Vec<String>, Vec<i64>) = retracted.unzip();
+    if !uids.is_empty() {
+        sqlx::query(
+            "DELETE FROM fluxion_ended AS old USING UNNEST($2::text[], $3::bigint[]) AS gone (uid, ended) \
+             WHERE old.cluster = $1 AND old.uid = gone.uid AND old.ended_at = to_timestamp(gone.ended)",
+        )
+        .bind(cluster)
+        .bind(uids)
+        .bind(ends)
+        .execute(&mut *connection)
+        .await?;
+    }
     write_ended(connection, cluster, changes.ended.values().map(AsRef::as_ref)).await
 }
 
