@@ -4,6 +4,8 @@
 //! `cargo bench -p fluxion-scheduler --bench live -- easy 10000` runs it for one policy (fcfs, easy, hybrid or
 //! conservative; by default, for all but conservative) and a number of gangs.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod clock;
 mod cluster;
 

@@ -55,7 +55,9 @@ impl Inventory {
                 && same_share(&old.hold, &hold)
                 && (old.hold.peer == hold.peer || !self.peers.matter());
             if !arrived {
-                before.into_iter().for_each(|at| self.free_on(at));
+                if let Some(at) = before {
+                    self.free_on(at);
+                }
                 self.disturb(None);
             }
             foreseen |= arrived;
