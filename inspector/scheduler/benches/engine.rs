@@ -5,11 +5,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::hint::black_box;
-use std::sync::Arc;
-#[expect(clippy::disallowed_types, reason = "the engine has no clock, its benchmark needs one")]
-use std::time::Instant;
+mod clock;
 
+use std::sync::Arc;
+
+use clock::measure;
 use fluxion_scheduler::constraint::{
     Expression, Operator, Peer, PodSelector, PodTerm, PodTerms, Preferences, PreferredPods, TopologySpread,
 };
@@ -208,35 +208,6 @@ fn jobs(requests: &[Arc<Request>]) -> Vec<PassJob> {
         PassJob { id, priority: 0, request: Arc::new(requests[at].as_ref().clone()) }
     };
     (0..JOBS).map(pick).collect()
-}
-
-/// Nanoseconds that this thread has been on a processor.
-fn on_processor() -> Option<u128> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok()
-}
-
-/// Runs it on something made anew each time, and prints the median.
-#[expect(clippy::disallowed_types, reason = "the engine has no clock, its benchmark needs one")]
-fn measure<T, R>(name: &str, runs: usize, make: impl Fn() -> T, run: impl Fn(&mut T) -> R) {
-    let mut times: Vec<(u128, u128)> = (0..runs)
-        .map(|_| {
-            let mut input = make();
-            let (wall, cpu) = (Instant::now(), on_processor());
-            let result = black_box(run(&mut input));
-            let spent = on_processor().zip(cpu).map(|(after, before)| after - before);
-            let wall = wall.elapsed().as_nanos();
-            drop(result);
-            (spent.unwrap_or(wall), wall)
-        })
-        .collect();
-    times.sort_unstable();
-    let (cpu, wall) = times[runs / 2];
-    println!("{name:<60} {:>12.3} ms on the processor {:>12.3} ms on the wall", milli(cpu), milli(wall));
-}
-
-fn milli(nanos: u128) -> f64 {
-    nanos as f64 / 1e6
 }
 
 fn main() {

@@ -11,6 +11,7 @@ mod cow;
 mod domain;
 mod domains;
 mod eligibility;
+mod freed;
 pub(crate) mod graph;
 mod hold;
 mod holding;
@@ -89,6 +90,7 @@ pub struct Inventory {
     levels: Arc<Vec<Arc<str>>>,
     startup_taints: Arc<[Arc<str>]>,
     freed: u64,
+    freed_on: freed::Freed,
     /// The last planned end of anything that was freed, lost or taken in spite of reservations.
     disturbed: i64,
     graph: u64,

@@ -21,6 +21,7 @@ mod order;
 mod plan;
 mod policy;
 mod promised;
+mod roomy;
 mod rules;
 mod scored;
 mod search;
@@ -37,6 +38,7 @@ pub(crate) use earliest::{Between, first_start, in_the_way, start_at, still_free
 pub(crate) use filling::Work;
 pub(crate) use now::{FailedStart, allows, start_now};
 pub(crate) use plan::{Plan, PlannedShape};
+pub(crate) use roomy::Roomy;
 pub(crate) use rules::Rules;
 pub(crate) use scored::WEIGHT;
 pub(crate) use search::{Room, place, room};

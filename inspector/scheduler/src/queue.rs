@@ -19,7 +19,7 @@ mod rearrange;
 mod turn;
 
 pub use config::{OnPartialBind, Planning, QueueConfig, QueuePolicy};
-pub use job::{Carry, PassJob, PassResult, PassTally, Refusal, start_holder};
+pub use job::{Carry, PassJob, PassResult, PassTally, Refusal, Rest, start_holder};
 pub use known::KnownFailures;
 pub use pass::pass;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::why::{Count, GangWhy, NearestMiss, NodeReason, ShapeWhy, Short, WhyNot};
 use crate::constraint::words::affinity;
 use crate::constraint::{Exclusion, HostPort, eligible};
-use crate::inventory::{Inventory, NodeId, Release, planned_end};
+use crate::inventory::{Allocation, Inventory, KindId, NodeId, Release, planned_end};
 use crate::placement::{Availability, Plan, PlannedShape, Room, Rules, room};
 use crate::request::{Request, Shape};
 
@@ -33,7 +33,8 @@ pub(super) fn look(
             let rules = rules.as_ref().map(|rules| (rules, at));
             let shape = &request.shapes[planned.index as usize];
             let affinity = affinity(shape.constraint.affinity.as_deref().unwrap_or_default()).into();
-            Looker { plan, planned, shape, affinity, lens, rules, now, never }.shape()
+            let wanted = wanted(inventory, shape);
+            Looker { plan, planned, shape, wanted, affinity, lens, rules, now, never }.shape()
         })
         .collect();
     shapes.sort_by_key(|why| why.shape);
@@ -55,6 +56,8 @@ struct Looker<'a> {
     plan: &'a Plan<'a>,
     planned: &'a PlannedShape<'a>,
     shape: &'a Shape,
+    /// What a slot of it needs.
+    wanted: Vec<Wanted<'a>>,
     /// Its required node affinity, as text.
     affinity: Arc<str>,
     lens: &'a Availability<'a>,
@@ -62,6 +65,24 @@ struct Looker<'a> {
     rules: Option<(&'a Rules, usize)>,
     now: i64,
     never: bool,
+}
+
+/// An amount of a resource that is needed.
+struct Wanted<'a> {
+    resource: &'a Arc<str>,
+    need: u64,
+    /// None if no node ever had it.
+    kind: Option<KindId>,
+}
+
+/// What a slot of a shape needs: reasons of few nodes are more informative than those of all, and come first.
+fn wanted<'a>(inventory: &Inventory, shape: &'a Shape) -> Vec<Wanted<'a>> {
+    let needs = shape.needs.iter().filter(|(_, need)| *need > 0);
+    let kind = |resource: &str| inventory.columns().kind(resource);
+    let mut wanted: Vec<_> =
+        needs.map(|(resource, need)| Wanted { resource, need, kind: kind(resource) }).collect();
+    wanted.sort_by_key(|wanted| (!wanted.resource.contains('/'), wanted.resource.as_ref() == "pods"));
+    wanted
 }
 
 /// A reason and its details on one node.
@@ -106,9 +127,9 @@ impl Looker<'_> {
                 found.reason,
                 NodeReason::Excluded(_) | NodeReason::Affinity { .. } | NodeReason::Denied(_)
             ) {
-                let (distance, miss) = self.miss(*id);
+                let distance = self.distance(*id);
                 if distance > 0 && nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
-                    nearest = Some((distance, miss));
+                    nearest = Some((distance, self.miss(*id)));
                 }
             }
             let count = counts.entry(found.reason.clone()).or_insert_with(|| Count {
@@ -157,30 +178,24 @@ impl Looker<'_> {
                 exclusion => NodeReason::Excluded(exclusion).into(),
             };
         }
-        let spec = book.spec.as_deref();
-        let mut wanted: Vec<_> = self.shape.needs.iter().filter(|(_, need)| *need > 0).collect();
-        // Reasons of few nodes are more informative than those of all.
-        wanted.sort_by_key(|(resource, _)| (!resource.contains('/'), resource.as_ref() == "pods"));
-        let offered = |resource: &str| {
-            spec.map_or(0, |spec| spec.capacity.get(resource).max(spec.allocatable.get(resource)))
+        let offered = |kind: KindId| {
+            let offer = book.offer(kind);
+            offer.capacity.max(offer.allocatable)
         };
         let columns = self.inventory().columns();
-        let most = |resource: &str| columns.kind(resource).map_or(0, |kind| columns.most(id, kind));
-        for (resource, need) in &wanted {
-            if offered(resource) == 0 {
+        for Wanted { resource, need, kind } in &self.wanted {
+            if book.spec.is_none() || kind.map_or(0, offered) == 0 {
                 return Found { need: *need, ..NodeReason::Missing { resource: (*resource).clone() }.into() };
             }
         }
-        if let Some((resource, need, has)) = shortest(&wanted, &most) {
+        if let Some((resource, need, has)) = shortest(&self.wanted, |kind| columns.most(id, kind)) {
             return Found { need, has, ..NodeReason::TooSmall { resource }.into() };
         }
-        let empty = |resource: &str| columns.kind(resource).map_or(0, |kind| book.when_empty(kind));
-        let free = |resource: &str| columns.kind(resource).map_or(0, |kind| columns.free(id, kind));
         if !self.never {
-            if let Some((resource, need, has)) = shortest(&wanted, &empty) {
+            if let Some((resource, need, has)) = shortest(&self.wanted, |kind| book.when_empty(kind)) {
                 return Found { need, has, ..NodeReason::Withheld { resource }.into() };
             }
-            if let Some((resource, need, has)) = shortest(&wanted, &free) {
+            if let Some((resource, need, has)) = shortest(&self.wanted, |kind| columns.free(id, kind)) {
                 let room_at = self.room_at(id);
                 return Found { need, has, room_at, ..NodeReason::Busy { resource }.into() };
             }
@@ -228,36 +243,42 @@ impl Looker<'_> {
         None
     }
 
-    /// What the node lacks for one slot, and the sum of the missing fractions of the needs (in 2⁻³²; a host port
-    /// counts as a whole resource).
-    fn miss(&self, id: NodeId) -> (u128, NearestMiss) {
+    /// What the node lacks for one slot: resources with their needs and amounts, by name.
+    fn lacks(&self, id: NodeId) -> impl Iterator<Item = (&Arc<str>, u64, u64)> {
         let columns = self.inventory().columns();
-        let mut distance = 0;
-        let mut lacks = Vec::new();
-        for (resource, need) in self.shape.needs.iter() {
-            let has = columns
-                .kind(resource)
-                .map_or(0, |kind| if self.never { columns.most(id, kind) } else { columns.free(id, kind) });
-            if has < need {
-                distance += (u128::from(need - has) << 32) / u128::from(need);
-                lacks.push((resource.clone(), need, has));
-            }
-        }
-        let taken = |port: &&HostPort| {
-            let book = self.inventory().book(id);
-            book.is_some_and(|book| {
-                book.clashes(std::slice::from_ref(*port), |hold| hold.permanent || !self.never)
-            })
-        };
-        let port = self.shape.ports.iter().find(taken).cloned();
-        distance += if port.is_some() { 1 << 32 } else { 0 };
-        (distance, NearestMiss { node: self.inventory().name(id), lacks, port })
+        let has = move |kind| if self.never { columns.most(id, kind) } else { columns.free(id, kind) };
+        let wanted = self.wanted.iter();
+        wanted
+            .map(move |wanted| (wanted.resource, wanted.need, wanted.kind.map_or(0, has)))
+            .filter(|(_, need, has)| has < need)
+    }
+
+    /// The first host port that is in use.
+    fn taken_port(&self, id: NodeId) -> Option<&HostPort> {
+        let book = self.inventory().book(id)?;
+        let counts = |hold: &Allocation| hold.permanent || !self.never;
+        self.shape.ports.iter().find(|port| book.clashes(std::slice::from_ref(*port), counts))
+    }
+
+    /// The sum of the missing fractions of the needs, in 2⁻³²; a host port counts as a whole resource.
+    fn distance(&self, id: NodeId) -> u128 {
+        let missing =
+            |(_, need, has): (&Arc<str>, u64, u64)| (u128::from(need - has) << 32) / u128::from(need);
+        let port = if self.taken_port(id).is_some() { 1 << 32 } else { 0 };
+        self.lacks(id).map(missing).sum::<u128>() + port
+    }
+
+    fn miss(&self, id: NodeId) -> NearestMiss {
+        let mut lacks: Vec<_> =
+            self.lacks(id).map(|(resource, need, has)| (resource.clone(), need, has)).collect();
+        lacks.sort_unstable();
+        NearestMiss { node: self.inventory().name(id), lacks, port: self.taken_port(id).cloned() }
     }
 }
 
 /// The resource that is most insufficient relative to the need, with need and amount.
-fn shortest(wanted: &[(&Arc<str>, u64)], has: &dyn Fn(&str) -> u64) -> Option<(Arc<str>, u64, u64)> {
-    let short = wanted.iter().map(|(resource, need)| (*resource, *need, has(resource)));
+fn shortest(wanted: &[Wanted<'_>], has: impl Fn(KindId) -> u64) -> Option<(Arc<str>, u64, u64)> {
+    let short = wanted.iter().map(|wanted| (wanted.resource, wanted.need, wanted.kind.map_or(0, &has)));
     let short = short.filter(|(_, need, has)| has < need);
     let least = short.min_by_key(|(_, need, has)| (u128::from(*has) << 32) / u128::from(*need));
     least.map(|(resource, need, has)| (resource.clone(), need, has))

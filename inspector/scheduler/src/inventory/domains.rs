@@ -16,7 +16,7 @@ impl Inventory {
         let members = Arc::make_mut(&mut self.memberships).entry(level.clone()).or_default();
         members.push((value.clone(), id));
         self.graph += 1;
-        self.freed += 1;
+        self.free_anywhere();
         self.disturb(None);
     }
 

@@ -55,12 +55,15 @@ impl Inventory {
                 && same_share(&old.hold, &hold)
                 && (old.hold.peer == hold.peer || !self.peers.matter());
             if !arrived {
-                self.freed += 1;
+                if let Some(at) = before {
+                    self.free_on(at);
+                }
                 self.disturb(None);
             }
             foreseen |= arrived;
         }
         if !arrived && hold.peer.as_ref().is_some_and(|peer| self.peers.awaited(peer)) {
+            // There is no more room for it, but who waits for this Pod is let in by the rules.
             self.freed += 1;
         }
         if let Some(at) = before {
@@ -92,13 +95,14 @@ impl Inventory {
             self.disturb(held.hold.until);
         }
         self.close_unless_used(id);
-        self.freed += 1;
+        self.free_on(id);
         true
     }
 
     /// Releases the share of a holder that will hold the same under another name.
     pub(crate) fn withdraw(&mut self, holder: &str) {
         if let Some(id) = self.holders.get(holder).copied() {
+            self.free_on_later(id);
             self.take_out(holder, id);
             self.close_unless_used(id);
         }

@@ -81,7 +81,7 @@ impl Inventory {
         let facts = self.book(id).filter(|book| book.spec.is_some()).map(|book| book.facts.clone());
         self.eligibility.update(id, facts.as_deref());
         self.graph += 1;
-        self.freed += 1;
+        self.free_on(id);
         self.disturb(None);
     }
 }

@@ -23,7 +23,7 @@ impl Inventory {
     /// Something changed on which waiting jobs may depend: what did not fit may fit now.
     pub fn storage_changed(&mut self) {
         self.graph += 1;
-        self.freed += 1;
+        self.free_anywhere();
         self.disturb(None);
     }
 

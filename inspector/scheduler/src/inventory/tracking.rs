@@ -60,7 +60,7 @@ impl Inventory {
             // Selected by other selectors from now on.
             self.peers.tracked = SelectorMap::default();
             self.graph += 1;
-            self.freed += 1;
+            self.free_anywhere();
         }
         changed
     }

@@ -1,11 +1,12 @@
 //! Slots per node, and the work of finding them.
 
 use super::plan::Plan;
+use super::roomy::Seen;
 use crate::constraint::HostPort;
 use crate::inventory::NodeId;
 
 /// Counted work, and where to start.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
     /// Number of nodes (once per shape) and alternatives examined.
     pub(crate) visited: u64,
@@ -13,6 +14,8 @@ pub(crate) struct Work {
     pub(crate) skip: usize,
     /// Position in the list of the first node that may have room.
     pub(crate) first: usize,
+    /// What the last search came across.
+    pub(super) seen: Seen,
 }
 
 /// Slots on one node: a count for each shape of the plan.

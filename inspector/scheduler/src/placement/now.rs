@@ -5,6 +5,7 @@ use super::filling::{Taken, Work};
 use super::plan::Plan;
 use super::policy::{Blocked, NodePolicy};
 use super::promised::promised_to;
+use super::roomy::Roomy;
 use super::rules::Rules;
 use super::search::{fillings, place, still_takes};
 use crate::inventory::Inventory;
@@ -28,7 +29,7 @@ pub(crate) fn try_now(
     policy: NodePolicy,
     work: &mut Work,
 ) -> Result<Placement, Blocked> {
-    start_now(inventory, request, now, policy, work)
+    start_now(&Plan::new(inventory, request, policy), request, now, work)
         .map_err(|failed| Blocked { behind: failed.behind, ..Blocked::default() })
 }
 
@@ -39,24 +40,24 @@ pub(crate) struct FailedStart {
     pub(crate) behind: Vec<u32>,
     /// Where it would start then.
     unreserved: Option<Taken>,
+    /// The nodes that have room for some of it, if these are known.
+    pub(crate) roomy: Option<Roomy>,
 }
 
-/// As [`try_now`], with more details on failure.
+/// As [`try_now`], with more details on failure. The plan is one of the request.
 pub(crate) fn start_now(
-    inventory: &Inventory,
+    plan: &Plan<'_>,
     request: &Request,
     now: i64,
-    policy: NodePolicy,
     work: &mut Work,
 ) -> Result<Placement, FailedStart> {
-    let plan = Plan::new(inventory, request, policy);
     let end = request.end(now).unwrap_or(i64::MAX);
-    if let Some(placement) = place(&plan, &Availability::window(inventory, now, now, end), work) {
+    if let Some(placement) = place(plan, &Availability::window(plan.inventory, now, now, end), work) {
         return Ok(placement);
     }
     // The second search is independent of the results of the first.
     let first = std::mem::replace(&mut work.skip, 0).max(work.first);
-    let failed = FailedStart::behind_promises(&plan, now, work);
+    let failed = FailedStart::behind_promises(plan, now, work);
     work.first = first;
     Err(failed)
 }
@@ -75,7 +76,9 @@ impl FailedStart {
             // What is promised elsewhere may be in the way too, e.g. a volume.
             behind = promised_to(inventory, inventory.promised().map(|(_, node)| node));
         }
-        Self { behind, unreserved }
+        // Without reservations, the first search was the same.
+        let roomy = if unreserved.is_none() { work.seen.all(plan) } else { None };
+        Self { behind, unreserved, roomy }
     }
 
     /// Determines again which jobs are in the way, after slots were allocated and reservations added: at the same
@@ -84,24 +87,16 @@ impl FailedStart {
     /// A search for several shapes may end by its budget, and later find what it missed; one for a single shape is
     /// complete. It uses everything available on each node in order, so nodes without room still have none, and as
     /// long as the others have room for their slots, it ends on the same nodes.
-    pub(crate) fn look_again(
-        &mut self,
-        inventory: &Inventory,
-        request: &Request,
-        now: i64,
-        policy: NodePolicy,
-        work: &mut Work,
-    ) -> bool {
-        let plan = Plan::new(inventory, request, policy);
+    pub(crate) fn look_again(&mut self, plan: &Plan<'_>, now: i64, work: &mut Work) -> bool {
         if plan.shapes.len() != 1 || plan.constrained {
             return false;
         }
-        let lens = Availability::unreserved(inventory, now);
+        let lens = Availability::unreserved(plan.inventory, now);
         match &self.unreserved {
-            Some(taken) if plan.minimum.is_none() && still_takes(&plan, &lens, taken, work) => {
-                self.behind = promised_to(inventory, taken.iter().map(|(node, _)| *node));
+            Some(taken) if plan.minimum.is_none() && still_takes(plan, &lens, taken, work) => {
+                self.behind = promised_to(plan.inventory, taken.iter().map(|(node, _)| *node));
             }
-            _ => *self = Self::behind_promises(&plan, now, work),
+            _ => *self = Self::behind_promises(plan, now, work),
         }
         true
     }

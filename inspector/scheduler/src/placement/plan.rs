@@ -64,12 +64,14 @@ pub(crate) struct Plan<'a> {
     /// Some nodes may be preferred to others.
     pub(crate) scored: bool,
     /// Node lists to be tried in order, with the domain's name; a single one without a level.
-    groups: Groups,
+    groups: Groups<'a>,
 }
 
 #[derive(Debug)]
-enum Groups {
+enum Groups<'a> {
     All,
+    /// Of all nodes, only these have room.
+    Among(&'a [NodeId]),
     Domains(Arc<Domains>, Option<Arc<str>>),
 }
 
@@ -109,6 +111,23 @@ impl<'a> Plan<'a> {
         Self { constrained: false, ..self }
     }
 
+    /// The same, looking only at these nodes, in natural order, because no other has room.
+    pub(crate) fn among(self, nodes: &'a [NodeId]) -> Self {
+        Self { groups: Groups::Among(nodes), ..self }
+    }
+
+    /// Whether all that matters of a node is what is free there: no node is better than another, and none is required
+    /// together with another.
+    pub(super) fn is_plain(&self) -> bool {
+        let single = matches!(self.groups, Groups::All | Groups::Among(_));
+        single && self.minimum.is_none() && !self.constrained && !self.scored
+    }
+
+    /// Whether a list does not have all nodes.
+    pub(super) fn is_partial(&self) -> bool {
+        !matches!(self.groups, Groups::All)
+    }
+
     /// Total number of requested slots.
     pub(crate) fn slots(&self) -> u64 {
         self.shapes.iter().map(|shape| u64::from(shape.count)).sum()
@@ -117,7 +136,7 @@ impl<'a> Plan<'a> {
     /// Number of node lists.
     pub(crate) fn group_count(&self) -> usize {
         match &self.groups {
-            Groups::All => 1,
+            Groups::All | Groups::Among(_) => 1,
             Groups::Domains(domains, _) => domains.members.len(),
         }
     }
@@ -126,6 +145,7 @@ impl<'a> Plan<'a> {
     pub(crate) fn group(&self, index: usize) -> Option<(Option<&Arc<str>>, &[NodeId])> {
         match &self.groups {
             Groups::All => Some((None, self.inventory.order())),
+            Groups::Among(nodes) => Some((None, nodes)),
             Groups::Domains(domains, wanted) => {
                 let (value, nodes) = domains.members.get(index)?;
                 wanted

@@ -18,6 +18,7 @@ use crate::request::{Placement, Slot};
 /// A placement of all slots, or of as many as possible if there is a minimum; or `None`.
 pub(crate) fn place(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -> Option<Placement> {
     work.first = work.skip;
+    work.seen.begin();
     if plan.shapes.is_empty() {
         return Some(Placement::default());
     }
@@ -30,6 +31,7 @@ pub(crate) fn place(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -
 /// The nodes of the result of [`place`], with their slots.
 pub(super) fn fillings(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -> Option<Taken> {
     work.first = work.skip;
+    work.seen.begin();
     if lacks_resources(plan) {
         return None;
     }
@@ -149,7 +151,7 @@ fn slots(taken: &Taken) -> u64 {
 fn fill_group(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, work: &mut Work) -> Option<Taken> {
     let (domain, nodes) = plan.group(group)?;
     let skip = if domain.is_none() { work.skip } else { 0 };
-    let soon = order::promised_soonest(plan, lens, domain.is_some().then_some(nodes));
+    let soon = order::promised_soonest(plan, lens, plan.is_partial().then_some(nodes));
     let others = (skip..nodes.len())
         .map(|at| (at, nodes[if plan.policy == NodePolicy::High { nodes.len() - 1 - at } else { at }]))
         .filter(|(_, id)| soon.is_empty() || plan.inventory.reserved_on(*id).is_empty());
@@ -265,6 +267,7 @@ fn fill(
     let mut available = Vec::with_capacity(plan.kinds.len());
     let mut capacities = Filling::new();
     work.first = usize::MAX;
+    work.seen.begin();
     for (at, node) in nodes {
         work.visited += plan.shapes.len() as u64;
         if !plan.shapes.iter().any(|shape| lens.admits(shape, node)) {
@@ -285,6 +288,7 @@ fn fill(
         if let Some(at) = at {
             work.first = work.first.min(at);
         }
+        work.seen.note(node);
         if branching {
             candidates.push(Candidate { node, available: available.clone(), capacities: capacities.clone() });
         }
@@ -301,5 +305,6 @@ fn fill(
             }
         }
     }
+    work.seen.end();
     if branching { alternatives::search(plan, candidates, work).ok_or(taken) } else { Err(taken) }
 }

@@ -130,6 +130,22 @@ pub fn start_holder(job: u32, slot: usize) -> Arc<str> {
     format!("start/{job}/{slot}").into()
 }
 
+/// The jobs of a pass that only wait for their turn: all from one position on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// The position of the first of them.
+    pub from: usize,
+    /// The position of the first one that exceeds the queue's depth.
+    pub beyond: usize,
+}
+
+impl Rest {
+    /// Why the job at this position neither starts nor gets a reservation.
+    pub fn refusal(&self, at: usize) -> Refusal {
+        if at < self.beyond { Refusal::Order } else { Refusal::DepthReached }
+    }
+}
+
 /// The decisions of a pass, or a slice of it.
 #[derive(Clone, Debug, Default)]
 pub struct PassResult {
@@ -141,7 +157,9 @@ pub struct PassResult {
     pub kept: Vec<u32>,
     /// All other jobs that were considered.
     pub refused: Vec<(u32, Refusal)>,
-    /// Number of jobs considered.
+    /// The jobs that were not considered, because one before them is waiting, and the policy does not allow overtaking.
+    pub rest: Option<Rest>,
+    /// Number of jobs considered, including [`Self::rest`] up to the queue's depth.
     pub tried: usize,
     /// Number of nodes and alternatives examined.
     pub visited: u64,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::job::PassJob;
 use super::known::Kept;
 use super::turn::{Turn, length};
-use crate::placement::{Between, first_start, start_now, still_free};
+use crate::placement::{Between, Plan, first_start, start_now, still_free};
 use crate::request::Planned;
 
 impl Turn<'_> {
@@ -91,7 +91,8 @@ impl Turn<'_> {
         let request = self.carry.memory.request(place);
         // What is known of equal requests is not true for this one, which may use its own reservation.
         if self.may_start(place) {
-            let placement = match start_now(self.books, &request, now, policy, &mut self.work) {
+            let plan = Plan::new(self.books, &request, policy);
+            let placement = match start_now(&plan, &request, now, &mut self.work) {
                 Ok(placement) => Some(placement),
                 Err(_) => self.rearrange(job, place, now).map(|planned| planned.placement),
             };

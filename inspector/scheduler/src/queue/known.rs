@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::inventory::{Inventory, Wants};
-use crate::placement::{Blocked, FailedStart};
+use crate::placement::{Blocked, FailedStart, Roomy};
 use crate::request::{Planned, Request};
 
 /// Maximum number of requests remembered across passes.
@@ -34,6 +34,8 @@ pub(super) struct Known {
     pub(super) busy: bool,
     /// No start could be planned for it even without reservations of others.
     pub(super) hopeless: bool,
+    /// The nodes with room for some of it; valid even after something was freed.
+    pub(super) roomy: Option<Roomy>,
 }
 
 /// A start that failed in a pass.
@@ -72,6 +74,11 @@ pub struct KnownFailures {
 }
 
 impl KnownFailures {
+    /// Only the reservations that are kept.
+    pub(crate) fn only_reservations(&self) -> Self {
+        Self { plans: self.plans.clone(), ..Self::default() }
+    }
+
     /// What was known before something was freed no longer applies ([`Self::of`]). Bounds what is remembered, given the
     /// number of waiting jobs.
     pub(super) fn begin(&mut self, freed: u64, jobs: usize) {
@@ -150,10 +157,12 @@ impl KnownFailures {
     pub(super) fn of(&mut self, place: usize) -> &mut Known {
         let known = &mut self.known[place].2;
         if known.freed != self.freed {
-            *known = Known { freed: self.freed, epoch: self.epoch, ..Known::default() };
+            let roomy = known.roomy.take();
+            *known = Known { freed: self.freed, epoch: self.epoch, roomy, ..Known::default() };
         } else if known.epoch != self.epoch {
-            let (busy, hopeless) = (known.busy, known.hopeless);
-            *known = Known { freed: self.freed, epoch: self.epoch, busy, hopeless, ..Known::default() };
+            let (busy, hopeless, roomy) = (known.busy, known.hopeless, known.roomy.take());
+            let (freed, epoch) = (self.freed, self.epoch);
+            *known = Known { freed, epoch, busy, hopeless, roomy, ..Known::default() };
         }
         known
     }

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::QueueConfig;
 use super::job::{Carry, PassJob, PassResult, Refusal};
 use super::turn::Turn;
+use super::{QueueConfig, QueuePolicy};
 use crate::constraint::NodeConstraint;
 use crate::inventory::Inventory;
+
+/// Number of jobs of an fcfs queue that are prepared at once: usually, few are considered.
+const AT_ONCE: usize = 64;
 
 /// Considers the jobs in queue order until the budget of visits is used up. Without `carry`, it first removes all
 /// reservations; the slots of started jobs are not held in the inventory when it returns: that is up to the caller.
@@ -28,15 +31,18 @@ pub fn pass(
     if begins || !carry.memory.stands(freed) {
         Arc::make_mut(&mut carry.memory).begin(freed, jobs.len());
     }
-    prepare(inventory, jobs);
     let mut turn = Turn::new(inventory, config, now, carry);
     if begins && config.keeps() {
         turn.forget_others(jobs);
     }
+    let at_once = if config.policy == QueuePolicy::Fcfs { AT_ONCE } else { jobs.len() };
     for (at, job) in jobs.iter().enumerate() {
-        // All others wait for their turn, and nobody asks why.
-        if turn.carry.blocked && turn.carry.silent {
+        if turn.carry.blocked {
+            turn.leave(jobs.len(), at);
             break;
+        }
+        if at % at_once == 0 {
+            prepare(turn.books, &jobs[at..jobs.len().min(at + at_once)]);
         }
         if turn.carry.done.contains(&job.id) {
             continue;
@@ -50,15 +56,13 @@ pub fn pass(
             continue;
         }
         if turn.carry.counted >= config.queue_depth {
-            turn.result.look_again = turn.carry.started > 0 && !turn.carry.blocked;
+            turn.result.look_again = turn.carry.started > 0;
             turn.result.refused.push((job.id, Refusal::DepthReached));
             continue;
         }
         turn.carry.counted += 1;
         turn.result.tried += 1;
-        if turn.carry.blocked {
-            turn.result.refused.push((job.id, Refusal::Order));
-        } else if config.keeps() {
+        if config.keeps() {
             turn.decide_first(jobs, at, place);
         } else {
             turn.decide(job, place);

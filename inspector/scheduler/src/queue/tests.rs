@@ -20,6 +20,15 @@ fn all(inventory: &mut Inventory, config: &QueueConfig, requests: &[Request], no
     result
 }
 
+/// Everybody who neither starts nor gets a reservation, those who wait for their turn included.
+fn refused(result: &PassResult, jobs: &[PassJob]) -> Vec<(u32, Refusal)> {
+    let rest = result
+        .rest
+        .iter()
+        .flat_map(|rest| jobs.iter().enumerate().skip(rest.from).map(|(at, job)| (job.id, rest.refusal(at))));
+    result.refused.iter().cloned().chain(rest).collect()
+}
+
 fn started(result: &PassResult) -> Vec<u32> {
     result.started.iter().map(|(id, _)| *id).collect()
 }
@@ -56,9 +65,12 @@ fn fcfs_lets_nobody_pass() {
     let mut inventory = three_busy();
     let wide = gang(3, "cpu=4").lasting(1000);
     let short = gang(1, "cpu=4").lasting(60);
-    let result = all(&mut inventory, &policy(QueuePolicy::Fcfs), &[short.clone(), wide, short], 0);
+    let requests = [short.clone(), wide, short];
+    let result = all(&mut inventory, &policy(QueuePolicy::Fcfs), &requests, 0);
     assert_eq!(started(&result), [1]);
-    assert_eq!(result.refused, [(2, Refusal::Busy), (3, Refusal::Order)]);
+    assert_eq!(result.refused, [(2, Refusal::Busy)], "only the head is looked at");
+    assert_eq!(refused(&result, &jobs(&requests)), [(2, Refusal::Busy), (3, Refusal::Order)]);
+    assert_eq!(result.tried, 3);
     assert_eq!(inventory.reservations().count(), 0);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::QueueConfig;
-use super::job::{Carry, PassJob, PassResult, Refusal, start_holder};
+use super::job::{Carry, PassJob, PassResult, Refusal, Rest, start_holder};
 use super::known::{Failed, Kept};
 use crate::inventory::{Allocation, AllocationKind, Inventory, planned_or_assumed};
 use crate::placement::{Between, Blocked, Plan, Work, first_start, in_the_way, start_now};
@@ -117,22 +117,40 @@ impl<'a> Turn<'a> {
         if known.busy && !awaits {
             return Err(Vec::new());
         }
-        if let Some(failed) = &mut known.failed {
-            let same = failed.decided == decided
-                || failed.now == now && failed.start.look_again(books, &request, now, policy, &mut self.work);
-            if same {
-                failed.decided = decided;
-                known.busy = failed.start.behind.is_empty() && !awaits;
-                return Err(failed.start.behind.clone());
-            }
+        if let Some(failed) = known.failed.as_ref().filter(|failed| failed.decided == decided) {
+            return Err(failed.start.behind.clone());
         }
-        self.work.skip = known.skip;
-        let outcome = start_now(books, &request, now, policy, &mut self.work);
-        known.skip = if request.level.is_none() { self.work.first } else { 0 };
+        let plan = Plan::new(books, &request, policy);
+        let nodes = known.roomy.as_mut().and_then(|roomy| roomy.nodes_now(&plan, now, &mut self.work));
+        let narrow = nodes.map(<[_]>::to_vec);
+        let plan = match &narrow {
+            None => {
+                known.roomy = None;
+                plan
+            }
+            Some(nodes) if nodes.is_empty() && !awaits => {
+                known.busy = true;
+                return Err(Vec::new());
+            }
+            Some(nodes) => plan.among(nodes),
+        };
+        if let Some(failed) = known.failed.as_mut().filter(|failed| failed.now == now)
+            && failed.start.look_again(&plan, now, &mut self.work)
+        {
+            failed.decided = decided;
+            known.busy = failed.start.behind.is_empty() && !awaits;
+            return Err(failed.start.behind.clone());
+        }
+        self.work.skip = if narrow.is_none() { known.skip } else { 0 };
+        let outcome = start_now(&plan, &request, now, &mut self.work);
+        if narrow.is_none() {
+            known.skip = if request.level.is_none() { self.work.first } else { 0 };
+        }
         self.work.skip = 0;
-        outcome.map_err(|start| {
+        outcome.map_err(|mut start| {
             let behind = start.behind.clone();
             known.busy = behind.is_empty() && !awaits;
+            known.roomy = start.roomy.take().or(known.roomy.take());
             known.failed = Some(Failed { start, now, decided });
             behind
         })
@@ -231,6 +249,16 @@ impl<'a> Turn<'a> {
         self.carry.started += 1;
         self.result.outdated |= self.result.behind;
         self.result.started.push((job, placement));
+    }
+
+    /// Leaves the jobs from a position on, out of so many, waiting for their turn.
+    pub(super) fn leave(&mut self, jobs: usize, from: usize) {
+        if !self.carry.silent {
+            let within = self.config.queue_depth.saturating_sub(self.carry.counted).min(jobs - from);
+            self.carry.counted += within;
+            self.result.tried += within;
+            self.result.rest = Some(Rest { from, beyond: from + within });
+        }
     }
 
     /// Ends the pass, or a slice of it after which `more` is to be done.

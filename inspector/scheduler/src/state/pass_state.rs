@@ -9,6 +9,7 @@ use crate::job::Reason;
 use crate::model::SharedStr;
 use crate::queue::{Carry, PassTally};
 use crate::request::Request;
+use crate::state::lineup::Lineup;
 use crate::state::waiting::OrderKey;
 
 /// Results of a queue's last complete pass.
@@ -53,6 +54,8 @@ pub(super) struct PassState {
     pub(super) reports: OrdMap<SharedStr, PassReport>,
     /// Known results of the last pass of each queue.
     pub(super) memory: OrdMap<SharedStr, Arc<crate::queue::KnownFailures>>,
+    /// The jobs that may start, by queue.
+    pub(super) lineups: OrdMap<usize, Lineup>,
     /// Satisfiability of requests, for one generation of the graph.
     pub(super) verdicts: OrdMap<Arc<Request>, Option<Arc<Reason>>>,
     pub(super) verdicts_of: u64,

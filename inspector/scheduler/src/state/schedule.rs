@@ -3,23 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fluxion_text::natural_order;
-use imbl::OrdMap;
-
 use fluxion_api::reason::Fact;
+use fluxion_text::natural_order;
 
-use crate::explain::why_never;
 use crate::inventory::{Allocation, Promise};
 use crate::job::{Job, JobId, JobState, Reason, ReasonClass, Reservation};
 use crate::model::SharedStr;
 use crate::placement;
-use crate::queue::{self, Carry, PassJob, PassResult, PassTally, Refusal};
+use crate::queue::{self, Carry, PassJob, PassResult, PassTally};
 use crate::request::{Placement, Planned, Request, Shape, Slot};
 use crate::state::State;
 use crate::state::pass_state::{OpenPass, PassReport};
+use crate::state::passed_over::PassedOver;
 use crate::state::pod::avoiding;
-use crate::state::reasons::Explained;
-use crate::state::waiting::OrderKey;
 
 /// The nodes of a placement without duplicates, in order.
 fn nodes_of(placement: &Placement) -> Vec<SharedStr> {
@@ -195,13 +191,14 @@ impl State {
         let mut budget = self.settings.visits_per_step;
         let settings = self.settings.clone();
         for (index, config) in settings.queues.iter().enumerate().skip(first) {
-            let jobs = self.candidates(index, None);
+            let mut lineup = self.lineup(index);
             // Reservations of other queues are kept, so the pass must not start from scratch.
             let carry = carry.take().unwrap_or_else(|| {
                 let memory = self.pass.memory.remove(&config.name).unwrap_or_default();
                 Carry::remembering(memory).changed(self.pass.disturbed)
             });
-            let mut result = queue::pass(&mut self.inventory, config, &jobs, self.now, budget, Some(carry));
+            let mut result =
+                queue::pass(&mut self.inventory, config, &lineup.jobs, self.now, budget, Some(carry));
             self.pass.memory.insert(config.name.clone(), std::mem::take(&mut result.memory));
             budget = budget.saturating_sub(result.visited).max(1);
             let before = std::mem::take(&mut self.pass.before_cut);
@@ -218,7 +215,9 @@ impl State {
             self.pass.outdated |= result.outdated || (self.pass.behind && !result.started.is_empty());
             self.pass.behind |= result.behind;
             tally = Some(result.tally).filter(|_| report.started == 0);
-            let cut = self.take_result(result);
+            let told = Arc::make_mut(&mut lineup.told);
+            let cut = self.take_result(&lineup.jobs, told, result);
+            self.pass.lineups.insert(index, lineup);
             if let Some(carry) = cut {
                 self.pass.cut = Some((index, carry));
                 self.pass.before_cut = report;
@@ -269,7 +268,7 @@ impl State {
         self.pass.arrived = false;
         let settings = self.settings.clone();
         let (Some(open), Some(config)) = (self.pass.open.take(), settings.queues.first()) else { return };
-        let jobs = self.candidates(0, open.last.as_ref());
+        let jobs = self.lineup_behind(0, open.last.as_ref());
         let memory = self.pass.memory.remove(&config.name).unwrap_or_default();
         let carry = Carry::reopened(memory, open.tally);
         let budget = self.settings.visits_per_step;
@@ -287,7 +286,8 @@ impl State {
         };
         self.pass.wanted |= result.look_again || result.outdated || (self.pass.behind && started);
         self.pass.behind |= result.behind;
-        if let Some(carry) = self.take_result(result) {
+        let mut told = vec![PassedOver::default(); jobs.len()];
+        if let Some(carry) = self.take_result(&jobs, &mut told, result) {
             // There are more than fit in a step; what was decided for the first of them stays.
             self.pass.memory.insert(config.name.clone(), carry.abandon());
             self.pass.wanted = true;
@@ -311,62 +311,24 @@ impl State {
         self.pass.due = Some(self.pass.due.map_or(due, |at| at.min(due)));
     }
 
-    /// Jobs of one queue that may start on this graph, in order; only those behind one, if there is one.
-    fn candidates(&mut self, queue: usize, behind: Option<&OrderKey>) -> Vec<PassJob> {
-        let graph = self.inventory.graph_generation();
-        if self.pass.verdicts_of != graph || self.pass.verdicts.len() > 100_000 {
-            self.pass.verdicts = OrdMap::new();
-            self.pass.verdicts_of = graph;
-        }
-        let waiting = self.waiting.behind(behind).filter(|key| key.queue == queue);
-        let ids: Vec<(JobId, i64)> = waiting.map(|key| (key.id, key.priority.0.into())).collect();
-        let mut jobs = Vec::with_capacity(ids.len());
-        for (id, priority) in ids {
-            let Some(job) = self.jobs.get(id) else { continue };
-            let Some(request) = job.request.clone() else { continue };
-            let checked = job.checked == Some(graph);
-            let verdict = if let Some(verdict) = self.pass.verdicts.get(&request) {
-                verdict.clone()
-            } else {
-                let never = !placement::satisfiable(&self.inventory, &request);
-                let why = never.then(|| why_never(&self.inventory, &request));
-                let verdict = why.map(|why| Arc::new(self.reason_from(job, &why)));
-                self.pass.verdicts.insert(request.clone(), verdict.clone());
-                verdict
-            };
-            if !checked {
-                let was = job.state;
-                if let Some(job) = self.jobs.get_mut(id) {
-                    job.checked = Some(graph);
-                }
-                match &verdict {
-                    Some(reason) => self.settle(id, JobState::Unsatisfiable, Some((**reason).clone()), false),
-                    None if was == JobState::Unsatisfiable => {
-                        let reason = Reason::new(ReasonClass::QueueOrder, Fact::InQueue);
-                        self.settle(id, JobState::Pending, Some(reason), false);
-                    }
-                    None => {}
-                }
-            }
-            if verdict.is_none() {
-                jobs.push(PassJob { id: id.0, priority, request });
-            }
-        }
-        jobs
-    }
-
-    fn take_result(&mut self, result: PassResult) -> Option<Carry> {
-        for (id, placement) in result.started {
+    /// Carries out what a pass over these jobs has decided. What each of them was told before is updated.
+    fn take_result(
+        &mut self,
+        jobs: &[PassJob],
+        told: &mut [PassedOver],
+        mut result: PassResult,
+    ) -> Option<Carry> {
+        for (id, placement) in std::mem::take(&mut result.started) {
             self.start(JobId(id), &placement);
         }
         let untold = |id: &u32| self.job(JobId(*id)).is_some_and(|job| job.reservation.is_none());
-        let kept = result.kept.into_iter().filter(untold).filter_map(|id| {
+        let kept = std::mem::take(&mut result.kept).into_iter().filter(untold).filter_map(|id| {
             let Promise { placement, start, end, start_assumed, .. } =
                 self.inventory.reservation(id)?.clone();
             Some((id, Planned { start, end, placement, assumed: start_assumed }))
         });
         let kept: Vec<_> = kept.collect();
-        for (id, planned) in result.reserved.into_iter().chain(kept) {
+        for (id, planned) in std::mem::take(&mut result.reserved).into_iter().chain(kept) {
             let id = JobId(id);
             let Some(job) = self.jobs.get(id).cloned() else { continue };
             let nodes = nodes_of(&planned.placement);
@@ -402,68 +364,8 @@ impl State {
             self.note_move(&job, planned.start);
             self.note_start_times(id);
         }
-        let mut explained = Explained::default();
-        for (at, (id, refusal)) in result.refused.into_iter().enumerate() {
-            // The conditions of the first ones also depend on their positions.
-            if at < self.settings.unschedulable_max || !self.is_told(JobId(id), &refusal) {
-                self.refuse(JobId(id), refusal, &mut explained);
-            }
-        }
+        self.tell_refused(jobs, told, &mut result);
         result.carry
-    }
-
-    /// Whether a job waits for the same reason as before. Numbers and times in it may differ: they are those of when it was
-    /// told.
-    fn is_told(&self, id: JobId, refusal: &Refusal) -> bool {
-        let Some(job) = self.jobs.get(id) else { return false };
-        let Some(reason) = job.reason.as_ref().filter(|_| job.state == JobState::Pending) else {
-            return false;
-        };
-        let same_graph = self.pass.told_of == self.inventory.graph_generation();
-        let fact = reason.facts.first();
-        match refusal {
-            Refusal::Busy => {
-                same_graph
-                    && matches!(reason.class, ReasonClass::Busy | ReasonClass::NodesDown)
-                    && job.waits_for.is_empty()
-            }
-            Refusal::BehindReservation { jobs } => {
-                matches!(fact, Some(Fact::WouldDelay { .. }))
-                    && job.waits_for.iter().map(|other| other.0).eq(jobs.iter().copied())
-            }
-            Refusal::Order => matches!(fact, Some(Fact::BehindEarlierJobs)) && job.waits_for.is_empty(),
-            Refusal::DepthReached => matches!(fact, Some(Fact::BeyondQueueDepth)) && job.waits_for.is_empty(),
-            Refusal::NoEstimate { .. } => false,
-        }
-    }
-
-    fn refuse(&mut self, id: JobId, refusal: Refusal, explained: &mut Explained) {
-        let Some(job) = self.jobs.get(id).cloned() else { return };
-        let mut waits_for = Vec::new();
-        let reason = match refusal {
-            Refusal::Busy => self.busy(&job, explained),
-            Refusal::NoEstimate { holders, jobs } => {
-                waits_for = self.jobs_of(holders.iter());
-                let others = jobs.into_iter().map(JobId).filter(|job| !waits_for.contains(job));
-                let others: Vec<JobId> = others.collect();
-                waits_for.extend(others);
-                self.busy(&job, explained)
-            }
-            Refusal::BehindReservation { jobs } => {
-                waits_for.extend(jobs.into_iter().map(JobId));
-                let jobs = self.job_names(&job, &waits_for);
-                Reason::new(ReasonClass::QueueOrder, Fact::WouldDelay { jobs })
-            }
-            Refusal::Order => Reason::new(ReasonClass::QueueOrder, Fact::BehindEarlierJobs),
-            Refusal::DepthReached => Reason::new(ReasonClass::QueueOrder, Fact::BeyondQueueDepth),
-        };
-        // Where a volume failed before is avoided, which alone explains little.
-        let failed = job.binds.why.iter().filter(|why| matches!(why, Fact::VolumeFailed { .. }));
-        let facts = reason.facts.iter().chain(failed).cloned().collect();
-        if let Some(job) = self.jobs.get_mut(id) {
-            job.waits_for = waits_for;
-        }
-        self.settle(id, JobState::Pending, Some(Reason { facts, ..reason }), false);
     }
 
     /// Jobs that hold the nodes on which this one is planned, or have an earlier reservation there.

@@ -1,6 +1,7 @@
 //! Waiting jobs: jobs that may start, in order; started jobs with missing members; and timers for evaluation.
 
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use imbl::OrdSet;
@@ -43,6 +44,8 @@ impl OrderKey {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
     queue: OrdSet<OrderKey>,
+    /// By queue, the jobs that were added or removed since that was last asked.
+    moved: BTreeMap<usize, BTreeSet<JobId>>,
     /// Started jobs with members waiting for a node.
     pub incomplete: OrdSet<JobId>,
     /// Started jobs with resources reserved for lost members.
@@ -55,12 +58,26 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Adds a job to those that may start; returns whether it is new.
     pub(super) fn enqueue(&mut self, key: OrderKey) -> bool {
-        self.queue.insert(key).is_none()
+        let (queue, id) = (key.queue, key.id);
+        let new = self.queue.insert(key).is_none();
+        if new {
+            self.moved.entry(queue).or_default().insert(id);
+        }
+        new
     }
 
     /// Removes a job; returns whether it existed.
     pub(super) fn dequeue(&mut self, key: &OrderKey) -> bool {
-        self.queue.remove(key).is_some()
+        let known = self.queue.remove(key).is_some();
+        if known {
+            self.moved.entry(key.queue).or_default().insert(key.id);
+        }
+        known
+    }
+
+    /// The jobs of a queue that were added or removed since the last call.
+    pub(super) fn take_moved(&mut self, queue: usize) -> BTreeSet<JobId> {
+        self.moved.remove(&queue).unwrap_or_default()
     }
 
     pub(super) fn is_queued(&self, key: &OrderKey) -> bool {
@@ -70,6 +87,11 @@ impl Waiting {
     /// Jobs that may start, in order.
     pub(super) fn in_order(&self) -> impl DoubleEndedIterator<Item = &OrderKey> {
         self.queue.iter()
+    }
+
+    /// Those of one queue, in order.
+    pub(super) fn of(&self, queue: usize) -> impl Iterator<Item = &OrderKey> {
+        self.queue.iter().filter(move |key| key.queue == queue)
     }
 
     /// Those behind one (none: all), in order.

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use super::random::{Decisions, config, definition, inventory, request, start};
+use super::refused;
 use crate::inventory::{Allocation, AllocationKind, Inventory};
 use crate::request::Request;
 use crate::testing::{hold, node, sound};
@@ -154,9 +155,9 @@ impl World {
                 if !result.started.is_empty() {
                     self.arrive(result.started.len());
                 }
+                decisions.refused.extend(refused(&result, &jobs));
                 decisions.started.extend(result.started);
                 decisions.reserved.extend(result.reserved);
-                decisions.refused.extend(result.refused);
                 decisions.tried += result.tried;
                 decisions.look_again |= result.look_again;
                 carry = result.carry;

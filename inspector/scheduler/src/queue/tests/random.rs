@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::super::*;
-use super::jobs;
+use super::{jobs, refused};
 use crate::inventory::{Allocation, AllocationKind, Inventory};
 use crate::placement::{earliest, place_now};
 use crate::request::Request;
@@ -244,9 +244,9 @@ proptest! {
                 start(&mut books, &jobs[*id as usize - 1], &config, placement, 0);
             }
             sound(&books);
+            done.refused.extend(refused(&result, &jobs));
             done.started.extend(result.started);
             done.reserved.extend(result.reserved);
-            done.refused.extend(result.refused);
             done.tried += result.tried;
             done.look_again |= result.look_again;
             carry = result.carry;
