@@ -187,7 +187,7 @@ async fn the_oldest_finished_jobs_go_by_age_and_then_by_size() {
 
 #[tokio::test]
 async fn an_end_that_was_recorded_before_is_retracted() {
-    let server = Server::start();
+    let server = PostgresServer::start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let retracted = JournalEntry::Retracted { uid: "u".into(), ended_at: 7 };
     let batches = [vec![ended("u", 5, None), ended("u", 7, None), ended("v", 7, None)], vec![retracted]];
