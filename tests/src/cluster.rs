@@ -20,6 +20,7 @@ use tempfile::TempDir;
 
 use crate::apply::Applier;
 use crate::tools::{Tool, Tools};
+use crate::usage::Usage;
 use crate::wait;
 use components::Components;
 use pki::Pki;
@@ -150,6 +151,11 @@ impl Cluster {
     /// Stops etcd where it is, or lets it go on.
     pub fn freeze_etcd(&self, frozen: bool) -> Result<()> {
         self.processes.get(ETCD).context("there is no etcd")?.freeze(frozen)
+    }
+
+    /// Memory and processor time that the API server has taken.
+    pub fn api_server_usage(&self) -> Result<Usage> {
+        Usage::of(self.processes.get(API_SERVER).context("there is no API server")?.id())
     }
 
     /// kill -9 of the API server; it is started again after `away`, and waited for.

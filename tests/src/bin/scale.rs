@@ -1,5 +1,5 @@
-//! Measures the inspector at scale on a real control plane, everything on this machine: memory, bindings a second beside what
-//! kube-apiserver takes at most and beside kube-scheduler, passes with many waiting jobs, answers, watches, readers.
+//! Measures the inspector at scale on a real control plane, everything on this machine: memory, bindings a second with and
+//! without the fence, beside what kube-apiserver takes at most and beside kube-scheduler, passes with many waiting jobs, answers, watches, readers.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use fluxion_api::Role;
-use fluxion_tests::inspector::{Inspector, Settings};
+use fluxion_tests::cluster::Access;
+use fluxion_tests::inspector::{self, Inspector, Settings};
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::{self, NodeSpec};
 use fluxion_tests::scale::ask::{Asker, Watchers};
@@ -82,14 +83,19 @@ async fn main() -> Result<()> {
     ceiling(&client, &arguments).await.context("the ceiling")?;
     for round in 1..=arguments.rounds {
         kube_scheduler(&cluster, &client, &arguments).await.context("kube-scheduler's turn")?;
-        let mut inspector =
-            bound(&cluster, &client, &arguments, round).await.context("the inspector's turn")?;
-        inspector.stop_within(Duration::from_secs(25)).await?;
-        if round < arguments.rounds {
-            pods::remove_all(&client).await?;
+        for fenced in [false, true] {
+            let access = fence(&cluster, fenced).await.context("the fence")?;
+            let what = format!("round-{round}-{}", if fenced { "fenced" } else { "unfenced" });
+            let mut inspector =
+                bound(&cluster, &client, &arguments, access, &what).await.context("the inspector's turn")?;
+            inspector.stop_within(Duration::from_secs(25)).await?;
+            if !fenced || round < arguments.rounds {
+                pods::remove_all(&client).await?;
+            }
         }
     }
-    let inspector = started(&cluster, "synced").await?;
+    let access = inspector::rights(&cluster).await?;
+    let inspector = started(&cluster, "synced", access).await?;
     waiting(&client, &inspector, &arguments).await.context("waiting jobs")?;
     let asker = Asker::of(&inspector);
     answers(&asker, &inspector).await.context("answers")?;
@@ -137,10 +143,21 @@ async fn kube_scheduler(cluster: &Cluster, client: &Client, arguments: &Argument
     pods::remove_all(client).await
 }
 
+/// The inspector's permissions, with or without the fence. Once it was without, kube-apiserver does not watch Leases again.
+async fn fence(cluster: &Cluster, fenced: bool) -> Result<Access> {
+    let access = inspector::rights(cluster).await?;
+    if !fenced {
+        cluster.kubectl(&["delete", "validatingadmissionpolicybinding", "fluxion-inspector-term"]).await?;
+    }
+    // kube-apiserver looks at its policies once a second.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    Ok(access)
+}
+
 /// Starts an inspector, and tells how long that takes.
-async fn started(cluster: &Cluster, name: &str) -> Result<Inspector> {
+async fn started(cluster: &Cluster, name: &str, access: Access) -> Result<Inspector> {
     let began = Instant::now();
-    let inspector = Inspector::start(cluster, name, &Settings::default()).await?;
+    let inspector = Inspector::start_as(cluster, name, &Settings::default(), access).await?;
     let ready = began.elapsed();
     wait::until("it leads", Duration::from_mins(1), || async {
         let standing = inspector.standing().await?;
@@ -159,7 +176,13 @@ async fn started(cluster: &Cluster, name: &str) -> Result<Inspector> {
 }
 
 /// All Pods are there before it starts, and bound at the end.
-async fn bound(cluster: &Cluster, client: &Client, arguments: &Arguments, round: usize) -> Result<Inspector> {
+async fn bound(
+    cluster: &Cluster,
+    client: &Client,
+    arguments: &Arguments,
+    access: Access,
+    what: &str,
+) -> Result<Inspector> {
     let manifests = (0..arguments.pods).map(|index| {
         let gang = format!("gang-{}", index / arguments.gang);
         let size = arguments.gang.min(arguments.pods - index / arguments.gang * arguments.gang);
@@ -169,14 +192,17 @@ async fn bound(cluster: &Cluster, client: &Client, arguments: &Arguments, round:
     pods::create(client, manifests).await?;
     say!("{} Pods created in {:.0} s", arguments.pods, began.elapsed().as_secs_f64());
     let rate = bindings::rate(client, arguments.pods).await?;
-    let inspector = started(cluster, &format!("round-{round}")).await?;
+    let before = cluster.api_server_usage()?.processor;
+    let inspector = started(cluster, what, access).await?;
     let rate = rate.await??;
     let usage = inspector.usage()?;
+    let server = cluster.api_server_usage()?.processor.saturating_sub(before);
     say!(
-        "inspector: {rate:.0} Pods/s in gangs of {}; peak {} MB, processor time {:.1} s",
+        "{what}: {rate:.0} Pods/s in gangs of {}; peak {} MB, processor time {:.1} s, of kube-apiserver {:.2} s",
         arguments.gang,
         usage.peak,
-        usage.processor.as_secs_f64()
+        usage.processor.as_secs_f64(),
+        server.as_secs_f64()
     );
     Ok(inspector)
 }
