@@ -37,6 +37,8 @@ pub enum Tool {
     Helm,
     /// kubectl of the oldest version that is supported; no part of a control plane.
     OldKubectl,
+    /// cert-manager's controllers and its injector, in one program; no part of a control plane.
+    CertManager,
 }
 
 impl Tool {
@@ -55,6 +57,7 @@ impl Tool {
             Self::Kubectl => "kubectl",
             Self::Helm => "helm",
             Self::OldKubectl => "kubectl-1.32",
+            Self::CertManager => "cert-manager",
         }
     }
 
@@ -65,6 +68,7 @@ impl Tool {
             Self::Kwok => "kwok",
             Self::Helm => "helm",
             Self::OldKubectl => "kubectl-1.32",
+            Self::CertManager => "cert-manager",
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => "kubernetes",
         }
     }
@@ -75,8 +79,9 @@ impl Tool {
             Self::Etcd => "go.etcd.io/etcd/server/v3".to_owned(),
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok".to_owned(),
             Self::Helm => "helm.sh/helm/v4/cmd/helm".to_owned(),
-            // Its own main: that of Kubernetes would bring all of Kubernetes along.
-            Self::OldKubectl => ".".to_owned(),
+            // Their own main: that of Kubernetes would bring all of Kubernetes along, and those of cert-manager are modules
+            // that only build in its repository.
+            Self::OldKubectl | Self::CertManager => ".".to_owned(),
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => {
                 format!("k8s.io/kubernetes/cmd/{}", self.program())
             }
@@ -133,6 +138,23 @@ pub fn ensure(tool: Tool) -> Result<PathBuf> {
         Some(path) => Ok(path),
         None => built(&cache_dir()?, tool),
     }
+}
+
+/// A file of a Go module that the tool is built from, such as a manifest.
+pub fn module_file(tool: Tool, module: &str, file: &str) -> Result<String> {
+    let go = |arguments: &[&str]| -> Result<String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools").join(tool.module());
+        let output = Command::new("go").current_dir(folder).args(arguments).stdin(Stdio::null()).output();
+        let output = output.context("starting `go`")?;
+        if !output.status.success() {
+            bail!("go {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    };
+    // Where the program was built long ago, the module may be gone.
+    go(&["mod", "download", module])?;
+    let path = Path::new(&go(&["list", "-m", "-f", "{{.Dir}}", module])?).join(file);
+    fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
 }
 
 /// `$XDG_CACHE_HOME/fluxion-tests/control-plane`, or the same below `~/.cache`.

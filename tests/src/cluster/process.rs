@@ -62,7 +62,7 @@ impl Process {
     }
 
     /// Fails, with the end of its log, when it has ended by itself.
-    pub(crate) fn check(&mut self) -> Result<()> {
+    pub fn check(&mut self) -> Result<()> {
         match self.ended() {
             None => Ok(()),
             Some(status) => anyhow::bail!("{} ended ({status}):\n{}", self.name, self.log_end(20)),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod cert_manager;
 mod fence;
 mod install;
 mod journal;
