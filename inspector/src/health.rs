@@ -29,14 +29,14 @@ pub struct Health {
 impl Health {
     /// Registers another watched kind.
     pub fn watch(&self, kind: &'static str, resource: &'static str) -> Arc<Watched> {
-        let watched = Arc::new(Watched::new(kind, resource, Arc::clone(&self.changed)));
+        let watched = Arc::new(Watched::new(kind, resource, true, Arc::clone(&self.changed)));
         self.lock().push(Arc::clone(&watched));
         watched
     }
 
     /// A watch that is not one of these: nothing depends on it.
     pub fn aside(kind: &'static str, resource: &'static str) -> Arc<Watched> {
-        Arc::new(Watched::new(kind, resource, Arc::default()))
+        Arc::new(Watched::new(kind, resource, false, Arc::default()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Watched>>> {

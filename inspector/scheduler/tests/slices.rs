@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::model::{Phase, PodSpec};
 use fluxion_scheduler::placement::NodePolicy;
-use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::queue::{Planning, QueueConfig, QueuePolicy};
 use fluxion_scheduler::state::{Job, JobState, ReasonClass, Settings};
 use proptest::prelude::*;
 use world::{World, in_group, resources};
@@ -69,6 +69,12 @@ fn settings(queues: &[(usize, usize)], visits_per_step: u64) -> Settings {
         visits_per_step,
         ..Settings::default()
     }
+}
+
+/// The same queues, which keep no reservations: these are promises, of which a restarted engine does not know.
+fn planned_again(settings: Settings) -> Settings {
+    let again = |queue: QueueConfig| QueueConfig { planning: Planning::Replan, ..queue };
+    Settings { queues: settings.queues.into_iter().map(again).collect(), ..settings }
 }
 
 fn pick(world: &World, pick: u16, wanted: impl Fn(&&PodSpec) -> bool) -> Option<String> {
@@ -181,6 +187,33 @@ fn who_started_last_is_in_the_way_of_those_before_it_as_after_a_restart() {
     }
 }
 
+/// A conservative queue keeps the nodes that it planned for `g2`, though they could be others by now, and so those of which one
+/// is free are not for `g3`, which has no time limit. Planned again, `g2` leaves that node alone.
+#[test]
+fn a_kept_reservation_is_lost_in_a_restart_and_its_time_is_not() {
+    let mut starts = Vec::new();
+    for keeps in [true, false] {
+        let queues = settings(&[(2, 2), (0, 1), (0, 2)], 5_000_000);
+        let mut world = World::new(if keeps { queues } else { planned_again(queues) });
+        for node in ["n0", "n1", "n2"] {
+            world.node(node, "cpu=6000");
+        }
+        let gangs = [(3, 0, 5, Some(10)), (1, 0, 1, None), (2, 0, 4, None), (1, 1, 3, None)];
+        for (number, (size, surplus, cpu, limit)) in gangs.into_iter().enumerate() {
+            play(&mut world, number, &Act::Gang { size, surplus, cpu, queue: 0, limit, copies: 1 });
+        }
+        play(&mut world, gangs.len(), &Act::End(14233));
+        let again = restarted(&world);
+        assert_eq!(world.state_of("group.g3"), if keeps { JobState::Reserved } else { JobState::Running });
+        assert_eq!(again.state_of("group.g3"), JobState::Running);
+        assert_eq!(reasons(&world) == reasons(&again), !keeps);
+        for world in [&world, &again] {
+            starts.push(world.job("group.g2").reservation.as_ref().unwrap().start - world.now);
+        }
+    }
+    assert_eq!(starts, [10; 4]);
+}
+
 #[test]
 fn more_that_come_last_than_fit_in_a_step_leave_reservations_as_they_are() {
     let mut starts = Vec::new();
@@ -239,7 +272,7 @@ proptest! {
         queues in prop::collection::vec((0_usize..4, 1_usize..9), 3),
         acts in prop::collection::vec(acts(), 5..20),
     ) {
-        let mut world = World::new(settings(&queues, 5_000_000));
+        let mut world = World::new(planned_again(settings(&queues, 5_000_000)));
         for node in 0..3 {
             world.node(&format!("n{node}"), "cpu=6000");
         }

@@ -67,15 +67,22 @@ struct Content {
 pub struct Watched {
     kind: &'static str,
     resource: &'static str,
+    needed: bool,
     content: Mutex<Content>,
     changed: Arc<Notify>,
 }
 
 impl Watched {
-    pub(super) fn new(kind: &'static str, resource: &'static str, changed: Arc<Notify>) -> Self {
+    /// `needed`: nothing is bound while it is broken.
+    pub(super) fn new(
+        kind: &'static str,
+        resource: &'static str,
+        needed: bool,
+        changed: Arc<Notify>,
+    ) -> Self {
         let content =
             Content { absent: false, listed: false, stood: false, confirmed: Instant::now(), failure: None };
-        Self { kind, resource, content: Mutex::new(content), changed }
+        Self { kind, resource, needed, content: Mutex::new(content), changed }
     }
 
     fn lock(&self) -> MutexGuard<'_, Content> {
@@ -90,6 +97,11 @@ impl Watched {
     /// Its name in RBAC rules.
     pub fn resource(&self) -> &'static str {
         self.resource
+    }
+
+    /// Whether nothing is bound while it is broken.
+    pub fn needed(&self) -> bool {
+        self.needed
     }
 
     /// Records a page of a list, an event, a bookmark, or the regular end of a watch.

@@ -128,7 +128,9 @@ async fn an_end_that_was_recorded_before_is_kept_once() {
     // In a batch of its own, after what it retracts has been written.
     for batch in [vec![end(8)], vec![retracted(8)]] {
         let mut changes = Changes::default();
-        batch.into_iter().for_each(|entry| changes.add(entry));
+        for entry in batch {
+            changes.add(entry);
+        }
         journal.write_history(&changes).await.unwrap();
     }
     journal.close().await.unwrap();

@@ -8,16 +8,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use fluxion_api::Role;
+use fluxion_tests::apply::Applier;
 use fluxion_tests::cluster::Access;
 use fluxion_tests::inspector::{self, Inspector, Settings};
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::{self, NodeSpec};
+use fluxion_tests::registration::SecurePort;
 use fluxion_tests::scale::ask::{Asker, Watchers};
 use fluxion_tests::scale::readers::{Passes, Readers};
 use fluxion_tests::scale::{Spread, bindings, pods};
 use fluxion_tests::tools::Tool;
 use fluxion_tests::{Cluster, Options, wait};
 use kube::Client;
+use serde_json::json;
 
 /// Writes a line at once: a run takes long.
 macro_rules! say {
@@ -53,6 +56,9 @@ struct Arguments {
     /// Seconds between two lists of a reader.
     #[arg(long, default_value_t = 10.0)]
     every: f64,
+    /// Leave out what needs no waiting jobs, and the readers.
+    #[arg(long)]
+    short: bool,
 }
 
 impl Arguments {
@@ -80,9 +86,13 @@ async fn main() -> Result<()> {
         .collect();
     nodes::create(&client, &specs).await?;
     say!("{} nodes with {cpus} CPUs, {} Pods", arguments.nodes, arguments.pods);
-    ceiling(&client, &arguments).await.context("the ceiling")?;
+    if !arguments.short {
+        ceiling(&client, &arguments).await.context("the ceiling")?;
+    }
     for round in 1..=arguments.rounds {
-        kube_scheduler(&cluster, &client, &arguments).await.context("kube-scheduler's turn")?;
+        if !arguments.short {
+            kube_scheduler(&cluster, &client, &arguments).await.context("kube-scheduler's turn")?;
+        }
         for fenced in [false, true] {
             let access = fence(&cluster, fenced).await.context("the fence")?;
             let what = format!("round-{round}-{}", if fenced { "fenced" } else { "unfenced" });
@@ -94,12 +104,16 @@ async fn main() -> Result<()> {
             }
         }
     }
+    let port = SecurePort::reserve()?;
     let access = inspector::rights(&cluster).await?;
-    let inspector = started(&cluster, "synced", access).await?;
+    let inspector = started(&cluster, "synced", &port.settings(), access).await?;
     waiting(&client, &inspector, &arguments).await.context("waiting jobs")?;
     let asker = Asker::of(&inspector);
     answers(&asker, &inspector).await.context("answers")?;
-    readers(&client, &inspector, &asker, &arguments).await.context("readers")?;
+    ways(&cluster, &client, &inspector, &port).await.context("ways to ask")?;
+    if !arguments.short {
+        readers(&client, &inspector, &asker, &arguments).await.context("readers")?;
+    }
     watches(&client, &inspector, &asker, &arguments).await.context("watches")?;
     let usage = inspector.usage()?;
     say!("at the end: {} MB resident, peak {} MB", usage.resident, usage.peak);
@@ -155,9 +169,9 @@ async fn fence(cluster: &Cluster, fenced: bool) -> Result<Access> {
 }
 
 /// Starts an inspector, and tells how long that takes.
-async fn started(cluster: &Cluster, name: &str, access: Access) -> Result<Inspector> {
+async fn started(cluster: &Cluster, name: &str, settings: &Settings, access: Access) -> Result<Inspector> {
     let began = Instant::now();
-    let inspector = Inspector::start_as(cluster, name, &Settings::default(), access).await?;
+    let inspector = Inspector::start_as(cluster, name, settings, access).await?;
     let ready = began.elapsed();
     wait::until("it leads", Duration::from_mins(1), || async {
         let standing = inspector.standing().await?;
@@ -193,7 +207,7 @@ async fn bound(
     say!("{} Pods created in {:.0} s", arguments.pods, began.elapsed().as_secs_f64());
     let rate = bindings::rate(client, arguments.pods).await?;
     let before = cluster.api_server_usage()?.processor;
-    let inspector = started(cluster, what, access).await?;
+    let inspector = started(cluster, what, &Settings::default(), access).await?;
     let rate = rate.await??;
     let usage = inspector.usage()?;
     let server = cluster.api_server_usage()?.processor.saturating_sub(before);
@@ -272,11 +286,41 @@ async fn answers(asker: &Asker, inspector: &Inspector) -> Result<()> {
         ("all nodes", "fluxionnodes".to_owned()),
         ("the queues", "fluxionqueues".to_owned()),
     ] {
-        let before = inspector.usage()?.processor;
-        let (spread, size) = asker.times(&path, TIMES).await?;
-        let processor =
-            inspector.usage()?.processor.saturating_sub(before).as_secs_f64() * 1e3 / (TIMES + 1) as f64;
-        say!("{what} ({} KiB): {spread}; processor time {processor:.1} ms", size / 1024);
+        answer(asker, inspector, what, &path).await?;
+    }
+    Ok(())
+}
+
+async fn answer(asker: &Asker, inspector: &Inspector, what: &str, path: &str) -> Result<()> {
+    let before = inspector.usage()?.processor;
+    let (spread, size) = asker.times(path, TIMES).await?;
+    let processor =
+        inspector.usage()?.processor.saturating_sub(before).as_secs_f64() * 1e3 / (TIMES + 1) as f64;
+    say!("{what} ({} KiB): {spread}; processor time {processor:.1} ms", size / 1024);
+    Ok(())
+}
+
+/// The largest answer, with TLS from the inspector itself and from kube-apiserver.
+async fn ways(cluster: &Cluster, client: &Client, inspector: &Inspector, port: &SecurePort) -> Result<()> {
+    let applier = Applier::new(client.clone());
+    port.register(&applier).await?;
+    applier
+        .apply(json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": { "name": "asker" },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+            "subjects": [{ "kind": "ServiceAccount", "name": "default", "namespace": "default" }],
+        }))
+        .await?;
+    let token = cluster.service_account("default", "default").await?.token.context("a token")?;
+    let authority = std::fs::read(cluster.dir().join("pki/ca.crt"))?;
+    let authority = reqwest::Certificate::from_pem_bundle(&authority)?;
+    let through = reqwest::Client::builder().tls_certs_only(authority).no_proxy().build()?;
+    for (way, asker) in [
+        ("with TLS", Asker::at(port.direct(client, None).await?, &port.url(), &token)),
+        ("through kube-apiserver", Asker::at(through, cluster.server(), &token)),
+    ] {
+        answer(&asker, inspector, &format!("all jobs, {way}"), "fluxionjobs").await?;
     }
     Ok(())
 }

@@ -26,8 +26,12 @@ pub struct Asker {
 impl Asker {
     /// Of this inspector, on loopback.
     pub fn of(inspector: &Inspector) -> Self {
-        let (url, token) = (inspector.url().to_owned(), inspector.token().to_owned());
-        Self { http: reqwest::Client::new(), url, token }
+        Self::at(reqwest::Client::new(), inspector.url(), inspector.token())
+    }
+
+    /// By way of another server, or of another port.
+    pub fn at(http: reqwest::Client, url: &str, token: &str) -> Self {
+        Self { http, url: url.to_owned(), token: token.to_owned() }
     }
 
     /// The answer to a path of the API's version, once it has begun.

@@ -49,7 +49,8 @@ impl State {
 
     /// Number of waiting jobs that [`State::decide`] considers, unless it stops earlier.
     pub fn pass_ahead(&self) -> usize {
-        if !self.unfinished() && !(self.ready && self.pass_due()) {
+        let ahead = self.unfinished() || (self.ready && self.pass_due());
+        if !ahead {
             return 0;
         }
         let open = self.pass.open.as_ref().filter(|_| !self.pass_due() && self.may_reopen());

@@ -195,7 +195,9 @@ async fn an_end_that_was_recorded_before_is_retracted() {
         let mut store = place.open().await.unwrap();
         for batch in &batches {
             let mut changes = crate::journal::Changes::default();
-            batch.iter().cloned().for_each(|entry| changes.add(entry));
+            for entry in batch {
+                changes.add(entry.clone());
+            }
             store.write(&place, &changes, 1).await.unwrap();
         }
         let kept = store.read(&place, 0, 10).await.unwrap();

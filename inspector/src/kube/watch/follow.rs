@@ -143,12 +143,13 @@ impl Follow {
         if let Some(left_out) = self.failures.now(&why) {
             let verb = verb.as_str();
             if refused {
+                let until = until_permitted(self.watched.needed());
                 tracing::warn!(
                     resource,
                     verb,
                     error = why,
                     left_out,
-                    "not allowed to {verb} {resource}: binding is paused until RBAC permits it (see charts/fluxion/templates/rbac.yaml)"
+                    "not allowed to {verb} {resource}: {until} (see charts/fluxion/templates/rbac.yaml)"
                 );
             } else {
                 tracing::warn!(
@@ -161,6 +162,15 @@ impl Follow {
             }
         }
         self.watched.failed(verb, refused, why);
+    }
+}
+
+/// What a rejected watch means, depending on whether it is needed for scheduling.
+pub(super) fn until_permitted(needed: bool) -> &'static str {
+    if needed {
+        "binding is paused until RBAC permits it"
+    } else {
+        "scheduling continues, but what they report is not shown until RBAC permits it"
     }
 }
 

@@ -15,13 +15,14 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::*;
 use crate::engine::{Engine, Role, system_clock};
+use crate::metrics::Kind;
 
-/// Lists are empty; whether a watch is granted, and what goes over those that are, the test says.
-#[derive(Default)]
+/// Lists are empty; whether the watches of one resource are granted, and what goes over those that are, the test says.
 struct Server {
-    refuse_nodes: bool,
-    /// The watches of nodes that were granted.
-    open: Vec<mpsc::UnboundedSender<String>>,
+    resource: &'static str,
+    refuse: bool,
+    /// Its watches that were granted, with their queries.
+    open: Vec<(String, mpsc::UnboundedSender<String>)>,
     watches: usize,
 }
 
@@ -39,18 +40,19 @@ async fn answer(Given(server): Given<Shared>, request: Request) -> Response {
     }
     assert!(query.contains("allowWatchBookmarks=true") && query.contains("timeoutSeconds=30"), "{query}");
     let mut server = server.lock().unwrap();
-    let nodes = path.ends_with("/nodes");
-    if nodes {
+    let prepared = path.strip_suffix(server.resource).is_some_and(|path| path.ends_with('/'));
+    if prepared {
         server.watches += 1;
     }
-    if nodes && server.refuse_nodes {
-        let message = "nodes is forbidden: User \"u\" cannot watch resource \"nodes\"";
+    if prepared && server.refuse {
+        let resource = server.resource;
+        let message = format!("{resource} is forbidden: User \"u\" cannot watch resource \"{resource}\"");
         let status = json!({"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": message});
         return (StatusCode::FORBIDDEN, Json(status)).into_response();
     }
     let (sender, receiver) = mpsc::unbounded_channel::<String>();
-    if nodes {
-        server.open.push(sender);
+    if prepared {
+        server.open.push((query.to_owned(), sender));
     } else {
         // Held open, and silent.
         std::mem::forget(sender);
@@ -62,12 +64,13 @@ async fn answer(Given(server): Given<Shared>, request: Request) -> Response {
 struct Watching {
     server: Shared,
     health: Health,
+    metrics: Arc<Metrics>,
     engine: EngineHandle,
     _tasks: Tasks,
 }
 
-fn watch(refuse_nodes: bool) -> Watching {
-    let server = Shared::new(Mutex::new(Server { refuse_nodes, ..Server::default() }));
+fn watch(resource: &'static str, refuse: bool) -> Watching {
+    let server = Shared::new(Mutex::new(Server { resource, refuse, open: Vec::new(), watches: 0 }));
     let client = Client::new(Router::new().fallback(answer).with_state(Arc::clone(&server)), "default");
     let metrics = Arc::new(Metrics::new());
     let engine = Engine {
@@ -79,7 +82,7 @@ fn watch(refuse_nodes: bool) -> Watching {
     let (engine, _effects) = engine.start().unwrap();
     let health = Health::default();
     let tasks = start(&client, &engine, &metrics, &health);
-    Watching { server, health, engine, _tasks: tasks }
+    Watching { server, health, metrics, engine, _tasks: tasks }
 }
 
 impl Watching {
@@ -100,13 +103,18 @@ impl Watching {
     fn say(&self, kind: &str, object: &Value) {
         // In the order in which an API server writes them.
         let line = format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
-        self.server.lock().unwrap().open.last().unwrap().send(line).unwrap();
+        self.server.lock().unwrap().open.last().unwrap().1.send(line).unwrap();
+    }
+
+    /// Whether a watch with this in its query is open.
+    fn is_open(&self, query: &str) -> bool {
+        self.server.lock().unwrap().open.iter().any(|(of, _)| of.contains(query))
     }
 }
 
 #[tokio::test]
 async fn a_watch_that_is_refused_while_its_list_works_is_noticed_and_named() {
-    let cluster = watch(true);
+    let cluster = watch("nodes", true);
     let others = |health: &Health| health.unready().is_some_and(|text| text.contains("forbidden"));
     cluster.until("refused", others).await;
     let problem = cluster.health.problems().remove(0);
@@ -116,7 +124,7 @@ async fn a_watch_that_is_refused_while_its_list_works_is_noticed_and_named() {
         "not allowed to watch nodes: nodes is forbidden: User \"u\" cannot watch resource \"nodes\""
     );
     assert!(!cluster.health.synced(), "a list alone is not enough");
-    cluster.server.lock().unwrap().refuse_nodes = false;
+    cluster.server.lock().unwrap().refuse = false;
     cluster.until("granted", Health::synced).await;
     assert_eq!(cluster.health.problems(), []);
     cluster.engine.stop();
@@ -124,7 +132,7 @@ async fn a_watch_that_is_refused_while_its_list_works_is_noticed_and_named() {
 
 #[tokio::test]
 async fn bookmarks_and_the_end_of_a_watch_are_signs_of_life_and_errors_are_not() {
-    let cluster = watch(false);
+    let cluster = watch("nodes", false);
     cluster.until("synced", Health::synced).await;
     let rest = Duration::from_millis(400);
     tokio::time::sleep(rest).await;
@@ -149,5 +157,26 @@ async fn bookmarks_and_the_end_of_a_watch_are_signs_of_life_and_errors_are_not()
     cluster.say("ERROR", &status);
     tokio::time::sleep(rest / 4).await;
     assert!(cluster.age() >= age, "{:?}", cluster.age());
+    cluster.engine.stop();
+}
+
+#[test]
+fn only_a_watch_that_is_needed_pauses_binding() {
+    let health = Health::default();
+    assert!(health.watch("Node", "nodes").needed() && !Health::aside("Event", "events").needed());
+    assert_eq!(follow::until_permitted(true), "binding is paused until RBAC permits it");
+    assert!(follow::until_permitted(false).starts_with("scheduling continues"));
+}
+
+#[tokio::test]
+async fn refused_events_hold_nothing_up_and_are_asked_for_again() {
+    let cluster = watch("events", true);
+    cluster.until("synced without them", Health::synced).await;
+    let failures = cluster.metrics.watch_failures.get_or_create(&Kind { kind: "Event" }).clone();
+    cluster.until("refused", |_| failures.get() >= 2).await;
+    assert_eq!((cluster.health.problems(), cluster.health.unready()), (Vec::new(), None));
+
+    cluster.server.lock().unwrap().refuse = false;
+    cluster.until("granted", |_| cluster.is_open("reason%3DFailedCreate")).await;
     cluster.engine.stop();
 }
