@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Inventory;
 use super::id::NodeId;
 
 /// Number of nodes remembered, each as often as something was freed on it.
@@ -12,46 +11,55 @@ const MOST: usize = 1_024;
 /// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Freed {
-    /// Generations ([`Inventory::freed_generation`]) in order, with the nodes on which something was freed.
+    /// Generations ([`super::Inventory::freed_generation`]) in order, with the nodes on which something was freed.
     nodes: Arc<VecDeque<(u64, NodeId)>>,
     /// The nodes of all later generations are known.
     since: u64,
 }
 
-impl Inventory {
-    /// Records that something was freed on a node, or that the node has changed.
-    pub(super) fn free_on(&mut self, id: NodeId) {
-        self.freed += 1;
-        let Freed { nodes, since } = &mut self.freed_on;
-        let nodes = Arc::make_mut(nodes);
+impl Freed {
+    /// Something was freed on a node; generations don't decrease.
+    pub(super) fn note(&mut self, generation: u64, id: NodeId) {
+        let nodes = Arc::make_mut(&mut self.nodes);
         if nodes.len() >= MOST
-            && let Some((generation, _)) = nodes.pop_front()
+            && let Some((forgotten, _)) = nodes.pop_front()
         {
-            *since = generation;
+            self.since = forgotten;
         }
-        nodes.push_back((self.freed, id));
+        nodes.push_back((generation, id));
     }
 
-    /// Records that a holder has left a node that nothing was freed on: another one is to hold the same. If it does not,
-    /// that is known as soon as anything is freed.
-    pub(super) fn free_on_later(&mut self, id: NodeId) {
-        self.free_on(id);
-        self.freed -= 1;
+    /// Something was freed on any node.
+    pub(super) fn note_all(&mut self, generation: u64) {
+        *self = Self { nodes: Arc::default(), since: generation };
     }
 
-    /// Records that there may be more room on any node.
-    pub(super) fn free_anywhere(&mut self) {
-        self.freed += 1;
-        self.freed_on = Freed { nodes: Arc::default(), since: self.freed };
-    }
-
-    /// The nodes on which there may be more room than as of a generation, with repetitions: all others have at most what
-    /// they had. None if that was too long ago.
-    pub(crate) fn freed_since(&self, generation: u64) -> Option<impl Iterator<Item = NodeId>> {
-        let Freed { nodes, since } = &self.freed_on;
-        (generation >= *since).then(|| {
-            let first = nodes.partition_point(|(of, _)| *of <= generation);
-            nodes.range(first..).map(|(_, id)| *id)
+    /// The nodes of later generations, with repetitions; none if some of them are not known.
+    pub(super) fn after(&self, generation: u64) -> Option<impl Iterator<Item = NodeId>> {
+        (generation >= self.since).then(|| {
+            let first = self.nodes.partition_point(|(of, _)| *of <= generation);
+            self.nodes.range(first..).map(|(_, id)| *id)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_freed_long_ago_is_not_known() {
+        let mut freed = Freed::default();
+        let after = |freed: &Freed, generation| freed.after(generation).map(Iterator::collect::<Vec<_>>);
+        freed.note(1, 7);
+        freed.note(2, 8);
+        freed.note(3, 7);
+        assert_eq!(after(&freed, 0), Some(vec![7, 8, 7]));
+        assert_eq!(after(&freed, 2), Some(vec![7]));
+        assert_eq!(after(&freed, 3), Some(vec![]));
+        freed.note_all(4);
+        assert_eq!((after(&freed, 3), after(&freed, 4)), (None, Some(vec![])));
+        (0..=MOST as u64).for_each(|at| freed.note(5 + at, 1));
+        assert_eq!((after(&freed, 4), after(&freed, 5).map(|nodes| nodes.len())), (None, Some(MOST)));
     }
 }

@@ -11,6 +11,24 @@ use crate::inventory::{Allocation, AllocationKind, assumed_end};
 use crate::request::Shape;
 
 impl Inventory {
+    /// Records that something was freed on a node, or that the node has changed.
+    pub(super) fn free_on(&mut self, id: NodeId) {
+        self.freed += 1;
+        self.freed_on.note(self.freed, id);
+    }
+
+    /// Records that there may be more room on any node.
+    pub(super) fn free_anywhere(&mut self) {
+        self.freed += 1;
+        self.freed_on.note_all(self.freed);
+    }
+
+    /// The nodes on which there may be more room than as of a generation, with repetitions: all others have at most what
+    /// they had. None if that was too long ago.
+    pub(crate) fn freed_since(&self, generation: u64) -> Option<impl Iterator<Item = NodeId>> {
+        self.freed_on.after(generation)
+    }
+
     /// Extends the assumed ends that have passed; returns whether there were any. This frees nothing, so what did not
     /// fit still does not fit.
     pub fn prolong(&mut self, now: i64) -> bool {
@@ -102,7 +120,8 @@ impl Inventory {
     /// Releases the share of a holder that will hold the same under another name.
     pub(crate) fn withdraw(&mut self, holder: &str) {
         if let Some(id) = self.holders.get(holder).copied() {
-            self.free_on_later(id);
+            // If nobody holds the same, that is known as soon as anything is freed.
+            self.freed_on.note(self.freed + 1, id);
             self.take_out(holder, id);
             self.close_unless_used(id);
         }

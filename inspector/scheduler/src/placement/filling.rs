@@ -1,9 +1,44 @@
 //! Slots per node, and the work of finding them.
 
 use super::plan::Plan;
-use super::roomy::Seen;
 use crate::constraint::HostPort;
 use crate::inventory::NodeId;
+
+/// Maximum number of nodes with room that are remembered.
+pub(super) const MOST_SEEN: usize = 128;
+
+/// Nodes with room for a slot that a search came across.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    nodes: Vec<NodeId>,
+    /// The search has looked at all nodes.
+    whole: bool,
+}
+
+impl Seen {
+    /// A search begins.
+    pub(super) fn begin(&mut self) {
+        self.nodes.clear();
+        self.whole = false;
+    }
+
+    pub(super) fn note(&mut self, id: NodeId) {
+        if self.nodes.len() <= MOST_SEEN {
+            self.nodes.push(id);
+        }
+    }
+
+    /// It has looked at all nodes.
+    pub(super) fn end(&mut self) {
+        self.whole = true;
+    }
+
+    /// All nodes with room; none if some are not known.
+    pub(super) fn take_all(&mut self) -> Option<Vec<NodeId>> {
+        let all = std::mem::take(&mut self.whole) && self.nodes.len() <= MOST_SEEN;
+        all.then(|| std::mem::take(&mut self.nodes))
+    }
+}
 
 /// Counted work, and where to start.
 #[derive(Clone, Debug, Default)]

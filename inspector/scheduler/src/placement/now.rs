@@ -77,7 +77,7 @@ impl FailedStart {
             behind = promised_to(inventory, inventory.promised().map(|(_, node)| node));
         }
         // Without reservations, the first search was the same.
-        let roomy = if unreserved.is_none() { work.seen.all(plan) } else { None };
+        let roomy = if unreserved.is_none() { Roomy::of(&mut work.seen, plan) } else { None };
         Self { behind, unreserved, roomy }
     }
 

@@ -2,46 +2,9 @@
 //! still are unless something was freed on them, so the next search only has to look at these.
 
 use super::availability::Availability;
-use super::filling::Work;
+use super::filling::{MOST_SEEN, Seen, Work};
 use super::plan::Plan;
 use crate::inventory::NodeId;
-
-/// Maximum number of nodes remembered for a request.
-const MOST: usize = 128;
-
-/// Nodes with room for a slot, regardless of reservations, that a search came across.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
-    nodes: Vec<NodeId>,
-    /// The search has looked at all nodes.
-    whole: bool,
-}
-
-impl Seen {
-    pub(super) fn begin(&mut self) {
-        self.nodes.clear();
-        self.whole = false;
-    }
-
-    pub(super) fn note(&mut self, id: NodeId) {
-        if self.nodes.len() <= MOST {
-            self.nodes.push(id);
-        }
-    }
-
-    pub(super) fn end(&mut self) {
-        self.whole = true;
-    }
-
-    /// The nodes, if these are all; none if there are too many.
-    pub(super) fn all(&mut self, plan: &Plan<'_>) -> Option<Roomy> {
-        let all = std::mem::take(&mut self.whole) && plan.is_plain() && self.nodes.len() <= MOST;
-        let freed = plan.inventory.freed_generation();
-        let mut nodes = std::mem::take(&mut self.nodes);
-        nodes.sort_unstable_by_key(|id| plan.inventory.rank(*id));
-        all.then_some(Roomy { nodes, freed })
-    }
-}
 
 /// All nodes with room for a slot of a request, regardless of reservations, and some without.
 #[derive(Clone, Debug)]
@@ -52,6 +15,13 @@ pub(crate) struct Roomy {
 }
 
 impl Roomy {
+    /// The nodes that the last search came across, if these are all; none if there are too many.
+    pub(super) fn of(seen: &mut Seen, plan: &Plan<'_>) -> Option<Self> {
+        let mut nodes = seen.take_all().filter(|_| plan.is_plain())?;
+        nodes.sort_unstable_by_key(|id| plan.inventory.rank(*id));
+        Some(Self { nodes, freed: plan.inventory.freed_generation() })
+    }
+
     /// The nodes with room now; empty if there is not enough for the request on all of them together. None if that is
     /// unknown.
     pub(crate) fn nodes_now(&mut self, plan: &Plan<'_>, now: i64, work: &mut Work) -> Option<&[NodeId]> {
@@ -84,6 +54,6 @@ impl Roomy {
             any
         });
         let enough = plan.shapes.iter().zip(&sums).all(|(shape, sum)| u64::from(shape.count) <= *sum);
-        (self.nodes.len() <= MOST).then_some(if enough { &self.nodes } else { &[] })
+        (self.nodes.len() <= MOST_SEEN).then_some(if enough { &self.nodes } else { &[] })
     }
 }

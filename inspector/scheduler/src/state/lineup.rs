@@ -11,21 +11,11 @@ use crate::job::{JobId, JobState, Reason, ReasonClass};
 use crate::placement;
 use crate::queue::PassJob;
 use crate::state::State;
-use crate::state::passed_over::PassedOver;
+use crate::state::pass_state::{Lineup, PassedOver};
 use crate::state::waiting::OrderKey;
 
 /// Maximum number of requests of which it is remembered whether they can be satisfied.
 const VERDICTS: usize = 100_000;
-
-/// See the module documentation.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lineup {
-    /// The generation of the graph that it is for.
-    graph: u64,
-    pub(super) jobs: Arc<Vec<PassJob>>,
-    /// What each of them was told.
-    pub(super) told: Arc<Vec<PassedOver>>,
-}
 
 impl State {
     /// The jobs of one queue that may start on this graph, in order. The lineup is to be put back.

@@ -7,9 +7,8 @@ use imbl::OrdMap;
 use crate::explain::WhyNot;
 use crate::job::Reason;
 use crate::model::SharedStr;
-use crate::queue::{Carry, PassTally};
+use crate::queue::{Carry, PassJob, PassTally, Refusal};
 use crate::request::Request;
-use crate::state::lineup::Lineup;
 use crate::state::waiting::OrderKey;
 
 /// Results of a queue's last complete pass.
@@ -76,4 +75,43 @@ pub(super) struct OpenPass {
     pub(super) inventory: u64,
     /// Epoch seconds.
     pub(super) at: i64,
+}
+
+/// The jobs of a queue that may start, in order, as a pass gets them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lineup {
+    /// The generation of the graph that it is for.
+    pub(super) graph: u64,
+    pub(super) jobs: Arc<Vec<PassJob>>,
+    /// What each of them was told.
+    pub(super) told: Arc<Vec<PassedOver>>,
+}
+
+/// What a job of a lineup was told last, if it need not be told again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum PassedOver {
+    /// Something else.
+    #[default]
+    Unknown,
+    /// On the graph of the lineup.
+    Busy,
+    /// Behind the reservation of this job, by ID.
+    Behind(u32),
+    Order,
+    DepthReached,
+}
+
+impl From<&Refusal> for PassedOver {
+    fn from(refusal: &Refusal) -> Self {
+        match refusal {
+            Refusal::Busy => Self::Busy,
+            Refusal::BehindReservation { jobs } => match jobs.as_slice() {
+                [job] => Self::Behind(*job),
+                _ => Self::Unknown,
+            },
+            Refusal::Order => Self::Order,
+            Refusal::DepthReached => Self::DepthReached,
+            Refusal::NoEstimate { .. } => Self::Unknown,
+        }
+    }
 }

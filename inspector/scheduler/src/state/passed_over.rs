@@ -5,36 +5,8 @@ use fluxion_api::reason::Fact;
 use crate::job::{JobId, JobState, Reason, ReasonClass};
 use crate::queue::{PassJob, PassResult, Refusal};
 use crate::state::State;
+use crate::state::pass_state::PassedOver;
 use crate::state::reasons::Explained;
-
-/// What a job of a lineup was told last, if it need not be told again: [`State::is_told`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum PassedOver {
-    /// Something else.
-    #[default]
-    Unknown,
-    /// On the graph of the lineup.
-    Busy,
-    /// Behind the reservation of this job, by ID.
-    Behind(u32),
-    Order,
-    DepthReached,
-}
-
-impl From<&Refusal> for PassedOver {
-    fn from(refusal: &Refusal) -> Self {
-        match refusal {
-            Refusal::Busy => Self::Busy,
-            Refusal::BehindReservation { jobs } => match jobs.as_slice() {
-                [job] => Self::Behind(*job),
-                _ => Self::Unknown,
-            },
-            Refusal::Order => Self::Order,
-            Refusal::DepthReached => Self::DepthReached,
-            Refusal::NoEstimate { .. } => Self::Unknown,
-        }
-    }
-}
 
 impl State {
     /// Tells the jobs that a pass has refused. What each of them was told before is updated; jobs and refusals are in the

@@ -13,8 +13,7 @@ use crate::placement;
 use crate::queue::{self, Carry, PassJob, PassResult, PassTally};
 use crate::request::{Placement, Planned, Request, Shape, Slot};
 use crate::state::State;
-use crate::state::pass_state::{OpenPass, PassReport};
-use crate::state::passed_over::PassedOver;
+use crate::state::pass_state::{OpenPass, PassReport, PassedOver};
 use crate::state::pod::avoiding;
 
 /// The nodes of a placement without duplicates, in order.
