@@ -35,7 +35,7 @@ pub fn why_not_now(inventory: &Inventory, request: &Request, now: i64) -> WhyNot
     let end = request.end(now).unwrap_or(i64::MAX);
     let (here, late) = (Availability::window(inventory, now, now, end), Availability::late(inventory, now));
     let mut why = look::look(&plan, request, &here, now, false);
-    let fits = |lens: Availability<'_>| place(&plan, &lens, &mut Work::default()).is_some();
+    let fits = |availability: Availability<'_>| place(&plan, &availability, &mut Work::default()).is_some();
     if let Err(failure) = place_now(inventory, request, now, NodePolicy::Low) {
         why.behind = failure.behind;
         why.down = fits(here.recovered());

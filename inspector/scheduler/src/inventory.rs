@@ -67,7 +67,7 @@ pub struct Inventory {
     order: Arc<Vec<NodeId>>,
     /// Places in that order by id, made when somebody asks.
     ranks: OnceLock<Arc<Vec<usize>>>,
-    books: CowVec<Option<Arc<NodeAllocations>>>,
+    allocations: CowVec<Option<Arc<NodeAllocations>>>,
     unused: Arc<Vec<NodeId>>,
     columns: Columns,
     totals: totals::Totals,
@@ -192,7 +192,7 @@ impl Inventory {
     }
 
     pub(crate) fn book(&self, id: NodeId) -> Option<&Arc<NodeAllocations>> {
-        self.books.get(id)?.as_ref()
+        self.allocations.get(id)?.as_ref()
     }
 
     pub(crate) fn id(&self, name: &str) -> Option<NodeId> {
@@ -218,7 +218,7 @@ impl Inventory {
             Arc::make_mut(&mut self.unused).pop().expect("the list was just seen not to be empty")
         };
         self.ids.insert(name.clone(), id);
-        *self.books.slot(id) = Some(Arc::new(NodeAllocations::new(name.clone())));
+        *self.allocations.slot(id) = Some(Arc::new(NodeAllocations::new(name.clone())));
         self.touch(id);
         id
     }
@@ -239,7 +239,7 @@ impl Inventory {
     /// The entry, mutable, to change a holder that the timelines then follow.
     fn book_kept(&mut self, id: NodeId) -> Option<&mut NodeAllocations> {
         self.touch(id);
-        self.books.slot(id).as_mut().map(Arc::make_mut)
+        self.allocations.slot(id).as_mut().map(Arc::make_mut)
     }
 
     /// The entry, mutable.
@@ -260,7 +260,7 @@ impl Inventory {
         }
         let name = book.name.clone();
         self.ids.remove(&name);
-        *self.books.slot(id) = None;
+        *self.allocations.slot(id) = None;
         Arc::make_mut(&mut self.unused).push(id);
     }
 

@@ -15,7 +15,7 @@ use super::text::quantities;
 pub fn node(visible: &Visible<'_>, view: &NodeView) -> FluxionNode {
     let owned = |text: &std::sync::Arc<str>| text.to_string();
     // What is kept for a nominated Pod is as good as taken, by others than us. Neither part exceeds what a
-    // u64 holds unless the books are broken, and then the larger part alone still tells.
+    // u64 holds unless the allocations are broken, and then the larger part alone still tells.
     let foreign = view.foreign.checked_add(&view.nominated).unwrap_or_else(|_| view.foreign.clone());
     let reserved = view.reserved.checked_add(&view.kept).unwrap_or_else(|_| view.reserved.clone());
     FluxionNode {

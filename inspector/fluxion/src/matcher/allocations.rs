@@ -17,14 +17,14 @@ pub struct Allocations {
     accounts: Accounts,
     /// Per vertex: the number of the unit it belongs to.
     units: Arc<[u32]>,
-    /// Per unit: counts up whenever its books may have changed.
+    /// Per unit: counts up whenever its allocations may have changed.
     stamps: Vec<u32>,
-    /// Units whose books may have changed since somebody asked; each once.
+    /// Units whose allocations may have changed since somebody asked; each once.
     touched: Vec<u32>,
     is_touched: Vec<bool>,
     /// Per job and vertex with many children: those of them to which its tree of vertices led.
     branches: BTreeMap<(JobId, VertexId), Vec<VertexId>>,
-    /// Vertices whose books may have changed since somebody asked; none when nobody follows them.
+    /// Vertices whose allocations may have changed since somebody asked; none when nobody follows them.
     log: Option<Vec<VertexId>>,
 }
 
@@ -38,7 +38,7 @@ impl Allocations {
         self.accounts.get(id)
     }
 
-    /// The books of a vertex that has some.
+    /// The allocations of a vertex that has some.
     #[inline]
     pub fn get_mut(&mut self, id: VertexId) -> Option<&mut Account> {
         self.touch(id);
@@ -53,13 +53,13 @@ impl Allocations {
         self.touched.clear();
     }
 
-    /// How often the books of a unit may have changed.
+    /// How often the allocations of a unit may have changed.
     #[inline]
     pub(super) fn stamp(&self, unit: u32) -> u32 {
         self.stamps.get(unit as usize).copied().unwrap_or(0)
     }
 
-    /// Units whose books may have changed since the last call.
+    /// Units whose allocations may have changed since the last call.
     pub(super) fn take_touched(&mut self) -> Vec<u32> {
         let touched = std::mem::take(&mut self.touched);
         for &unit in &touched {
@@ -73,7 +73,7 @@ impl Allocations {
         self.log.as_ref().filter(|log| log.len() < LOGGED)
     }
 
-    /// Vertices whose books may have changed since the last call; none when that is not known, as at the first one.
+    /// Vertices whose allocations may have changed since the last call; none when that is not known, as at the first one.
     pub(super) fn changes(&mut self) -> Option<Vec<VertexId>> {
         self.log.replace(Vec::new()).filter(|log| log.len() < LOGGED)
     }
@@ -119,7 +119,7 @@ impl Allocations {
         }
     }
 
-    /// The books of a vertex, opened when there are none yet.
+    /// The allocations of a vertex, opened when there are none yet.
     pub fn open(&mut self, graph: &Graph, id: VertexId) -> &mut Account {
         self.accounts.reserve(graph.vertex_count());
         self.touch(id);

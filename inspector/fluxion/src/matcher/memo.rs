@@ -6,7 +6,7 @@
 //! is kept; the few nodes that are chosen in the end are visited again.
 //!
 //! An [`Index`] adds these summaries up from the nodes to the root, so that a walk need not look at all of
-//! them again: it follows the books unit by unit.
+//! them again: it follows the allocations unit by unit.
 
 use std::collections::BTreeSet;
 
@@ -130,7 +130,7 @@ struct Context {
 /// When anything is booked in a unit.
 #[derive(Clone, Copy, Debug)]
 struct Booked {
-    /// State of the books that this was read from.
+    /// State of the allocations that this was read from.
     stamp: u32,
     first: i64,
     last: i64,
@@ -164,7 +164,7 @@ impl Memo {
         allocations.follow(std::sync::Arc::from([]), 0);
         let Some(units) = Units::new(graph, dominant, node_type) else { return };
         allocations.follow(units.by_vertex(), units.len());
-        // Other than what the books start with, so that all of them are looked at.
+        // Other than what the allocations start with, so that all of them are looked at.
         let unread = Booked { stamp: NONE, first: 0, last: 0, allocated: false };
         self.booked = vec![unread; units.len()];
         self.units = units;
@@ -174,7 +174,7 @@ impl Memo {
         }
     }
 
-    /// Notes which units' books have changed since the last call.
+    /// Notes which units' allocations have changed since the last call.
     pub(super) fn catch_up(&mut self, allocations: &mut Allocations) {
         for unit in allocations.take_touched() {
             // What is busy is read again only when somebody wants to know when.
@@ -215,7 +215,7 @@ impl Memo {
         self.units.tell_apart(id);
     }
 
-    /// The books of a vertex are not as they would be if nobody had used it.
+    /// The allocations of a vertex are not as they would be if nobody had used it.
     pub(super) fn single_out(&mut self, id: VertexId) {
         self.units.single_out(id);
     }

@@ -9,7 +9,7 @@ use crate::graph::{Graph, Subsystem, TypeId, VertexId};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     pub reason: Reason,
-    /// When the reason is gone as far as the books say; none when it does not go by itself.
+    /// When the reason is gone as far as the allocations say; none when it does not go by itself.
     pub until: Option<i64>,
     /// The sums say so, not what was found below.
     pub summed: bool,

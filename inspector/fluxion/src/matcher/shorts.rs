@@ -1,7 +1,7 @@
 //! When there is known to be too little at a vertex, so that a visit can end before it looks.
 //!
 //! Most times that are tried for a job, and most nodes that are tried at one of them, are busy. A walk that
-//! turns back because of the books notes the stretch of time over which they leave too little; as long as
+//! turns back because of the allocations notes the stretch of time over which they leave too little; as long as
 //! they do not change, it turns back at once for every time that meets the stretch. What it does then is
 //! what it did before, counters and error numbers included.
 //!
@@ -27,7 +27,7 @@ struct Known {
     /// Its topmost vertex, and the type of that.
     vertex: VertexId,
     type_id: TypeId,
-    /// State of the books that this was read from.
+    /// State of the allocations that this was read from.
     stamp: u32,
     /// Of which type below the vertex there is too little; none for the vertex itself.
     of: Option<TypeId>,

@@ -18,12 +18,12 @@ const LOOKED_AT: usize = 16;
 pub(super) fn look(
     plan: &Plan<'_>,
     request: &Request,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     now: i64,
     never: bool,
 ) -> WhyNot {
     let inventory = plan.inventory;
-    let rules = Rules::new(plan, lens);
+    let rules = Rules::new(plan, availability);
     let mut shapes: Vec<ShapeWhy> = plan
         .shapes
         .iter()
@@ -34,7 +34,7 @@ pub(super) fn look(
             let shape = &request.shapes[planned.index as usize];
             let affinity = affinity(shape.constraint.affinity.as_deref().unwrap_or_default()).into();
             let wanted = wanted(inventory, shape);
-            Looker { plan, planned, shape, wanted, affinity, lens, rules, now, never }.shape()
+            Looker { plan, planned, shape, wanted, affinity, availability, rules, now, never }.shape()
         })
         .collect();
     shapes.sort_by_key(|why| why.shape);
@@ -43,7 +43,7 @@ pub(super) fn look(
         nodes: inventory.node_count(),
         shapes,
         left_out: plan.shapes.len().saturating_sub(LOOKED_AT),
-        gang: gang(plan, request, lens, rules.as_ref()),
+        gang: gang(plan, request, availability, rules.as_ref()),
         behind: Vec::new(),
         down: false,
         no_estimate: false,
@@ -60,7 +60,7 @@ struct Looker<'a> {
     wanted: Vec<Wanted<'a>>,
     /// Its required node affinity, as text.
     affinity: Arc<str>,
-    lens: &'a Availability<'a>,
+    availability: &'a Availability<'a>,
     /// Constraints between Pods, and the shape's place in the plan.
     rules: Option<(&'a Rules, usize)>,
     now: i64,
@@ -111,8 +111,8 @@ impl Looker<'_> {
         let mut nearest: Option<(u128, NearestMiss)> = None;
         let mut available = Vec::new();
         for id in self.inventory().order() {
-            self.lens.available(*id, &self.plan.kinds, &mut available);
-            let capacity = self.lens.capacity(self.planned, *id, &available);
+            self.availability.available(*id, &self.plan.kinds, &mut available);
+            let capacity = self.availability.capacity(self.planned, *id, &available);
             let denied = self.rules.and_then(|(rules, at)| rules.check(at, *id).err());
             if capacity > 0 && denied.is_none() {
                 fitting += 1;
@@ -288,14 +288,14 @@ fn shortest(wanted: &[Wanted<'_>], has: impl Fn(KindId) -> u64) -> Option<(Arc<s
 fn gang(
     plan: &Plan<'_>,
     request: &Request,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     rules: Option<&Rules>,
 ) -> Option<GangWhy> {
     let wanted = request.needed();
     let mut best: Option<(u64, usize, Room)> = None;
     let impossible = plan.minimum.is_none() && plan.shapes.iter().any(|shape| shape.impossible);
     for group in (0..plan.group_count()).filter(|group| plan.group(*group).is_some()) {
-        let found = if impossible { Room::default() } else { room(plan, lens, rules, group) };
+        let found = if impossible { Room::default() } else { room(plan, availability, rules, group) };
         let slots: u64 = found.slots.iter().copied().map(u64::from).sum();
         if best.as_ref().is_none_or(|(most, ..)| slots > *most) {
             best = Some((slots, group, found));
@@ -316,19 +316,19 @@ fn gang(
         cut: best.as_ref().is_some_and(|(.., found)| found.cut),
         short: best
             .filter(|_| !impossible && rules.is_none())
-            .and_then(|(_, group, found)| short(plan, lens, group, &found.slots)),
+            .and_then(|(_, group, found)| short(plan, availability, group, &found.slots)),
     })
 }
 
 /// What most of the nodes with room for at least one slot of a shape are lacking. `found` is the number of slots with
 /// room for each shape; shapes with room for all slots are ignored.
-fn short(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, found: &[u32]) -> Option<Short> {
+fn short(plan: &Plan<'_>, availability: &Availability<'_>, group: usize, found: &[u32]) -> Option<Short> {
     let mut counts: BTreeMap<Short, usize> = BTreeMap::new();
     let mut available = Vec::new();
     for id in plan.group(group)?.1 {
-        lens.available(*id, &plan.kinds, &mut available);
+        availability.available(*id, &plan.kinds, &mut available);
         for (shape, _) in plan.shapes.iter().zip(found).filter(|(shape, found)| **found < shape.count) {
-            let capacity = lens.capacity(shape, *id, &available);
+            let capacity = availability.capacity(shape, *id, &available);
             if capacity == 0 {
                 continue;
             }

@@ -209,8 +209,8 @@ impl Search<'_> {
             }
             let plan = Plan::new(&inventory, request, policy);
             let end = planned.end.unwrap_or(i64::MAX);
-            let lens = Availability::window(&inventory, now, planned.start, end);
-            planned.placement = placement::place(&plan, &lens, &mut Work::default())?;
+            let availability = Availability::window(&inventory, now, planned.start, end);
+            planned.placement = placement::place(&plan, &availability, &mut Work::default())?;
         }
         None
     }

@@ -124,8 +124,8 @@ impl Inventory {
     }
 
     pub(super) fn held(&self) -> impl Iterator<Item = (NodeId, &Arc<str>, &Held)> {
-        let books = self.ids.values().filter_map(|id| Some((*id, self.book(*id)?)));
-        books.flat_map(|(id, book)| book.holds.iter().map(move |(holder, held)| (id, holder, held)))
+        let allocations = self.ids.values().filter_map(|id| Some((*id, self.book(*id)?)));
+        allocations.flat_map(|(id, book)| book.holds.iter().map(move |(holder, held)| (id, holder, held)))
     }
 
     /// The Pods on nodes, or expected there, that all of these select.

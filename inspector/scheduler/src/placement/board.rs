@@ -26,7 +26,7 @@ const UNREAD: u32 = u32::MAX;
 /// See the module documentation.
 pub(super) struct Board<'a> {
     pub(super) plan: &'a Plan<'a>,
-    lens: &'a Availability<'a>,
+    availability: &'a Availability<'a>,
     pub(super) rules: Rules,
     pub(super) nodes: &'a [NodeId],
     /// Free amounts of the plan's kinds by position, once read.
@@ -45,13 +45,13 @@ pub(super) struct Board<'a> {
 impl<'a> Board<'a> {
     pub(super) fn new(
         plan: &'a Plan<'a>,
-        lens: &'a Availability<'a>,
+        availability: &'a Availability<'a>,
         rules: Rules,
         nodes: &'a [NodeId],
     ) -> Self {
         Self {
             plan,
-            lens,
+            availability,
             rules,
             nodes,
             free: vec![0; nodes.len() * plan.kinds.len()],
@@ -78,10 +78,10 @@ impl<'a> Board<'a> {
         let id = self.nodes[position];
         let room = &mut self.room[position * shapes..(position + 1) * shapes];
         room.fill(0);
-        if plan.shapes.iter().any(|shape| self.lens.admits(shape, id)) {
-            self.lens.available(id, &plan.kinds, &mut self.scratch);
+        if plan.shapes.iter().any(|shape| self.availability.admits(shape, id)) {
+            self.availability.available(id, &plan.kinds, &mut self.scratch);
             for (room, shape) in room.iter_mut().zip(&plan.shapes) {
-                *room = self.lens.capacity(shape, id, &self.scratch).min(UNREAD - 1);
+                *room = self.availability.capacity(shape, id, &self.scratch).min(UNREAD - 1);
             }
             let kinds = plan.kinds.len();
             self.free[position * kinds..(position + 1) * kinds].copy_from_slice(&self.scratch);

@@ -142,9 +142,9 @@ impl Changes {
                 let mut available = Vec::new();
                 loop {
                     let Some(time) = *next else { break None };
-                    let lens = query.availability(time);
-                    lens.available(id, &query.plan.kinds, &mut available);
-                    let slots = lens.capacity(shape, id, &available);
+                    let availability = query.availability(time);
+                    availability.available(id, &query.plan.kinds, &mut available);
+                    let slots = availability.capacity(shape, id, &available);
                     let length = query.request.end(time).map(|end| end.saturating_sub(time));
                     *next = timeline.next_change(time, length);
                     if self.all || slots != told {

@@ -35,7 +35,7 @@ pub(super) struct Attempt {
 /// Slots on these nodes, in this order of preference.
 pub(super) fn search(
     plan: &Plan<'_>,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     rules: Rules,
     nodes: &[NodeId],
     work: &mut Work,
@@ -44,7 +44,7 @@ pub(super) fn search(
         return Attempt { taken: Taken::new(), placed: false, cut: true };
     }
     let exact = rules.greedy_is_exact();
-    let mut board = Board::new(plan, lens, rules, nodes);
+    let mut board = Board::new(plan, availability, rules, nodes);
     let goal = plan.minimum.map_or_else(|| plan.slots(), u64::from);
     board.fill(FIRST);
     let mut best = board.taken();

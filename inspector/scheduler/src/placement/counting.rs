@@ -22,14 +22,14 @@ pub(super) enum Counts {
 /// Counts Pods at one moment.
 pub(super) struct Counting<'a> {
     pub(super) plan: &'a Plan<'a>,
-    pub(super) lens: &'a Availability<'a>,
+    pub(super) availability: &'a Availability<'a>,
     /// Promised Pods with their nodes and numbers, and whether they are there at the start.
     pub(super) promised: Vec<(NodeId, &'a Peer, u32, bool)>,
 }
 
 impl<'a> Counting<'a> {
-    pub(super) fn new(plan: &'a Plan<'a>, lens: &'a Availability<'a>) -> Self {
-        Self { plan, lens, promised: lens.promised_peers().collect() }
+    pub(super) fn new(plan: &'a Plan<'a>, availability: &'a Availability<'a>) -> Self {
+        Self { plan, availability, promised: availability.promised_peers().collect() }
     }
 
     pub(super) fn inventory(&self) -> &'a Inventory {
@@ -55,7 +55,7 @@ impl<'a> Counting<'a> {
             tally.limit_to(nodes.into_iter());
         }
         for found in self.inventory().selected(selection) {
-            let (there, in_the_way) = self.lens.counts(&found);
+            let (there, in_the_way) = self.availability.counts(&found);
             let counted = match counts {
                 Counts::There => there,
                 Counts::Staying => there && !found.deleting,

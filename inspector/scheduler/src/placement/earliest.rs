@@ -83,8 +83,8 @@ pub(crate) fn start_at(
 ) -> Option<Planned> {
     let plan = Plan::new(inventory, request, policy);
     let end = request.end(start);
-    let lens = Availability::window(inventory, now, start, end.unwrap_or(i64::MAX));
-    let placement = place(&plan, &lens, work)?;
+    let availability = Availability::window(inventory, now, start, end.unwrap_or(i64::MAX));
+    let placement = place(&plan, &availability, work)?;
     let planned = Planned { start, end, placement, assumed: false };
     let assumed = rests_on_assumption(inventory, request, &planned, now);
     Some(Planned { assumed, ..planned })
@@ -101,15 +101,15 @@ pub(crate) fn still_free(
 ) -> Option<Planned> {
     let (start, end) = (planned.start, request.end(planned.start));
     let plan = Plan::new(inventory, request, policy);
-    let lens = Availability::window(inventory, now, start, end.unwrap_or(i64::MAX));
+    let availability = Availability::window(inventory, now, start, end.unwrap_or(i64::MAX));
     if start <= now {
         return None;
     }
     let mut planned = planned.clone();
     if plan.constrained {
         // Others may have come where it was to be: it keeps its start, if not its nodes.
-        planned.placement = place(&plan, &lens, &mut Work::default())?;
-    } else if !still_holds(&plan, &lens, &planned.placement) {
+        planned.placement = place(&plan, &availability, &mut Work::default())?;
+    } else if !still_holds(&plan, &availability, &planned.placement) {
         return None;
     }
     let assumed = rests_on_assumption(inventory, request, &planned, now);

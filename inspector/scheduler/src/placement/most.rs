@@ -65,7 +65,7 @@ pub(super) fn better(plan: &Plan<'_>, a: &Taken, b: &Taken) -> Ordering {
 /// The maximum that fits, if first fit took `taken` and left slots over.
 pub(super) fn most(
     plan: &Plan<'_>,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     nodes: impl Iterator<Item = NodeId>,
     taken: Taken,
     work: &mut Work,
@@ -77,12 +77,12 @@ pub(super) fn most(
     let mut available = Vec::with_capacity(plan.kinds.len());
     for node in nodes {
         work.visited += plan.shapes.len() as u64;
-        if !plan.shapes.iter().any(|shape| lens.admits(shape, node)) {
+        if !plan.shapes.iter().any(|shape| availability.admits(shape, node)) {
             continue;
         }
-        lens.available(node, &plan.kinds, &mut available);
+        availability.available(node, &plan.kinds, &mut available);
         let capacities: Filling =
-            plan.shapes.iter().map(|shape| lens.capacity(shape, node, &available)).collect();
+            plan.shapes.iter().map(|shape| availability.capacity(shape, node, &available)).collect();
         if capacities.iter().all(|capacity| *capacity == 0) {
             continue;
         }

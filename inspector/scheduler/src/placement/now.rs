@@ -91,9 +91,9 @@ impl FailedStart {
         if plan.shapes.len() != 1 || plan.constrained {
             return false;
         }
-        let lens = Availability::unreserved(plan.inventory, now);
+        let availability = Availability::unreserved(plan.inventory, now);
         match &self.unreserved {
-            Some(taken) if plan.minimum.is_none() && still_takes(plan, &lens, taken, work) => {
+            Some(taken) if plan.minimum.is_none() && still_takes(plan, &availability, taken, work) => {
                 self.behind = promised_to(plan.inventory, taken.iter().map(|(node, _)| *node));
             }
             _ => *self = Self::behind_promises(plan, now, work),

@@ -21,11 +21,11 @@ pub(super) fn rank(inventory: &Inventory, policy: NodePolicy, id: NodeId) -> usi
 /// come before all others.
 pub(super) fn promised_soonest(
     plan: &Plan<'_>,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     among: Option<&[NodeId]>,
 ) -> Vec<NodeId> {
     let inventory = plan.inventory;
-    if !lens.minds_promises_now() || !inventory.promises() {
+    if !availability.minds_promises_now() || !inventory.promises() {
         return Vec::new();
     }
     let mut nodes: Vec<(i64, usize, NodeId)> = match among {
@@ -41,11 +41,19 @@ pub(super) fn promised_soonest(
 }
 
 /// For a planned start: these nodes, those that become free last before it first. None for other starts.
-pub(super) fn free_last(plan: &Plan<'_>, lens: &Availability<'_>, nodes: &[NodeId]) -> Option<Vec<NodeId>> {
-    let start = lens.planned_start()?;
+pub(super) fn free_last(
+    plan: &Plan<'_>,
+    availability: &Availability<'_>,
+    nodes: &[NodeId],
+) -> Option<Vec<NodeId>> {
+    let start = availability.planned_start()?;
     let key = |id: &NodeId| {
         let timeline = plan.inventory.timeline(*id, plan.inventory.book(*id)?);
-        Some((in_time(plan, timeline, start, lens.now()), rank(plan.inventory, plan.policy, *id), *id))
+        Some((
+            in_time(plan, timeline, start, availability.now()),
+            rank(plan.inventory, plan.policy, *id),
+            *id,
+        ))
     };
     let mut nodes: Vec<_> = nodes.iter().filter_map(key).collect();
     nodes.sort_unstable();
@@ -58,15 +66,15 @@ pub(super) type Class = (Reverse<i64>, i64);
 /// These nodes with their classes: the first in time first, then in the policy's order.
 pub(super) fn by_class(
     plan: &Plan<'_>,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     nodes: &[NodeId],
 ) -> (Vec<Class>, Vec<NodeId>) {
     let inventory = plan.inventory;
-    let promises = lens.minds_promises_now() && inventory.promises();
-    let class = |id: &NodeId| match lens.planned_start() {
+    let promises = availability.minds_promises_now() && inventory.promises();
+    let class = |id: &NodeId| match availability.planned_start() {
         Some(start) => {
             let timeline = inventory.timeline(*id, inventory.book(*id)?);
-            Some(in_time(plan, timeline, start, lens.now()))
+            Some(in_time(plan, timeline, start, availability.now()))
         }
         None if promises => Some((Reverse(0), inventory.next_promise(*id).unwrap_or(i64::MAX))),
         None => Some((Reverse(0), 0)),

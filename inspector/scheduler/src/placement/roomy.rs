@@ -36,7 +36,7 @@ impl Roomy {
             self.nodes.sort_unstable_by_key(|id| (inventory.rank(*id), *id));
             self.nodes.dedup();
         }
-        let lens = Availability::unreserved(inventory, now);
+        let availability = Availability::unreserved(inventory, now);
         let mut sums = vec![0_u64; plan.shapes.len()];
         let mut available = Vec::with_capacity(plan.kinds.len());
         self.nodes.retain(|id| {
@@ -44,10 +44,10 @@ impl Roomy {
             if inventory.rank(*id) == usize::MAX {
                 return false;
             }
-            lens.available(*id, &plan.kinds, &mut available);
+            availability.available(*id, &plan.kinds, &mut available);
             let mut any = false;
             for (sum, shape) in sums.iter_mut().zip(&plan.shapes) {
-                let room = lens.capacity(shape, *id, &available);
+                let room = availability.capacity(shape, *id, &available);
                 *sum += u64::from(room);
                 any |= room > 0;
             }

@@ -49,18 +49,18 @@ impl Rules {
     }
 
     /// The rules at this moment; none if no constraint applies.
-    pub(crate) fn new(plan: &Plan<'_>, lens: &Availability<'_>) -> Option<Self> {
+    pub(crate) fn new(plan: &Plan<'_>, availability: &Availability<'_>) -> Option<Self> {
         if !plan.constrained {
             return None;
         }
         let mut rules = Self::none(plan);
-        let counting = Counting::new(plan, lens);
+        let counting = Counting::new(plan, availability);
         for (at, shape) in plan.shapes.iter().enumerate() {
             if let Some(peer) = shape.peer {
                 Building { counting: &counting, rules: &mut rules, at, peer }.all(shape);
             }
         }
-        rules.volumes = VolumeRules::new(plan, lens);
+        rules.volumes = VolumeRules::new(plan, availability);
         (rules.volumes.is_some() || rules.rules.iter().any(|rules| !rules.is_empty())).then_some(rules)
     }
 
@@ -177,7 +177,7 @@ impl Building<'_> {
             let tally = self.push(tally);
             self.rules.rules[self.at].push(Rule::Apart { tally, own: true });
         }
-        if self.counting.lens.is_upper_bound() {
+        if self.counting.availability.is_upper_bound() {
             // Other Pods may come and go; only the nodes' labels are certain.
             let affinity = terms.affinity.iter().map(|term| &term.topology);
             for key in affinity.chain(terms.spread.iter().map(|spread| &spread.topology)) {
@@ -213,14 +213,14 @@ impl Building<'_> {
 
     /// Where required anti-affinity of Pods that are there, promised, or part of the request keeps this shape away.
     fn others_anti_affinity(&mut self) {
-        let Counting { plan, lens, promised } = self.counting;
+        let Counting { plan, availability, promised } = self.counting;
         let inventory = plan.inventory;
         let mut tallies: BTreeMap<Arc<str>, Tally> = BTreeMap::new();
         let shapes = plan.shapes.len();
         let new = |key: &Arc<str>| Tally::new(inventory.topology(key), vec![0; shapes]);
         for (term, found) in inventory.kept_away_by(self.peer) {
             let tally = tallies.entry(term.topology.clone()).or_insert_with_key(new);
-            for found in found.iter().filter(|found| lens.counts(found).1) {
+            for found in found.iter().filter(|found| availability.counts(found).1) {
                 tally.add(found.node, 1);
             }
         }

@@ -35,23 +35,23 @@ const BUDGET: u64 = 20_000_000;
 /// The slots of a result, moved to preferred nodes of the same list.
 pub(super) fn prefer(
     plan: &Plan<'_>,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     group: usize,
     taken: Taken,
     work: &mut Work,
 ) -> Taken {
-    if !plan.scored || !lens.is_start() {
+    if !plan.scored || !availability.is_start() {
         return taken;
     }
-    let counting = Counting::new(plan, lens);
+    let counting = Counting::new(plan, availability);
     let scores = Scores::new(&counting);
     if scores.all_best(&taken) {
         return taken;
     }
     let Some((_, nodes)) = plan.group(group) else { return taken };
-    let (classes, nodes) = order::by_class(plan, lens, nodes);
-    let rules = Rules::new(plan, lens).unwrap_or_else(|| Rules::none(plan));
-    let mut search = Search { board: Board::new(plan, lens, rules, &nodes), scores, classes };
+    let (classes, nodes) = order::by_class(plan, availability, nodes);
+    let rules = Rules::new(plan, availability).unwrap_or_else(|| Rules::none(plan));
+    let mut search = Search { board: Board::new(plan, availability, rules, &nodes), scores, classes };
     let complete = search.fill();
     work.visited += search.board.looked;
     let preferred = search.board.taken();

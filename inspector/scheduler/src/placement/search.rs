@@ -16,7 +16,7 @@ use crate::inventory::NodeId;
 use crate::request::{Placement, Slot};
 
 /// A placement of all slots, or of as many as possible if there is a minimum; or `None`.
-pub(crate) fn place(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -> Option<Placement> {
+pub(crate) fn place(plan: &Plan<'_>, availability: &Availability<'_>, work: &mut Work) -> Option<Placement> {
     work.first = work.skip;
     work.seen.begin();
     if plan.shapes.is_empty() {
@@ -25,17 +25,17 @@ pub(crate) fn place(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -
     if lacks_resources(plan) {
         return None;
     }
-    place_in(plan, lens, plan.group_order(), work)
+    place_in(plan, availability, plan.group_order(), work)
 }
 
 /// The nodes of the result of [`place`], with their slots.
-pub(super) fn fillings(plan: &Plan<'_>, lens: &Availability<'_>, work: &mut Work) -> Option<Taken> {
+pub(super) fn fillings(plan: &Plan<'_>, availability: &Availability<'_>, work: &mut Work) -> Option<Taken> {
     work.first = work.skip;
     work.seen.begin();
     if lacks_resources(plan) {
         return None;
     }
-    find_in(plan, lens, plan.group_order(), work).map(|(_, taken)| taken)
+    find_in(plan, availability, plan.group_order(), work).map(|(_, taken)| taken)
 }
 
 /// All slots are required, and some need resources that no node ever had.
@@ -44,18 +44,23 @@ fn lacks_resources(plan: &Plan<'_>) -> bool {
 }
 
 /// Whether each of these nodes still has room for its slots of the plan's only shape.
-pub(super) fn still_takes(plan: &Plan<'_>, lens: &Availability<'_>, taken: &Taken, work: &mut Work) -> bool {
+pub(super) fn still_takes(
+    plan: &Plan<'_>,
+    availability: &Availability<'_>,
+    taken: &Taken,
+    work: &mut Work,
+) -> bool {
     let [shape] = plan.shapes.as_slice() else { return false };
     let mut available = Vec::with_capacity(plan.kinds.len());
     taken.iter().all(|(node, filling)| {
         work.visited += 1;
-        lens.available(*node, &plan.kinds, &mut available);
-        filling.first().is_some_and(|count| *count <= lens.capacity(shape, *node, &available))
+        availability.available(*node, &plan.kinds, &mut available);
+        filling.first().is_some_and(|count| *count <= availability.capacity(shape, *node, &available))
     })
 }
 
 /// Whether there is room for a placement of the plan's request on its nodes, and they are still of its domain.
-pub(super) fn still_holds(plan: &Plan<'_>, lens: &Availability<'_>, placed: &Placement) -> bool {
+pub(super) fn still_holds(plan: &Plan<'_>, availability: &Availability<'_>, placed: &Placement) -> bool {
     let members = placed.domain.as_ref().map(|domain| {
         let named = |group: &usize| plan.group(*group).is_some_and(|(name, _)| name == Some(domain));
         (0..plan.group_count())
@@ -70,12 +75,13 @@ pub(super) fn still_holds(plan: &Plan<'_>, lens: &Availability<'_>, placed: &Pla
         if members.is_some_and(|members| !members.contains(&id)) {
             return false;
         }
-        lens.available(id, &plan.kinds, &mut available);
+        availability.available(id, &plan.kinds, &mut available);
         let count = |shape: &PlannedShape<'_>| {
             slots.iter().find(|slot| slot.shape == shape.index).map_or(0, |slot| slot.count)
         };
         let wanted: Filling = plan.shapes.iter().map(count).collect();
-        let capacities: Filling = plan.shapes.iter().map(|s| lens.capacity(s, id, &available)).collect();
+        let capacities: Filling =
+            plan.shapes.iter().map(|s| availability.capacity(s, id, &available)).collect();
         first_fit(plan, 0..plan.shapes.len(), &mut available, &capacities, &wanted) == wanted
     })
 }
@@ -84,28 +90,28 @@ pub(super) fn still_holds(plan: &Plan<'_>, lens: &Availability<'_>, placed: &Pla
 /// is a minimum, in the one with the most room.
 pub(crate) fn place_in(
     plan: &Plan<'_>,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     groups: impl Iterator<Item = usize>,
     work: &mut Work,
 ) -> Option<Placement> {
-    let (group, taken) = find_in(plan, lens, groups, work)?;
-    let taken = scored::prefer(plan, lens, group, taken, work);
+    let (group, taken) = find_in(plan, availability, groups, work)?;
+    let taken = scored::prefer(plan, availability, group, taken, work);
     Some(placement(plan, group, taken))
 }
 
 /// The nodes of the result of [`place_in`], with their slots, and their list.
 fn find_in(
     plan: &Plan<'_>,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     groups: impl Iterator<Item = usize>,
     work: &mut Work,
 ) -> Option<(usize, Taken)> {
     let mut found: Option<(usize, Taken)> = None;
-    let rules = Rules::new(plan, lens);
+    let rules = Rules::new(plan, availability);
     for group in groups {
         let taken = match &rules {
-            None => fill_group(plan, lens, group, work),
-            Some(rules) => constrained(plan, lens, rules, group, work)
+            None => fill_group(plan, availability, group, work),
+            Some(rules) => constrained(plan, availability, rules, group, work)
                 .filter(|outcome| outcome.placed)
                 .map(|outcome| outcome.taken),
         };
@@ -148,18 +154,23 @@ fn slots(taken: &Taken) -> u64 {
 }
 
 /// The slots on the nodes of one list: all or nothing; or as many as possible if there is a minimum.
-fn fill_group(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, work: &mut Work) -> Option<Taken> {
+fn fill_group(
+    plan: &Plan<'_>,
+    availability: &Availability<'_>,
+    group: usize,
+    work: &mut Work,
+) -> Option<Taken> {
     let (domain, nodes) = plan.group(group)?;
     let skip = if domain.is_none() { work.skip } else { 0 };
-    let soon = order::promised_soonest(plan, lens, plan.is_partial().then_some(nodes));
+    let soon = order::promised_soonest(plan, availability, plan.is_partial().then_some(nodes));
     let others = (skip..nodes.len())
         .map(|at| (at, nodes[if plan.policy == NodePolicy::High { nodes.len() - 1 - at } else { at }]))
         .filter(|(_, id)| soon.is_empty() || plan.inventory.reserved_on(*id).is_empty());
     let order = soon.iter().map(|id| (None, *id)).chain(others.map(|(at, id)| (Some(at), id)));
-    let taken = fill_or_most(plan, lens, order, work)?;
+    let taken = fill_or_most(plan, availability, order, work)?;
     if plan.minimum.is_none_or(|minimum| u64::from(minimum) <= slots(&taken))
-        && let Some(order) = order::free_last(plan, lens, nodes)
-        && let Some(timely) = fill_or_most(plan, lens, order.iter().map(|id| (None, *id)), work)
+        && let Some(order) = order::free_last(plan, availability, nodes)
+        && let Some(timely) = fill_or_most(plan, availability, order.iter().map(|id| (None, *id)), work)
         && better(plan, &timely, &taken).is_ge()
     {
         return Some(timely);
@@ -170,15 +181,15 @@ fn fill_group(plan: &Plan<'_>, lens: &Availability<'_>, group: usize, work: &mut
 /// As [`fill_group`], under constraints between Pods. For a planned start, the order of time is tried first.
 fn constrained(
     plan: &Plan<'_>,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     rules: &Rules,
     group: usize,
     work: &mut Work,
 ) -> Option<Attempt> {
     let (domain, nodes) = plan.group(group)?;
-    let order = order::free_last(plan, lens, nodes).unwrap_or_else(|| {
+    let order = order::free_last(plan, availability, nodes).unwrap_or_else(|| {
         let skip = if domain.is_none() { work.skip } else { 0 };
-        let mut order = order::promised_soonest(plan, lens, domain.is_some().then_some(nodes));
+        let mut order = order::promised_soonest(plan, availability, domain.is_some().then_some(nodes));
         let soon = !order.is_empty();
         let rest = nodes.get(skip.min(nodes.len())..).unwrap_or_default();
         let others =
@@ -194,19 +205,19 @@ fn constrained(
         order.extend(others);
         order
     });
-    Some(constrained::search(plan, lens, rules.clone(), &order, work))
+    Some(constrained::search(plan, availability, rules.clone(), &order, work))
 }
 
 fn fill_or_most(
     plan: &Plan<'_>,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     nodes: impl Iterator<Item = (Option<usize>, NodeId)> + Clone,
     work: &mut Work,
 ) -> Option<Taken> {
-    match (fill(plan, lens, nodes.clone(), work), plan.minimum) {
+    match (fill(plan, availability, nodes.clone(), work), plan.minimum) {
         (Ok(taken), _) => Some(taken),
         (Err(_), None) => None,
-        (Err(taken), Some(_)) => Some(most(plan, lens, nodes.map(|(_, id)| id), taken, work)),
+        (Err(taken), Some(_)) => Some(most(plan, availability, nodes.map(|(_, id)| id), taken, work)),
     }
 }
 
@@ -221,26 +232,32 @@ pub(crate) struct Room {
 
 /// The room in one of the plan's node lists for each shape of the plan: according to first fit, or the maximum if
 /// there is a minimum; under constraints between Pods, what their search placed.
-pub(crate) fn room(plan: &Plan<'_>, lens: &Availability<'_>, rules: Option<&Rules>, group: usize) -> Room {
+pub(crate) fn room(
+    plan: &Plan<'_>,
+    availability: &Availability<'_>,
+    rules: Option<&Rules>,
+    group: usize,
+) -> Room {
     if let Some(rules) = rules {
-        let outcome = constrained(plan, lens, rules, group, &mut Work::default());
+        let outcome = constrained(plan, availability, rules, group, &mut Work::default());
         let cut = outcome.as_ref().is_some_and(|outcome| outcome.cut);
         return Room { slots: sums(plan, &outcome.map(|outcome| outcome.taken).unwrap_or_default()), cut };
     }
-    Room { slots: unconstrained_room(plan, lens, group), cut: false }
+    Room { slots: unconstrained_room(plan, availability, group), cut: false }
 }
 
-fn unconstrained_room(plan: &Plan<'_>, lens: &Availability<'_>, group: usize) -> Vec<u32> {
+fn unconstrained_room(plan: &Plan<'_>, availability: &Availability<'_>, group: usize) -> Vec<u32> {
     if plan.minimum.is_some() {
-        let taken = fill_group(plan, lens, group, &mut Work::default());
+        let taken = fill_group(plan, availability, group, &mut Work::default());
         return sums(plan, &taken.unwrap_or_default());
     }
     let mut wanted: Filling = plan.shapes.iter().map(|shape| shape.count).collect();
     let mut placed = vec![0; wanted.len()];
     let mut available = Vec::new();
     for node in plan.group(group).map_or(&[][..], |(_, nodes)| nodes) {
-        lens.available(*node, &plan.kinds, &mut available);
-        let capacities: Filling = plan.shapes.iter().map(|s| lens.capacity(s, *node, &available)).collect();
+        availability.available(*node, &plan.kinds, &mut available);
+        let capacities: Filling =
+            plan.shapes.iter().map(|s| availability.capacity(s, *node, &available)).collect();
         for (at, count) in first_fit(plan, 0..plan.shapes.len(), &mut available, &capacities, &wanted)
             .into_iter()
             .enumerate()
@@ -256,7 +273,7 @@ fn unconstrained_room(plan: &Plan<'_>, lens: &Availability<'_>, group: usize) ->
 /// positions in the list, unless others may precede them next time.
 fn fill(
     plan: &Plan<'_>,
-    lens: &Availability<'_>,
+    availability: &Availability<'_>,
     nodes: impl Iterator<Item = (Option<usize>, NodeId)>,
     work: &mut Work,
 ) -> Result<Taken, Taken> {
@@ -270,18 +287,18 @@ fn fill(
     work.seen.begin();
     for (at, node) in nodes {
         work.visited += plan.shapes.len() as u64;
-        if !plan.shapes.iter().any(|shape| lens.admits(shape, node)) {
+        if !plan.shapes.iter().any(|shape| availability.admits(shape, node)) {
             continue;
         }
-        let exact = lens.at_most(node, &plan.kinds, &mut available);
+        let exact = availability.at_most(node, &plan.kinds, &mut available);
         if plan.shapes.iter().all(|shape| shape.fits(&available, 1) == 0) {
             continue;
         }
         if !exact {
-            lens.available(node, &plan.kinds, &mut available);
+            availability.available(node, &plan.kinds, &mut available);
         }
         capacities.clear();
-        capacities.extend(plan.shapes.iter().map(|shape| lens.capacity(shape, node, &available)));
+        capacities.extend(plan.shapes.iter().map(|shape| availability.capacity(shape, node, &available)));
         if capacities.iter().all(|capacity| *capacity == 0) {
             continue;
         }

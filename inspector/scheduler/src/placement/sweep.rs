@@ -103,13 +103,13 @@ impl<'a> Sweep<'a> {
     ) {
         let Ok(place) = u32::try_from(self.nodes.len()) else { return };
         let plan = self.asked.plan;
-        let lens = Availability::unreserved(plan.inventory, self.asked.now);
+        let availability = Availability::unreserved(plan.inventory, self.asked.now);
         let before = (changes.len(), self.unread.len());
         // Several shapes may fit together later than each by itself: then every change is checked.
         let mut every = plan.shapes.len() > 1;
         for (shape, at) in plan.shapes[..self.counted].iter().zip(0..) {
             let mut unread = Changes::none();
-            if !shape.impossible && lens.admits(shape, id) {
+            if !shape.impossible && availability.admits(shape, id) {
                 unread = Changes::new(&self.asked, shape, timeline, std::mem::take(&mut every));
                 if let Some((time, slots)) = unread.next(&mut self.asked, shape, (id, timeline), 0) {
                     changes.push(Reverse(Change { time, place, shape: at, slots }));

@@ -46,7 +46,7 @@ impl Turn<'_> {
         // It counted against the queue's depth when it got its reservation.
         self.carry.counted += 1;
         self.result.tried += 1;
-        let there = self.books.reservation(job.id).is_some();
+        let there = self.inventory.reservation(job.id).is_some();
         if there && !self.carry.compress && kept.planned.start > self.now {
             self.carry.reservations += 1;
             self.result.kept.push(job.id);
@@ -57,7 +57,7 @@ impl Turn<'_> {
             self.result.kept.push(job.id);
             return true;
         }
-        self.books.clear_reservation(job.id);
+        self.inventory.clear_reservation(job.id);
         if !self.compress(job, place, &kept) {
             // It can't be kept: what was planned behind it yields.
             if self.yielding(jobs, at, |_| true) || there {
@@ -77,11 +77,11 @@ impl Turn<'_> {
             return false;
         };
         let memory = Arc::make_mut(&mut self.carry.memory);
-        let wants = memory.wants(place, self.books);
+        let wants = memory.wants(place, self.inventory);
         let length = length(memory.known_request(place));
         self.carry.only_freed
             && !wants.is_empty()
-            && self.books.none_before(&wants, self.now, (planned.start, end), length)
+            && self.inventory.none_before(&wants, self.now, (planned.start, end), length)
     }
 
     /// Starts the job, moves its reservation to an earlier start, or makes the same again; returns false if none of that
@@ -91,7 +91,7 @@ impl Turn<'_> {
         let request = self.carry.memory.request(place);
         // What is known of equal requests is not true for this one, which may use its own reservation.
         if self.may_start(place) {
-            let plan = Plan::new(self.books, &request, policy);
+            let plan = Plan::new(self.inventory, &request, policy);
             let placement = match start_now(&plan, &request, now, &mut self.work) {
                 Ok(placement) => Some(placement),
                 Err(_) => self.rearrange(job, place, now).map(|planned| planned.placement),
@@ -106,14 +106,14 @@ impl Turn<'_> {
         let from = self.not_before(place, before);
         if from < before {
             let between = Between { now, from, before };
-            let found = first_start(self.books, &request, between, policy, &mut self.work).ok();
+            let found = first_start(self.inventory, &request, between, policy, &mut self.work).ok();
             if let Some(planned) = self.or_rearranged(job, place, from, found) {
                 self.drop_known();
                 self.promise(job, place, planned);
                 return true;
             }
         }
-        match still_free(self.books, &request, &kept.planned, now, policy) {
+        match still_free(self.inventory, &request, &kept.planned, now, policy) {
             Some(planned) => {
                 self.promise(job, place, planned);
                 true
@@ -152,12 +152,12 @@ impl Turn<'_> {
     /// than that.
     fn not_before(&mut self, place: usize, before: i64) -> i64 {
         let memory = Arc::make_mut(&mut self.carry.memory);
-        let wants = memory.wants(place, self.books);
+        let wants = memory.wants(place, self.inventory);
         let from = self.now.saturating_add(1);
         if before <= from {
             return before;
         }
-        self.books.not_before(&wants, (from, before), length(&memory.request(place)))
+        self.inventory.not_before(&wants, (from, before), length(&memory.request(place)))
     }
 
     /// What was found, unless reservations can be rearranged for a start at the first time at which there is enough in
@@ -175,14 +175,14 @@ impl Turn<'_> {
         self.rearrange(job, place, first).or(found)
     }
 
-    /// Takes the reservations of some of the jobs behind one out of the books, until it is their turn; returns whether
+    /// Takes the reservations of some of the jobs behind one out of the inventory, until it is their turn; returns whether
     /// there were any.
     fn yielding(&mut self, jobs: &[PassJob], at: usize, some: impl Fn(&PassJob) -> bool) -> bool {
         let mut any = false;
         // Priorities only decrease, so those that yield are the last ones.
         for other in jobs[at + 1..].iter().rev().take_while(|other| some(other)) {
-            if self.books.reservation(other.id).is_some() {
-                self.books.clear_reservation(other.id);
+            if self.inventory.reservation(other.id).is_some() {
+                self.inventory.clear_reservation(other.id);
                 any = true;
             }
         }
@@ -191,7 +191,7 @@ impl Turn<'_> {
 
     /// Removes a reservation for good.
     fn give_up(&mut self, job: u32) {
-        self.books.clear_reservation(job);
+        self.inventory.clear_reservation(job);
         Arc::make_mut(&mut self.carry.memory).plans.remove(&job);
         self.drop_known();
     }

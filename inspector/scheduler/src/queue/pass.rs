@@ -42,7 +42,7 @@ pub fn pass(
             break;
         }
         if at % at_once == 0 {
-            prepare(turn.books, &jobs[at..jobs.len().min(at + at_once)]);
+            prepare(turn.inventory, &jobs[at..jobs.len().min(at + at_once)]);
         }
         if turn.carry.done.contains(&job.id) {
             continue;

@@ -30,43 +30,44 @@ impl Turn<'_> {
     pub(super) fn rearrange(&mut self, job: &PassJob, place: usize, start: i64) -> Option<Planned> {
         let memory = Arc::make_mut(&mut self.carry.memory);
         let request = memory.request(place);
-        let wants = memory.wants(place, self.books);
-        if self.carry.in_vain >= IN_VAIN || !simple(&request) || !self.books.totals_hold(&wants) {
+        let wants = memory.wants(place, self.inventory);
+        if self.carry.in_vain >= IN_VAIN || !simple(&request) || !self.inventory.totals_hold(&wants) {
             return None;
         }
         let plans = memory.plans.clone();
-        let there = |id: &u32| *id != job.id && self.books.reservation(*id).is_some();
+        let there = |id: &u32| *id != job.id && self.inventory.reservation(*id).is_some();
         let mut later: Vec<(i64, u32)> = (plans.iter())
             .filter(|(id, kept)| kept.planned.start >= start && there(id))
             .map(|(id, kept)| (kept.planned.start, *id))
             .collect();
-        if later.is_empty() || later.len().saturating_mul(self.books.node_count()) > MOST {
+        if later.is_empty() || later.len().saturating_mul(self.inventory.node_count()) > MOST {
             return None;
         }
         later.sort_unstable();
         for (_, id) in &later {
-            self.books.clear_reservation(*id);
+            self.inventory.clear_reservation(*id);
         }
         let mut placed: Vec<(u32, Arc<Request>, Planned)> = Vec::with_capacity(later.len() + 1);
         let wanted = later.iter().filter_map(|(at, id)| Some((*id, plans.get(id)?.whole.clone(), *at)));
         for (id, request, at) in std::iter::once((job.id, request, start)).chain(wanted) {
-            let found = start_at(self.books, &request, at, self.now, self.config.node_policy, &mut self.work);
+            let found =
+                start_at(self.inventory, &request, at, self.now, self.config.node_policy, &mut self.work);
             let Some(planned) = found else { break };
-            self.books.promise(id, &request, &planned, self.config.assumed_duration);
+            self.inventory.promise(id, &request, &planned, self.config.assumed_duration);
             placed.push((id, request, planned));
         }
         if placed.len() <= later.len() {
             for (id, ..) in &placed {
-                self.books.clear_reservation(*id);
+                self.inventory.clear_reservation(*id);
             }
             for (_, id) in &later {
                 let Some(kept) = plans.get(id) else { continue };
-                self.books.promise(*id, &kept.whole, &kept.planned, self.config.assumed_duration);
+                self.inventory.promise(*id, &kept.whole, &kept.planned, self.config.assumed_duration);
             }
             self.carry.in_vain += 1;
             return None;
         }
-        self.books.clear_reservation(job.id);
+        self.inventory.clear_reservation(job.id);
         let memory = Arc::make_mut(&mut self.carry.memory);
         memory.end();
         let mut placed = placed.into_iter();

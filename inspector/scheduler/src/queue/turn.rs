@@ -16,7 +16,7 @@ pub(super) fn length(request: &Request) -> Option<i64> {
 
 /// A pass in progress, or a slice of it.
 pub(super) struct Turn<'a> {
-    pub(super) books: &'a mut Inventory,
+    pub(super) inventory: &'a mut Inventory,
     pub(super) config: &'a QueueConfig,
     pub(super) now: i64,
     pub(super) carry: Carry,
@@ -27,9 +27,9 @@ pub(super) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    pub(super) fn new(books: &'a mut Inventory, config: &'a QueueConfig, now: i64, carry: Carry) -> Self {
+    pub(super) fn new(inventory: &'a mut Inventory, config: &'a QueueConfig, now: i64, carry: Carry) -> Self {
         Self {
-            books,
+            inventory,
             config,
             now,
             carry,
@@ -95,20 +95,20 @@ impl<'a> Turn<'a> {
         if memory.of(place).busy {
             return false;
         }
-        let wants = memory.wants(place, self.books);
-        if self.books.lacks(&wants) {
+        let wants = memory.wants(place, self.inventory);
+        if self.inventory.lacks(&wants) {
             memory.of(place).busy = true;
             return false;
         }
         let end = memory.known_request(place).end(self.now).unwrap_or(i64::MAX);
-        self.books.may_start(&wants, self.now, end)
+        self.inventory.may_start(&wants, self.now, end)
     }
 
     /// An immediate start, unless an equal request is known to fail; or the jobs that only block it by their
     /// reservations.
     pub(super) fn start(&mut self, place: usize) -> Result<Placement, Vec<u32>> {
         let decided = (self.carry.started, self.carry.reservations);
-        let (now, policy, books) = (self.now, self.config.node_policy, &*self.books);
+        let (now, policy, inventory) = (self.now, self.config.node_policy, &*self.inventory);
         let memory = Arc::make_mut(&mut self.carry.memory);
         let request = memory.request(place);
         let known = memory.of(place);
@@ -120,7 +120,7 @@ impl<'a> Turn<'a> {
         if let Some(failed) = known.failed.as_ref().filter(|failed| failed.decided == decided) {
             return Err(failed.start.behind.clone());
         }
-        let plan = Plan::new(books, &request, policy);
+        let plan = Plan::new(inventory, &request, policy);
         let nodes = known.roomy.as_mut().and_then(|roomy| roomy.nodes_now(&plan, now, &mut self.work));
         let narrow = nodes.map(<[_]>::to_vec);
         let plan = match &narrow {
@@ -158,36 +158,36 @@ impl<'a> Turn<'a> {
 
     /// A planned start, unless an equal request is known to have none.
     pub(super) fn plan(&mut self, place: usize) -> Result<Planned, Blocked> {
-        let (now, policy, books) = (self.now, self.config.node_policy, &*self.books);
+        let (now, policy, inventory) = (self.now, self.config.node_policy, &*self.inventory);
         let memory = Arc::make_mut(&mut self.carry.memory);
         let request = memory.request(place);
-        let wants = memory.wants(place, books);
+        let wants = memory.wants(place, inventory);
         let known = memory.of(place);
         if request.awaits_others() {
             let between = Between { now, from: now, before: i64::MAX };
-            return first_start(books, &request, between, policy, &mut self.work);
+            return first_start(inventory, &request, between, policy, &mut self.work);
         }
         if let Some(failure) = &known.no_estimate {
             return Err(failure.clone());
         }
         let outcome = if known.hopeless {
             // Different jobs may be in the way by now.
-            Err(in_the_way(&Plan::new(books, &request, policy), now))
+            Err(in_the_way(&Plan::new(inventory, &request, policy), now))
         } else {
             let from = known.not_before.max(now.saturating_add(1));
-            let from = match books.not_before(&wants, (from, i64::MAX), length(&request)) {
+            let from = match inventory.not_before(&wants, (from, i64::MAX), length(&request)) {
                 // It says why.
                 i64::MAX => from,
                 from => from,
             };
             let between = Between { now, from, before: i64::MAX };
-            first_start(books, &request, between, policy, &mut self.work)
+            first_start(inventory, &request, between, policy, &mut self.work)
         };
         match &outcome {
             Ok(planned) => known.not_before = planned.start,
             Err(failure) => {
                 known.no_estimate = Some(failure.clone());
-                known.hopeless |= books.reservations().next().is_none();
+                known.hopeless |= inventory.reservations().next().is_none();
             }
         }
         outcome
@@ -203,7 +203,7 @@ impl<'a> Turn<'a> {
     pub(super) fn book(&mut self, job: &PassJob, place: usize, planned: &Planned) {
         let memory = Arc::make_mut(&mut self.carry.memory);
         let whole = memory.request(place);
-        self.books.promise(job.id, &whole, planned, self.config.assumed_duration);
+        self.inventory.promise(job.id, &whole, planned, self.config.assumed_duration);
         self.carry.reservations += 1;
         if self.config.keeps() {
             let (request, planned) = (job.request.clone(), Arc::new(planned.clone()));
@@ -243,7 +243,7 @@ impl<'a> Turn<'a> {
                 peer: shape.peer.clone(),
             };
             let holder = start_holder(job, index);
-            self.books.hold(holder.clone(), &slot.node, hold);
+            self.inventory.hold(holder.clone(), &slot.node, hold);
             self.holders.push(holder);
         }
         self.carry.started += 1;
@@ -264,11 +264,11 @@ impl<'a> Turn<'a> {
     /// Ends the pass, or a slice of it after which `more` is to be done.
     pub(super) fn finish(mut self, more: bool) -> PassResult {
         for holder in self.holders.iter().filter(|_| !self.carry.holds) {
-            self.books.withdraw(holder);
+            self.inventory.withdraw(holder);
         }
         self.result.visited = self.work.visited;
         if !more && self.config.keeps() && self.carry.compress {
-            self.books.all_kept(self.now);
+            self.inventory.all_kept(self.now);
         }
         if more {
             self.result.carry = Some(self.carry);

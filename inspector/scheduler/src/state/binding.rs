@@ -267,10 +267,10 @@ impl State {
             domain,
             duration: job.planned_end.map(|end| end.saturating_sub(self.now).max(1)),
         };
-        let mut books = self.inventory.clone();
-        books.clear_reservations();
-        books.release(&pod.uid);
+        let mut inventory = self.inventory.clone();
+        inventory.clear_reservations();
+        inventory.release(&pod.uid);
         let policy = queue.map(|queue| queue.node_policy).unwrap_or_default();
-        placement::place_now(&books, &request, self.now, policy).ok()
+        placement::place_now(&inventory, &request, self.now, policy).ok()
     }
 }

@@ -62,9 +62,9 @@ impl State {
 
     /// Why the request does not start now. The job's own reservation is ignored.
     pub(super) fn why_of(&self, job: &Job, request: &Request) -> WhyNot {
-        let mut books = self.inventory.clone();
-        books.clear_reservation(job.id.0);
-        explain::why_not(&books, request, self.now)
+        let mut inventory = self.inventory.clone();
+        inventory.clear_reservation(job.id.0);
+        explain::why_not(&inventory, request, self.now)
     }
 
     pub(super) fn reason_from(&self, job: &Job, why: &WhyNot) -> Reason {

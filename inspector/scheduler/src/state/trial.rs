@@ -22,7 +22,7 @@ const ESTIMATE_VISITS: u64 = 20_000_000;
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The inventory as of the job's turn in the pass.
-    books: Inventory,
+    inventory: Inventory,
     now: i64,
     policy: NodePolicy,
     default_duration: Option<i64>,
@@ -32,12 +32,12 @@ impl Trial {
     /// Where the request would start now in the job's position.
     pub fn start(&self, request: &Request) -> Option<Placement> {
         let request = Request { duration: request.duration.or(self.default_duration), ..request.clone() };
-        place_now(&self.books, &request, self.now, self.policy).ok()
+        place_now(&self.inventory, &request, self.now, self.policy).ok()
     }
 
     /// Whether the request could ever start here.
     pub fn possible(&self, request: &Request) -> bool {
-        satisfiable(&self.books, request)
+        satisfiable(&self.inventory, request)
     }
 }
 
@@ -61,8 +61,8 @@ impl State {
         if before >= config.queue_depth || (config.policy == QueuePolicy::Fcfs && before > 0) {
             return None;
         }
-        let mut books = state.inventory.clone();
-        let promised: Vec<u32> = books.reservations().map(|(id, _)| id).collect();
+        let mut inventory = state.inventory.clone();
+        let promised: Vec<u32> = inventory.reservations().map(|(id, _)| id).collect();
         for id in promised {
             // Later jobs yield; if reservations are kept, only those with a lower priority.
             let yields = |other: &Job| {
@@ -71,11 +71,11 @@ impl State {
                 if kept { other.priority > key.priority } else { other >= key }
             };
             if state.job(JobId(id)).is_none_or(yields) {
-                books.clear_reservation(id);
+                inventory.clear_reservation(id);
             }
         }
         Some(Trial {
-            books,
+            inventory,
             now: state.now,
             policy: config.node_policy,
             default_duration: config.default_duration,
@@ -113,19 +113,19 @@ impl State {
             max_reservation_depth: usize::MAX,
             ..config.clone()
         };
-        let mut books = state.inventory.clone();
-        let promised: Vec<u32> = books.reservations().map(|(id, _)| id).collect();
+        let mut inventory = state.inventory.clone();
+        let promised: Vec<u32> = inventory.reservations().map(|(id, _)| id).collect();
         for id in promised {
             let yields = |other: &Job| {
                 let other = state.order_key(other).queue;
                 if keeps { other > key.queue } else { other >= key.queue }
             };
             if state.job(JobId(id)).is_none_or(yields) {
-                books.clear_reservation(id);
+                inventory.clear_reservation(id);
             }
         }
         let carry = Some(Carry::remembering(memory.unwrap_or_default()));
-        let result = queue::pass(&mut books, &config, &jobs, state.now, ESTIMATE_VISITS, carry);
+        let result = queue::pass(&mut inventory, &config, &jobs, state.now, ESTIMATE_VISITS, carry);
         let (_, planned) = result.reserved.into_iter().find(|(id, _)| *id == job.id.0)?;
         Some((planned.start, planned.assumed))
     }

@@ -1,5 +1,5 @@
 //! A walk that looks only at what changed since the last one: the sums of an [`Index`] are brought up to
-//! date where the books are others than before, and say what a walk over everything would find.
+//! date where the allocations are others than before, and say what a walk over everything would find.
 //!
 //! What it says is what the walk says, counters and error numbers included. It is left to the walk where
 //! slots are made above nodes, and where candidates are not compared by their own scores alone.

@@ -41,7 +41,7 @@ impl Walk<'_, '_, '_> {
         verdict.map(|()| free)
     }
 
-    /// Whether the books are known to leave too little at a vertex, so that a visit turns back there.
+    /// Whether the allocations are known to leave too little at a vertex, so that a visit turns back there.
     #[inline]
     pub(super) fn is_ruled_out(&self, id: VertexId, list: &[EntryId]) -> bool {
         let ask = &self.ask;

@@ -60,7 +60,7 @@ pub(super) struct VolumeRules {
 
 impl VolumeRules {
     /// The rules at this moment; none if no shape has volumes to which any applies.
-    pub(super) fn new(plan: &Plan<'_>, lens: &Availability<'_>) -> Option<Self> {
+    pub(super) fn new(plan: &Plan<'_>, availability: &Availability<'_>) -> Option<Self> {
         let needs = |peer: Option<&crate::constraint::Peer>| peer.and_then(|peer| peer.volumes.clone());
         let shapes: Vec<_> = plan.shapes.iter().map(|shape| needs(shape.peer)).collect();
         if shapes.iter().all(Option::is_none) {
@@ -77,17 +77,18 @@ impl VolumeRules {
         };
         for needs in shapes {
             let shape = needs.map(|needs| {
-                let sources = if lens.is_upper_bound() { Vec::new() } else { rules.sources_of(plan, &needs) };
+                let sources =
+                    if availability.is_upper_bound() { Vec::new() } else { rules.sources_of(plan, &needs) };
                 ShapeVolumes { needs, sources }
             });
             rules.shapes.push(shape);
         }
-        rules.count_attached(plan, lens);
-        rules.count_exclusive(plan, lens);
-        rules.count_disks(plan, lens);
-        rules.count_needing(plan, lens);
-        rules.count_promised(lens);
-        rules.leave_free(plan, lens);
+        rules.count_attached(plan, availability);
+        rules.count_exclusive(plan, availability);
+        rules.count_disks(plan, availability);
+        rules.count_needing(plan, availability);
+        rules.count_promised(availability);
+        rules.leave_free(plan, availability);
         Some(rules)
     }
 
@@ -108,7 +109,7 @@ impl VolumeRules {
     }
 
     /// Volumes on nodes, of the drivers that matter.
-    fn count_attached(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
+    fn count_attached(&mut self, plan: &Plan<'_>, availability: &Availability<'_>) {
         let own = self.all_needs().flat_map(|needs| needs.own.keys());
         let drivers: BTreeSet<Arc<str>> = own
             .chain(self.all_needs().flat_map(|needs| needs.shared.iter().map(|(driver, _)| driver)))
@@ -129,14 +130,14 @@ impl VolumeRules {
         for (claim, holders) in inventory.mounted() {
             let id = storage.claim(claim).and_then(|claim| storage.volume_of(claim));
             let Some((driver, handle)) = id.filter(|(driver, _)| drivers.contains(driver)) else { continue };
-            for (_, found) in holders.filter(|(_, found)| lens.counts(found).1) {
+            for (_, found) in holders.filter(|(_, found)| availability.counts(found).1) {
                 let on = self.attached.get_mut(&found.node).and_then(|on| on.get_mut(&driver));
                 if let Some(attached) = on {
                     *attached.handles.entry(handle.clone()).or_default() += 1;
                 }
             }
         }
-        if lens.planned_start().is_none() && !lens.is_upper_bound() {
+        if availability.planned_start().is_none() && !availability.is_upper_bound() {
             for (node, (driver, handle)) in storage.attached() {
                 let id = inventory.id(node);
                 let on = id.and_then(|id| self.attached.get_mut(&id)).and_then(|on| on.get_mut(driver));
@@ -147,35 +148,36 @@ impl VolumeRules {
         }
     }
 
-    fn count_exclusive(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
+    fn count_exclusive(&mut self, plan: &Plan<'_>, availability: &Availability<'_>) {
         let claims: BTreeSet<ClaimKey> =
             self.all_needs().flat_map(|needs| needs.exclusive.iter()).cloned().collect();
         for claim in claims {
-            let users = plan.inventory.mounting(&claim).filter(|(_, found)| lens.counts(found).1).count();
+            let users =
+                plan.inventory.mounting(&claim).filter(|(_, found)| availability.counts(found).1).count();
             self.in_use.insert(claim, u32::try_from(users).unwrap_or(u32::MAX));
         }
     }
 
-    fn count_disks(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
+    fn count_disks(&mut self, plan: &Plan<'_>, availability: &Availability<'_>) {
         if self.all_needs().all(|needs| needs.disks.is_empty()) {
             return;
         }
         for (id, disk, found) in plan.inventory.disks() {
-            if lens.counts(&found).1 {
+            if availability.counts(&found).1 {
                 *self.disks.entry(id).or_default().entry(disk.clone()).or_default() += 1;
             }
         }
     }
 
     /// Slots that are held for Pods that don't hold them themselves yet.
-    fn count_needing(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
-        for (found, needs) in plan.inventory.needing().filter(|(found, _)| lens.counts(found).1) {
+    fn count_needing(&mut self, plan: &Plan<'_>, availability: &Availability<'_>) {
+        for (found, needs) in plan.inventory.needing().filter(|(found, _)| availability.counts(found).1) {
             self.count(needs, found.node, 1, true);
         }
     }
 
-    fn count_promised(&mut self, lens: &Availability<'_>) {
-        for (id, peer, count, _) in lens.promised_peers() {
+    fn count_promised(&mut self, availability: &Availability<'_>) {
+        for (id, peer, count, _) in availability.promised_peers() {
             if let Some(needs) = &peer.volumes {
                 self.count(needs, id, count, true);
             }
@@ -183,7 +185,7 @@ impl VolumeRules {
     }
 
     /// Free volumes that are left to claims of others, which keep them after their Pods' end.
-    fn leave_free(&mut self, plan: &Plan<'_>, lens: &Availability<'_>) {
+    fn leave_free(&mut self, plan: &Plan<'_>, availability: &Availability<'_>) {
         let classes: BTreeSet<&Arc<str>> = self.sources.iter().map(|source| &source.claim.class).collect();
         if classes.is_empty() {
             return;
@@ -192,7 +194,7 @@ impl VolumeRules {
         let mut candidates: BTreeMap<&UnboundClaim, Vec<&Arc<PersistentVolume>>> = BTreeMap::new();
         let mut claims = Vec::new();
         let needing = plan.inventory.needing().map(|(found, needs)| (found.node, needs, 1));
-        let promised = lens.all_promised_peers();
+        let promised = availability.all_promised_peers();
         let promised = promised.filter_map(|(id, peer, count)| Some((id, peer.volumes.as_deref()?, count)));
         for (id, needs, count) in needing.chain(promised) {
             let Some(book) = plan.inventory.book(id) else { continue };
