@@ -237,7 +237,7 @@ impl Loop {
     }
 
     fn long_pass_ahead(&self) -> bool {
-        let jobs = self.state.pass_ahead();
+        let jobs = self.state.pass_ahead(MANY_JOBS);
         jobs >= MANY_JOBS || (jobs > 0 && self.publisher.passes_take(LONG_PASS))
     }
 

@@ -28,18 +28,6 @@ const USER: &str = "system:serviceaccount:fluxion-system:fluxion-inspector";
 /// The number of the leader's term, on the Lease.
 const TERM: &str = "fluxion.flux-framework.org/term";
 
-/// Waits until more gangs have become whole.
-async fn works(witness: &Witness) {
-    let before = witness.seen().whole;
-    wait::until("gangs are bound", PATIENCE, || async {
-        let seen = witness.seen();
-        ensure!(seen.whole >= before + 3, "{seen:?}");
-        Ok(())
-    })
-    .await
-    .unwrap();
-}
-
 /// A job that runs on a node of its own, and one that waits for its end.
 async fn planned(applier: &Applier) {
     let only = |name: &str| {
@@ -73,6 +61,16 @@ fn some_nodes() -> Vec<NodeSpec> {
     specs
 }
 
+/// Two inspectors, each with a valve between it and kube-apiserver.
+async fn behind_valves(cluster: &Cluster, applier: &Applier) -> ([Valve; 2], Replicas) {
+    let access = inspector::rights(cluster).await.unwrap();
+    let valves = [Valve::before(cluster).await.unwrap(), Valve::before(cluster).await.unwrap()];
+    let ways =
+        [0, 1].map(|index: usize| valves[index].access(cluster, &access, &format!("way-{index}")).unwrap());
+    let replicas = Replicas::start_as(cluster, applier, CONFIG, ways, Default::default()).await.unwrap();
+    (valves, replicas)
+}
+
 /// Nothing passes between the leader and kube-apiserver, though no connection is closed. What it had sent before arrives once
 /// the connection is open again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,16 +79,11 @@ async fn a_leader_that_is_cut_off_writes_no_more_and_another_one_leads() {
     let client = cluster.client().await.unwrap();
     nodes::create(&client, &some_nodes()).await.unwrap();
     let applier = Applier::new(client.clone());
-    let access = inspector::rights(&cluster).await.unwrap();
-    let valves = [Valve::before(&cluster).await.unwrap(), Valve::before(&cluster).await.unwrap()];
-    let ways =
-        [0, 1].map(|index: usize| valves[index].access(&cluster, &access, &format!("way-{index}")).unwrap());
-    let mut replicas =
-        Replicas::start_as(&cluster, &applier, CONFIG, ways, Default::default()).await.unwrap();
+    let (valves, mut replicas) = behind_valves(&cluster, &applier).await;
     let witness = Witness::start(client.clone(), 4000);
     planned(&applier).await;
     let _load = Load::start(applier, Duration::from_millis(600));
-    works(&witness).await;
+    witness.works(3, PATIENCE).await.unwrap();
     for round in 0..2 {
         let (leader, _) = replicas.some_leader(PATIENCE).await.unwrap();
         let before = plan(&replicas.all[leader]).await.status;
@@ -106,7 +99,7 @@ async fn a_leader_that_is_cut_off_writes_no_more_and_another_one_leads() {
         assert!(taken < TAKEOVER, "{taken:?}");
         let standing = replicas.all[leader].standing().await.unwrap();
         assert_eq!(standing.role, Role::Follower, "{standing:?}");
-        works(&witness).await;
+        witness.works(3, PATIENCE).await.unwrap();
         let after = plan(&replicas.all[1 - leader]).await.status;
         assert_eq!(before.planned_start, after.planned_start, "the plan of the job is kept");
         let nodes = [&before, &after].map(|status| status.reservation.as_ref().map(|one| one.nodes.clone()));
@@ -122,7 +115,7 @@ async fn a_leader_that_is_cut_off_writes_no_more_and_another_one_leads() {
         })
         .await
         .unwrap();
-        works(&witness).await;
+        witness.works(3, PATIENCE).await.unwrap();
         let seen = witness.seen();
         println!("round {round}: taken over after {taken:.1?}; {} Pods bound, {seen:?}", seen.bound);
         assert_eq!(seen.wrong, Vec::<String>::new());
@@ -177,12 +170,7 @@ async fn bindings_that_arrive_after_another_leader_has_decided_are_refused() {
         "metadata": { "name": "urgent" }, "value": 1000,
     });
     applier.create(urgent).await.unwrap();
-    let access = inspector::rights(&cluster).await.unwrap();
-    let valves = [Valve::before(&cluster).await.unwrap(), Valve::before(&cluster).await.unwrap()];
-    let ways =
-        [0, 1].map(|index: usize| valves[index].access(&cluster, &access, &format!("way-{index}")).unwrap());
-    let mut replicas =
-        Replicas::start_as(&cluster, &applier, CONFIG, ways, Default::default()).await.unwrap();
+    let (valves, mut replicas) = behind_valves(&cluster, &applier).await;
     let witness = Witness::start(client.clone(), 4000);
     let (leader, _) = replicas.some_leader(PATIENCE).await.unwrap();
     let [old, new] = [&replicas.all[leader], &replicas.all[1 - leader]];
@@ -296,11 +284,11 @@ async fn a_clock_that_is_set_changes_no_decision_for_the_worse() {
     stage.create([only("second")]).await.unwrap();
     stage.job_is("pod/second", "Reserved").await.unwrap();
     let load = Load::start(Applier::new(stage.client.clone()), Duration::from_secs(1));
-    works(&witness).await;
+    witness.works(3, PATIENCE).await.unwrap();
     for offset in [HOUR, -HOUR, 0, HOUR] {
         clock.set(offset).unwrap();
         tokio::time::sleep(Duration::from_secs(4)).await;
-        works(&witness).await;
+        witness.works(3, PATIENCE).await.unwrap();
         // Its node is held for as long as it runs, whatever the clock says.
         let first = stage.job("pod/first").await.unwrap();
         assert_eq!(first.status.state, JobState::Running, "{offset}");
@@ -348,14 +336,14 @@ async fn inspectors_whose_clocks_differ_take_over_in_time() {
     let witness = Witness::start(client.clone(), 4000);
     planned(&applier).await;
     let _load = Load::start(applier, Duration::from_millis(600));
-    works(&witness).await;
+    witness.works(3, PATIENCE).await.unwrap();
     for round in 0..4 {
         let (leader, _) = replicas.some_leader(PATIENCE).await.unwrap();
         plan(&replicas.all[leader]).await;
         replicas.all[leader].freeze(true).unwrap();
         let taken = replicas.leads(1 - leader, TAKEOVER).await.unwrap();
         replicas.all[leader].freeze(false).unwrap();
-        works(&witness).await;
+        witness.works(3, PATIENCE).await.unwrap();
         plan(&replicas.all[1 - leader]).await;
         let seen = witness.seen();
         println!("round {round}: inspector {} leads after {taken:.1?}; {seen:?}", 1 - leader);

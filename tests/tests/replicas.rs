@@ -70,13 +70,7 @@ impl Trial {
 
     /// Waits until gangs become whole again, which takes some time after the API server was away.
     async fn works(&self) -> Result<()> {
-        let before = self.witness.seen().whole;
-        wait::until("gangs are bound", PATIENCE, || async {
-            let seen = self.witness.seen();
-            ensure!(seen.whole >= before + 2, "{seen:?}");
-            Ok(())
-        })
-        .await
+        self.witness.works(2, PATIENCE).await
     }
 
     /// Fails when something was seen that must not be.

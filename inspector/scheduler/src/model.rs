@@ -207,6 +207,43 @@ pub struct PodSpec {
 }
 
 impl PodSpec {
+    /// A pending Pod of kube-scheduler's, created at 0 (epoch seconds), that requests and requires nothing.
+    pub fn new(namespace: &str, name: &str, uid: impl Into<SharedStr>) -> Self {
+        Self {
+            uid: uid.into(),
+            namespace: namespace.into(),
+            name: name.into(),
+            scheduler_name: "default-scheduler".into(),
+            created: 0,
+            deleting: false,
+            deletes_at: None,
+            phase: Phase::Pending,
+            node: None,
+            nominated: None,
+            gates: Vec::new(),
+            needs: Ok(Arc::default()),
+            constraint: Arc::default(),
+            ports: Arc::default(),
+            terms: None,
+            preferences: None,
+            volumes: None,
+            unsupported: Vec::new(),
+            priority: 0,
+            labels: Marks::new(),
+            annotations: Marks::new(),
+            scheduling_group: None,
+            controller: None,
+            active_deadline: None,
+            scheduled_at: None,
+            record: None,
+            unscheduled: None,
+            disruption: None,
+            status_reason: None,
+            problems: Vec::new(),
+            end: None,
+        }
+    }
+
     /// The Pod as others see it, with all its labels.
     pub fn peer(&self) -> Peer {
         Peer {

@@ -452,9 +452,8 @@ fn a_group_without_an_object_goes_on_under_the_uid_that_a_leader_gave_it() {
     assert_eq!(world.job("group.g").history.len(), 1);
 }
 
-/// Each engine notices by itself that Pods were deleted, and a group without an object has the UID of the first member seen.
-#[test]
-fn a_job_whose_end_two_engines_saw_is_told_once() {
+/// A leader with a gang and a Pod that Alice is cancelling, and an engine that follows.
+fn leader_and_follower() -> (World, World) {
     let mut world = world();
     for name in ["z-first", "a-second"] {
         world.pod_with(name, "cpu=1000", in_group("g", "2"));
@@ -467,6 +466,13 @@ fn a_job_whose_end_two_engines_saw_is_told_once() {
     (world.pods, world.nodes, world.now) = (leader.pods.clone(), leader.nodes.clone(), leader.now);
     follow(&mut world);
     leader.step(vec![Event::CancelStarted { job: "uid-web".into(), by: "alice".into() }]);
+    (leader, world)
+}
+
+/// Each engine notices by itself that Pods were deleted, and a group without an object has the UID of the first member seen.
+#[test]
+fn a_job_whose_end_two_engines_saw_is_told_once() {
+    let (mut leader, mut world) = leader_and_follower();
     world.now += 2;
     for name in ["z-first", "a-second", "web"] {
         for world in [&mut leader, &mut world] {
@@ -492,18 +498,7 @@ fn a_job_whose_end_two_engines_saw_is_told_once() {
 #[test]
 fn an_end_that_two_leaders_record_is_one_in_the_journal() {
     for read_first in [false, true] {
-        let mut world = world();
-        for name in ["z-first", "a-second"] {
-            world.pod_with(name, "cpu=1000", in_group("g", "2"));
-            world.at(10);
-        }
-        world.pod("web", "cpu=1000");
-        world.at(10);
-        let settings = world.state.settings().clone();
-        let mut leader = std::mem::replace(&mut world, World::new(settings));
-        (world.pods, world.nodes, world.now) = (leader.pods.clone(), leader.nodes.clone(), leader.now);
-        follow(&mut world);
-        leader.step(vec![Event::CancelStarted { job: "uid-web".into(), by: "alice".into() }]);
+        let (mut leader, mut world) = leader_and_follower();
         for name in ["z-first", "a-second", "web"] {
             leader.delete_pod(name);
         }

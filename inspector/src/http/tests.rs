@@ -147,37 +147,10 @@ fn node(name: &str, cpus: u64) -> Event {
 /// A Pod of one cpu, alone in its group.
 fn pod(namespace: &str, name: &str) -> PodSpec {
     PodSpec {
-        uid: format!("uid-{namespace}-{name}").into(),
-        namespace: namespace.into(),
-        name: name.into(),
         scheduler_name: "fluxion".into(),
         created: START,
-        deleting: false,
-        deletes_at: None,
-        phase: Phase::Pending,
-        node: None,
-        nominated: None,
-        gates: Vec::new(),
         needs: Ok(Arc::new(resources(&[("cpu", 1000), ("pods", 1)]))),
-        constraint: Arc::default(),
-        ports: Arc::from([]),
-        terms: None,
-        preferences: None,
-        volumes: None,
-        unsupported: Vec::new(),
-        priority: 0,
-        labels: Marks::new(),
-        annotations: Marks::new(),
-        scheduling_group: None,
-        controller: None,
-        active_deadline: None,
-        scheduled_at: None,
-        record: None,
-        unscheduled: None,
-        disruption: None,
-        status_reason: None,
-        problems: Vec::new(),
-        end: None,
+        ..PodSpec::new(namespace, name, format!("uid-{namespace}-{name}"))
     }
 }
 

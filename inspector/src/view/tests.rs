@@ -6,7 +6,7 @@ use fluxion::formats::jgf;
 use fluxion::graph::Graph;
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::inventory::NodeSpec;
-use fluxion_scheduler::model::{ContainerExit, Marks, Phase, PodEnd, PodSpec, SharedStr};
+use fluxion_scheduler::model::{ContainerExit, Phase, PodEnd, PodSpec, SharedStr};
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_scheduler::state::{Settings, State};
 use serde_json::{Value, json};
@@ -23,37 +23,14 @@ fn list(cpus: u64) -> ResourceList {
 
 fn pod(namespace: &str, name: &str, node: Option<&str>) -> Event {
     Event::Pod(Box::new(PodSpec {
-        uid: format!("{namespace}-{name}").into(),
-        namespace: namespace.into(),
-        name: name.into(),
         scheduler_name: "fluxion".into(),
         created: NOW,
-        deleting: false,
-        deletes_at: None,
         phase: if node.is_some() { Phase::Running } else { Phase::Pending },
         node: node.map(SharedStr::from),
-        nominated: None,
-        gates: Vec::new(),
         needs: Ok(Arc::new(list(4))),
-        constraint: Arc::default(),
-        ports: Arc::from([]),
-        terms: None,
-        preferences: None,
-        volumes: None,
-        unsupported: Vec::new(),
-        priority: 0,
-        labels: Marks::new(),
-        annotations: Marks::new(),
-        scheduling_group: None,
-        controller: None,
         active_deadline: Some(600),
         scheduled_at: node.map(|_| NOW),
-        record: None,
-        unscheduled: None,
-        disruption: None,
-        status_reason: None,
-        problems: Vec::new(),
-        end: None,
+        ..PodSpec::new(namespace, name, format!("{namespace}-{name}"))
     }))
 }
 

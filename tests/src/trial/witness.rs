@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::{Result, ensure};
 use futures::{StreamExt as _, pin_mut};
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::WatchStreamExt as _;
@@ -11,6 +12,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 
 use crate::stage::node_of;
+use crate::wait;
 
 const GANG: &str = "fluxion.flux-framework.org/group";
 const SIZE: &str = "fluxion.flux-framework.org/group-size";
@@ -114,6 +116,17 @@ impl Witness {
             seen.longest_partial = seen.longest_partial.max(since.elapsed());
         }
         seen
+    }
+
+    /// Waits until so many more gangs have become whole.
+    pub async fn works(&self, more: usize, within: Duration) -> Result<()> {
+        let before = self.seen().whole;
+        wait::until("gangs are bound", within, || async {
+            let seen = self.seen();
+            ensure!(seen.whole >= before + more, "{seen:?}");
+            Ok(())
+        })
+        .await
     }
 
     /// How many members of the gang were ever bound.

@@ -77,18 +77,6 @@ async fn there(cluster: &Cluster, objects: &[&str]) -> Result<String> {
     cluster.kubectl(&[&get[..], objects].concat()).await
 }
 
-/// Waits until more gangs have become whole.
-async fn works(witness: &Witness, more: usize) {
-    let before = witness.seen().whole;
-    wait::until("gangs are bound", PATIENCE, || async {
-        let seen = witness.seen();
-        ensure!(seen.whole >= before + more, "{seen:?}");
-        Ok(())
-    })
-    .await
-    .unwrap();
-}
-
 /// The place of the one that leads.
 async fn leader(inspectors: &[Inspector]) -> Result<Option<usize>> {
     for (index, inspector) in inspectors.iter().enumerate() {
@@ -186,7 +174,7 @@ async fn an_upgrade_under_load_loses_nothing() {
     let witness = Witness::start(client.clone(), 4000);
     let prober = Prober::start(client.clone());
     let mut load = Load::start(Applier::new(client.clone()), Duration::from_millis(900));
-    works(&witness, 3).await;
+    witness.works(3, PATIENCE).await.unwrap();
     let authority = SecurePort::authority(&client).await.unwrap();
 
     prober.since_now();
@@ -196,10 +184,10 @@ async fn an_upgrade_under_load_loses_nothing() {
     release.helm.ask(&[&upgrade[..], &["--timeout", "90s"]].concat()).await.unwrap();
     release.is_upgraded().await.unwrap();
     let upgraded = began.elapsed();
-    works(&witness, 1).await;
+    witness.works(1, PATIENCE).await.unwrap();
     let took = release.replace().await.unwrap();
     let gap = prober.probed().longest_gap;
-    works(&witness, 3).await;
+    witness.works(3, PATIENCE).await.unwrap();
     assert_eq!(SecurePort::authority(&client).await.unwrap(), authority);
 
     load.finish().await;

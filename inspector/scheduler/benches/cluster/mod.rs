@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use fluxion_scheduler::constraint::NodeConstraint;
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::inventory::NodeSpec;
-use fluxion_scheduler::model::{Marks, Phase, PodSpec};
+use fluxion_scheduler::model::PodSpec;
 use fluxion_scheduler::resources::ResourceList;
 use fluxion_scheduler::state::{Settings, State};
 
@@ -34,37 +33,11 @@ fn node(index: u64) -> Event {
 
 pub(crate) fn pod(name: &str, needs: ResourceList, limit: Option<i64>) -> PodSpec {
     PodSpec {
-        uid: format!("uid-{name}").into(),
-        namespace: "default".into(),
-        name: name.into(),
         scheduler_name: "fluxion".into(),
         created: NOW,
-        deleting: false,
-        deletes_at: None,
-        phase: Phase::Pending,
-        node: None,
-        nominated: None,
-        gates: Vec::new(),
         needs: Ok(Arc::new(needs)),
-        constraint: Arc::new(NodeConstraint::default()),
-        ports: Arc::new([]),
-        terms: None,
-        preferences: None,
-        volumes: None,
-        unsupported: Vec::new(),
-        priority: 0,
-        labels: Marks::new(),
-        annotations: Marks::new(),
-        scheduling_group: None,
-        controller: None,
         active_deadline: limit,
-        scheduled_at: None,
-        record: None,
-        unscheduled: None,
-        disruption: None,
-        status_reason: None,
-        problems: Vec::new(),
-        end: None,
+        ..PodSpec::new("default", name, format!("uid-{name}"))
     }
 }
 

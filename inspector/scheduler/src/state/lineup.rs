@@ -23,7 +23,7 @@ impl State {
         let graph = self.inventory.graph_generation();
         let moved = self.waiting.take_moved(queue);
         let known = self.pass.lineups.remove(&queue).filter(|lineup| lineup.graph == graph);
-        let Some(known) = known else {
+        let Some((known, moved)) = known.zip(moved) else {
             let jobs = self.lineup_behind(queue, None);
             let told = Arc::new(vec![PassedOver::default(); jobs.len()]);
             return Lineup { graph, jobs: Arc::new(jobs), told };

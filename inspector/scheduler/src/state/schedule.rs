@@ -46,14 +46,14 @@ impl State {
         self.pass.wanted || self.pass.arrived || self.pass.seen != self.generations()
     }
 
-    /// Number of waiting jobs that [`State::decide`] considers, unless it stops earlier.
-    pub fn pass_ahead(&self) -> usize {
+    /// Number of waiting jobs that [`State::decide`] considers, unless it stops earlier; counted up to `most`.
+    pub fn pass_ahead(&self, most: usize) -> usize {
         let ahead = self.unfinished() || (self.ready && self.pass_due());
         if !ahead {
             return 0;
         }
         let open = self.pass.open.as_ref().filter(|_| !self.pass_due() && self.may_reopen());
-        self.waiting.behind(open.and_then(|open| open.last.as_ref())).count()
+        self.waiting.behind(open.and_then(|open| open.last.as_ref())).take(most).count()
     }
 
     fn pass_due(&self) -> bool {

@@ -33,48 +33,23 @@ impl RefusedTransitions {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use crate::event::Event;
-    use crate::model::{Marks, Phase, PodSpec};
+    use crate::model::{Phase, PodSpec};
     use crate::state::{Settings, State};
     use crate::testing::pod;
 
     #[test]
     fn an_ended_job_stays_ended_and_the_audit_tells_who_tried() {
         let pod = PodSpec {
-            uid: "u1".into(),
-            namespace: "team".into(),
-            name: "web".into(),
             scheduler_name: "fluxion".into(),
             created: 50,
-            deleting: false,
-            deletes_at: None,
             phase: Phase::Succeeded,
             node: Some("n1".into()),
-            nominated: None,
-            gates: Vec::new(),
             needs: Ok(pod("cpu=1")),
-            constraint: Arc::default(),
-            ports: Arc::default(),
-            terms: None,
-            preferences: None,
-            volumes: None,
-            unsupported: Vec::new(),
-            priority: 0,
-            labels: Marks::new(),
-            annotations: Marks::new(),
-            scheduling_group: None,
-            controller: None,
-            active_deadline: None,
             scheduled_at: Some(60),
-            record: None,
-            unscheduled: None,
-            disruption: None,
-            status_reason: None,
-            problems: Vec::new(),
-            end: None,
+            ..PodSpec::new("team", "web", "u1")
         };
         let mut state = State::new(Settings::default());
         state.step(100, vec![Event::Pod(Box::new(pod)), Event::Synced]);

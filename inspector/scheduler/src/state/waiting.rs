@@ -1,13 +1,15 @@
 //! Waiting jobs: jobs that may start, in order; started jobs with missing members; and timers for evaluation.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use imbl::OrdSet;
+use imbl::{OrdMap, OrdSet};
 
 use crate::job::{Job, JobId};
 use crate::model::SharedStr;
+
+/// Maximum number of jobs of a queue that are remembered as added or removed.
+const MOVED_MAX: usize = 10_000;
 
 /// Position of a job in scheduling order: total, and unchanged by a restart. The fields are compared in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,8 +46,8 @@ impl OrderKey {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
     queue: OrdSet<OrderKey>,
-    /// By queue, the jobs that were added or removed since that was last asked.
-    moved: BTreeMap<usize, BTreeSet<JobId>>,
+    /// By queue, the jobs that were added or removed since that was last asked; none if there are too many.
+    moved: OrdMap<usize, Option<OrdSet<JobId>>>,
     /// Started jobs with members waiting for a node.
     pub incomplete: OrdSet<JobId>,
     /// Started jobs with resources reserved for lost members.
@@ -61,7 +63,7 @@ impl Waiting {
         let (queue, id) = (key.queue, key.id);
         let new = self.queue.insert(key).is_none();
         if new {
-            self.moved.entry(queue).or_default().insert(id);
+            self.note_moved(queue, id);
         }
         new
     }
@@ -70,14 +72,25 @@ impl Waiting {
     pub(super) fn dequeue(&mut self, key: &OrderKey) -> bool {
         let known = self.queue.remove(key).is_some();
         if known {
-            self.moved.entry(key.queue).or_default().insert(key.id);
+            self.note_moved(key.queue, key.id);
         }
         known
     }
 
-    /// The jobs of a queue that were added or removed since the last call.
-    pub(super) fn take_moved(&mut self, queue: usize) -> BTreeSet<JobId> {
-        self.moved.remove(&queue).unwrap_or_default()
+    /// Only passes ask, and an inspector that does not lead makes none.
+    fn note_moved(&mut self, queue: usize, id: JobId) {
+        let moved = self.moved.entry(queue).or_insert_with(|| Some(OrdSet::new()));
+        if let Some(ids) = moved {
+            ids.insert(id);
+            if ids.len() > MOVED_MAX {
+                *moved = None;
+            }
+        }
+    }
+
+    /// The jobs of a queue that were added or removed since the last call; none if there are too many.
+    pub(super) fn take_moved(&mut self, queue: usize) -> Option<OrdSet<JobId>> {
+        self.moved.remove(&queue).unwrap_or_else(|| Some(OrdSet::new()))
     }
 
     pub(super) fn is_queued(&self, key: &OrderKey) -> bool {
@@ -125,5 +138,33 @@ impl Waiting {
         let (at, job) = self.timers.get_min().copied().filter(|(at, _)| *at <= now)?;
         self.timers.remove(&(at, job));
         Some(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(id: u32) -> OrderKey {
+        let text = SharedStr::from("x");
+        let (namespace, name, uid) = (text.clone(), text.clone(), text);
+        OrderKey { queue: 0, priority: Reverse(0), created: 0, namespace, name, uid, id: JobId(id) }
+    }
+
+    #[test]
+    fn jobs_that_nobody_asks_for_are_not_remembered_without_bound() {
+        let mut waiting = Waiting::default();
+        assert!(waiting.enqueue(key(1)) && waiting.dequeue(&key(1)) && !waiting.dequeue(&key(1)));
+        assert!(waiting.enqueue(key(2)));
+        assert_eq!(waiting.take_moved(0), Some(OrdSet::from_iter([JobId(1), JobId(2)])));
+        assert_eq!(
+            (waiting.take_moved(0), waiting.take_moved(1)),
+            (Some(OrdSet::new()), Some(OrdSet::new()))
+        );
+        for id in 0..=u32::try_from(MOVED_MAX).unwrap() {
+            waiting.enqueue(key(10 + id));
+        }
+        assert_eq!(waiting.take_moved(0), None);
+        assert_eq!(waiting.take_moved(0), Some(OrdSet::new()));
     }
 }

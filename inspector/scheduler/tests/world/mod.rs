@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fluxion_scheduler::constraint::volumes::{StorageKey, StorageObject};
-use fluxion_scheduler::constraint::{Expression, NodeConstraint, Operator, Term};
+use fluxion_scheduler::constraint::{Expression, Operator, Term};
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
 use fluxion_scheduler::inventory::NodeSpec;
 use fluxion_scheduler::model::{
@@ -233,37 +233,10 @@ impl World {
     pub fn make_pod(&mut self, name: &str, amounts: &str, change: impl FnOnce(&mut PodSpec)) -> PodSpec {
         let needs = resources(amounts).checked_add(&resources("pods=1")).unwrap();
         let mut pod = PodSpec {
-            uid: format!("uid-{name}").into(),
-            namespace: "default".into(),
-            name: name.into(),
             scheduler_name: "fluxion".into(),
             created: self.now,
-            deleting: false,
-            deletes_at: None,
-            phase: Phase::Pending,
-            node: None,
-            nominated: None,
-            gates: Vec::new(),
             needs: Ok(Arc::new(needs)),
-            constraint: Arc::new(NodeConstraint::default()),
-            ports: Arc::new([]),
-            terms: None,
-            preferences: None,
-            volumes: None,
-            unsupported: Vec::new(),
-            priority: 0,
-            labels: Marks::new(),
-            annotations: Marks::new(),
-            scheduling_group: None,
-            controller: None,
-            active_deadline: None,
-            scheduled_at: None,
-            record: None,
-            unscheduled: None,
-            disruption: None,
-            status_reason: None,
-            problems: Vec::new(),
-            end: None,
+            ..PodSpec::new("default", name, format!("uid-{name}"))
         };
         change(&mut pod);
         self.pods.insert(pod.uid.clone(), pod.clone());

@@ -160,15 +160,20 @@ async fn clients_learn_of_a_new_authority_before_they_see_what_it_signed() {
     assert_eq!(server.bundle(), server.kept());
 }
 
+/// The Secret with other data.
+fn secret(data: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "data": data,
+        "metadata": { "name": "s", "namespace": "ns", "resourceVersion": "1" },
+    })
+}
+
 #[tokio::test]
 async fn a_secret_without_an_authority_is_filled() {
     let server = Server::default();
     server.register();
     for data in [json!({}), json!({ "ca.crt": "eA==", "ca.key": "eA==" })] {
-        server.0.lock().unwrap().secret = Some(json!({
-            "apiVersion": "v1", "kind": "Secret", "data": data,
-            "metadata": { "name": "s", "namespace": "ns", "resourceVersion": "1" },
-        }));
+        server.0.lock().unwrap().secret = Some(secret(&data));
         server.keeper().look(SystemTime::now()).await.unwrap();
         assert_eq!(server.bundle(), server.kept());
     }
@@ -184,12 +189,7 @@ async fn a_secret_that_was_deleted_or_emptied_is_made_again_and_the_last_authori
     other.look(now).await.unwrap();
     for empty in [None, Some(json!({}))] {
         let before = server.bundle();
-        server.0.lock().unwrap().secret = empty.map(|data| {
-            json!({
-                "apiVersion": "v1", "kind": "Secret", "data": data,
-                "metadata": { "name": "s", "namespace": "ns", "resourceVersion": "1" },
-            })
-        });
+        server.0.lock().unwrap().secret = empty.as_ref().map(secret);
         // The registration trusts both before anybody shows what the new one signed.
         assert_eq!(one.look(now).await.unwrap(), Looked::Again);
         let (bundle, shown) = (server.bundle(), one.shown.as_ref().unwrap().1.clone());
