@@ -1,5 +1,5 @@
-//! Measures the inspector at scale on a real control plane, everything on this machine: memory, bindings a second with and
-//! without the fence, beside what kube-apiserver takes at most and beside kube-scheduler, passes with many waiting jobs, answers, watches, readers.
+//! Measures the inspector at scale on a real control plane, everything on this machine: memory, bindings a second beside
+//! what kube-apiserver takes at most and beside kube-scheduler, passes with many waiting jobs, answers, watches, readers.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -44,6 +44,12 @@ struct Arguments {
     /// How often bindings are measured, in turns.
     #[arg(long, default_value_t = 1)]
     rounds: usize,
+    /// Pods that kube-scheduler binds; all if not given.
+    #[arg(long)]
+    theirs: Option<usize>,
+    /// Measure bindings without the fence too, before those with it.
+    #[arg(long)]
+    unfenced: bool,
     /// Jobs that wait.
     #[arg(long, default_value_t = 10_000)]
     waiting: usize,
@@ -72,6 +78,8 @@ impl Arguments {
 const NAMESPACES: usize = 50;
 /// Different requests among them.
 const REQUESTS: usize = 500;
+/// How long an inspector rests before its memory is looked at.
+const REST: Duration = Duration::from_secs(30);
 /// Repetitions of a question.
 const TIMES: usize = 21;
 
@@ -93,7 +101,8 @@ async fn main() -> Result<()> {
         if !arguments.short {
             kube_scheduler(&cluster, &client, &arguments).await.context("kube-scheduler's turn")?;
         }
-        for fenced in [false, true] {
+        let turns: &[bool] = if arguments.unfenced { &[false, true] } else { &[true] };
+        for &fenced in turns {
             let access = fence(&cluster, fenced).await.context("the fence")?;
             let what = format!("round-{round}-{}", if fenced { "fenced" } else { "unfenced" });
             let mut inspector =
@@ -140,9 +149,10 @@ async fn ceiling(client: &Client, arguments: &Arguments) -> Result<()> {
 }
 
 async fn kube_scheduler(cluster: &Cluster, client: &Client, arguments: &Arguments) -> Result<()> {
-    let manifests = (0..arguments.pods).map(|index| PodManifest::new(&format!("theirs-{index}")).foreign());
+    let count = arguments.theirs.unwrap_or(arguments.pods).min(arguments.pods);
+    let manifests = (0..count).map(|index| PodManifest::new(&format!("theirs-{index}")).foreign());
     pods::create(client, manifests.map(|pod| pod.request("cpu", "1").build())).await?;
-    let rate = bindings::rate(client, arguments.pods).await?;
+    let rate = bindings::rate(client, count).await?;
     let mut command = Command::new(cluster.tools().path(Tool::Scheduler));
     command.arg(format!("--kubeconfig={}", cluster.kubeconfig().display())).args([
         "--leader-elect=false",
@@ -153,7 +163,7 @@ async fn kube_scheduler(cluster: &Cluster, client: &Client, arguments: &Argument
     let mut scheduler = cluster.run("kube-scheduler", command)?;
     let rate = rate.await??;
     scheduler.kill();
-    say!("kube-scheduler: {rate:.0} single Pods/s");
+    say!("kube-scheduler: {rate:.0} single Pods/s of {count}");
     pods::remove_all(client).await
 }
 
@@ -218,6 +228,8 @@ async fn bound(
         usage.processor.as_secs_f64(),
         server.as_secs_f64()
     );
+    tokio::time::sleep(REST).await;
+    say!("{what}: {} MB resident {} s later", inspector.usage()?.resident, REST.as_secs());
     Ok(inspector)
 }
 
