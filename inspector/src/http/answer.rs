@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use axum::BoxError;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fluxion_api::ListMeta;
+use futures::{Stream, StreamExt as _};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -53,6 +56,13 @@ impl Moment {
             set("warning", &format!("299 - {}", quoted(warning)));
         }
     }
+}
+
+/// A body that is put together while it is read. Compression may ask for more after the end, which not every stream allows.
+pub(super) fn streamed<E: Into<BoxError>>(
+    pieces: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+) -> Body {
+    Body::from_stream(pieces.fuse())
 }
 
 /// A quoted string in HTTP (RFC 9110, 5.6.4): kubectl prints the text of such a header.

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
 use fluxion_api::{API_VERSION, ListMeta};
 use fluxion_scheduler::model::SharedStr;
@@ -196,9 +196,8 @@ impl<R: Indexed> Writing<R> {
             Some((chunk, writing))
         });
         let chunks = stream::StreamExt::chain(stream::iter([first]), rest);
-        let body = Body::from_stream(stream::StreamExt::map(chunks, |chunk| {
-            Ok::<_, Infallible>(Bytes::from(chunk))
-        }));
+        let chunks = stream::StreamExt::map(chunks, |chunk| Ok::<_, Infallible>(Bytes::from(chunk)));
+        let body = answer::streamed(chunks);
         let mut response = answer::text(body, moment, "application/json");
         response.extensions_mut().insert(Large);
         response

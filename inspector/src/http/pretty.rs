@@ -1,12 +1,13 @@
 //! Answers for people: `?pretty=true` breaks JSON into lines.
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::Response;
 use futures::StreamExt;
 
+use super::answer;
 use super::guard::Large;
 use super::query::Query;
 use super::refusal::Refusal;
@@ -30,7 +31,7 @@ pub(super) async fn pretty(query: Query, request: Request, next: Next) -> Result
     let mut lines = Lines::default();
     let whole = body.into_data_stream().map(move |chunk| chunk.map(|chunk| lines.broken(&chunk)));
     let end = futures::stream::iter([Ok(Bytes::from_static(b"\n"))]);
-    Ok(Response::from_parts(parts, Body::from_stream(whole.chain(end))))
+    Ok(Response::from_parts(parts, answer::streamed(whole.chain(end))))
 }
 
 /// Breaks compact JSON into lines, whatever pieces it comes in.

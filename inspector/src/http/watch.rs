@@ -10,7 +10,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use fluxion_api::API_VERSION;
@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::accept::{Form, Include};
+use super::answer;
 use super::app::{App, WatchTicket};
 use super::auth::Asker;
 use super::filter::Filter;
@@ -136,7 +137,7 @@ pub(super) fn respond<R: Indexed>(
         done: false,
         _ticket: ticket,
     };
-    let body = Body::from_stream(stream::unfold(watch, |mut watch| async {
+    let body = answer::streamed(stream::unfold(watch, |mut watch| async {
         let chunk = watch.pull().await?;
         Some((Ok::<_, Infallible>(chunk), watch))
     }));

@@ -119,11 +119,11 @@ async fn main() -> Result<()> {
     waiting(&client, &inspector, &arguments).await.context("waiting jobs")?;
     let asker = Asker::of(&inspector);
     answers(&asker, &inspector).await.context("answers")?;
-    ways(&cluster, &client, &inspector, &port).await.context("ways to ask")?;
     if !arguments.short {
         readers(&client, &inspector, &asker, &arguments).await.context("readers")?;
     }
     watches(&client, &inspector, &asker, &arguments).await.context("watches")?;
+    ways(&cluster, &client, &inspector, &port).await.context("ways to ask")?;
     let usage = inspector.usage()?;
     say!("at the end: {} MB resident, peak {} MB", usage.resident, usage.peak);
     Ok(())

@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::body::{Body, BodyDataStream, Bytes};
 use futures::{StreamExt as _, stream};
 
+use super::super::answer;
 use super::super::refusal::Refusal;
 use super::super::watch::error_line;
 use crate::metrics::Metrics;
@@ -45,7 +46,7 @@ pub(super) fn whole_lines(
 ) -> Body {
     let stream = body.into_data_stream();
     let lines = Lines { stream, ends: Box::pin(ends), silent, rest: Vec::new(), done: false, metrics };
-    Body::from_stream(stream::unfold(lines, |mut lines| async {
+    answer::streamed(stream::unfold(lines, |mut lines| async {
         let next = lines.next().await?;
         Some((Ok::<_, Infallible>(next), lines))
     }))

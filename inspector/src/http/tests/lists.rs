@@ -242,19 +242,40 @@ async fn answers_say_when_and_by_whom() {
     assert_eq!(list["metadata"]["role"], "standalone");
 }
 
+/// The answer to somebody who accepts compression.
+async fn ask_compressed(server: &Server, path: &str) -> axum::response::Response {
+    let mut request = request(Method::GET, path);
+    request.headers_mut().insert("accept-encoding", "gzip".parse().unwrap());
+    server.send(request).await
+}
+
 #[tokio::test]
 async fn large_answers_are_compressed_when_that_is_accepted() {
     let server = Server::started(true).await;
     server.tell((0..40).map(|index| Event::Pod(Box::new(pod("team", &format!("p{index}")))))).await;
-    let ask = |path: &str| {
-        let mut request = request(Method::GET, path);
-        request.headers_mut().insert("accept-encoding", "gzip".parse().unwrap());
-        server.send(request)
-    };
-    let large = ask("fluxionjobs").await;
+    let large = ask_compressed(&server, "fluxionjobs").await;
     assert_eq!(large.headers()["content-encoding"], "gzip");
     let body = to_bytes(large.into_body(), 1 << 24).await.unwrap();
     assert_eq!(body[..2], [0x1f, 0x8b]);
-    assert!(!ask("fluxionnodes").await.headers().contains_key("content-encoding"));
-    assert!(!ask("fluxionjobs?watch=true").await.headers().contains_key("content-encoding"));
+    for path in ["fluxionnodes", "fluxionjobs?watch=true"] {
+        assert!(!ask_compressed(&server, path).await.headers().contains_key("content-encoding"), "{path}");
+    }
+}
+
+/// Lists that are put together while they are read: at some sizes, the compression asks for more after the end.
+#[tokio::test]
+async fn compressed_lists_are_complete_whatever_their_size() {
+    let server = Server::started(true).await;
+    let mut next = 0;
+    for count in [60, 5, 5, 5, 5, 5, 200, 3, 3, 3] {
+        server.tell((next..next + count).map(|n| Event::Pod(Box::new(pod("team", &format!("p{n}")))))).await;
+        next += count;
+        for path in ["fluxionjobs", "fluxionjobs?pretty=true"] {
+            let answer = ask_compressed(&server, path).await;
+            assert_eq!(answer.headers()["content-encoding"], "gzip");
+            let body = to_bytes(answer.into_body(), 1 << 24).await.unwrap();
+            let list: Value = serde_json::from_reader(flate2::read::GzDecoder::new(&body[..])).unwrap();
+            assert_eq!(names(&list).len(), next, "{path}");
+        }
+    }
 }
