@@ -1,4 +1,4 @@
-//! Without any one rule of the ClusterRole, something fails that users see, and with all rules everything works.
+//! Without any one rule of the `ClusterRole`, something fails that users see, and with all rules everything works.
 //!
 //! For each rule, a scenario is played without it: kube-apiserver refuses the inspector what the scenario needs, for each
 //! of the rule's resources, and what it is to bring about does not happen. At the end, all scenarios succeed.

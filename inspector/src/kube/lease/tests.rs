@@ -175,7 +175,7 @@ async fn a_holder_whose_term_has_ended_begins_a_new_one() {
 
 #[test]
 fn a_term_that_ended_while_it_was_being_renewed_is_not_resumed() {
-    let later = Instant::now() + Duration::from_secs(60);
+    let later = Instant::now() + Duration::from_mins(1);
     let mut terms = held(7, 60);
     assert!(terms.renewed(Some(7), later) && terms.held == Some(Term { number: 7, until: later }));
     terms = held(7, 0);
