@@ -201,10 +201,11 @@ async fn decide_while_right(
             }
             let may = term.filter(|_| problems.is_empty());
             grant.send_if_modified(|granted| std::mem::replace(granted, may) != may);
-            let right = may.is_some();
+            // What was requested in another term is not sent.
+            let right = may.map(|term| term.number);
             if before != Some(right) {
                 before = Some(right);
-                engine.send(if right { Event::Synced } else { Event::Paused });
+                engine.send(if right.is_some() { Event::Synced } else { Event::Paused });
             }
         }
         match (complained, problems.is_empty()) {

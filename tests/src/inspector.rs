@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use fluxion_api::client::Client;
 use fluxion_api::server_file::ServerFile;
 use fluxion_api::{FluxionJob, FluxionNode, ListMeta};
@@ -72,13 +72,17 @@ impl Inspector {
         Self::start_as(cluster, name, settings, access).await
     }
 
-    /// The same with the rights of somebody else.
+    /// The same as another ServiceAccount, or in another way. An administrator would not notice what the chart's roles lack.
     pub async fn start_as(
         cluster: &Cluster,
         name: &str,
         settings: &Settings,
         access: Access,
     ) -> Result<Self> {
+        ensure!(
+            access.token.is_some(),
+            "an inspector runs as a ServiceAccount, with the rights of its chart"
+        );
         let program = tokio::task::spawn_blocking(|| programs::path(Program::Inspector)).await??;
         let dir = cluster.dir().join(name);
         std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;

@@ -59,6 +59,17 @@ impl SecurePort {
 
     /// The same where kube-apiserver reaches it at another port of this machine.
     pub async fn register_at(&self, applier: &Applier, port: u16) -> Result<()> {
+        Self::registration(applier, port).await?;
+        self.becomes_available(applier.client(), true).await
+    }
+
+    /// Registers it without waiting: an inspector that is started then announces its authority at once, and otherwise when
+    /// it next looks, which it does once a minute.
+    pub async fn register_ahead(&self, applier: &Applier) -> Result<()> {
+        Self::registration(applier, self.port.number()).await
+    }
+
+    async fn registration(applier: &Applier, port: u16) -> Result<()> {
         applier
             .apply(json!({
                 "apiVersion": "v1", "kind": "Service",
@@ -76,8 +87,8 @@ impl SecurePort {
                     "service": { "name": SERVICE, "namespace": NAMESPACE, "port": port },
                 },
             }))
-            .await?;
-        self.becomes_available(applier.client(), true).await
+            .await
+            .map(drop)
     }
 
     /// Waits until kube-apiserver says that it is available, or that it is not.

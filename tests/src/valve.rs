@@ -19,13 +19,22 @@ use crate::cluster::{Access, Cluster};
 /// is doing for a client that has gone.
 const AHEAD: Duration = Duration::from_secs(1);
 
+/// What passes in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    Everything,
+    Nothing,
+    /// Everything but what was held before, and what follows it on its connection.
+    Onward,
+}
+
 /// A proxy to kube-apiserver; ended on drop.
 #[derive(Debug)]
 pub struct Valve {
     address: SocketAddr,
-    /// Whether it is open to what the client sends, and to what kube-apiserver sends.
-    there: watch::Sender<bool>,
-    back: watch::Sender<bool>,
+    /// Of what the client sends, and of what kube-apiserver sends.
+    there: watch::Sender<Flow>,
+    back: watch::Sender<Flow>,
     held: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
@@ -36,7 +45,7 @@ impl Valve {
         let target = cluster.server().strip_prefix("https://").context("an https URL")?.to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.context("listening")?;
         let address = listener.local_addr()?;
-        let ((there, to), (back, fro)) = (watch::channel(true), watch::channel(true));
+        let ((there, to), (back, fro)) = (watch::channel(Flow::Everything), watch::channel(Flow::Everything));
         let held = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&held);
         let task = tokio::spawn(async move {
@@ -64,7 +73,7 @@ impl Valve {
     /// Blocks it, or opens it again.
     pub fn block(&self, blocked: bool) {
         self.hold(blocked);
-        self.back.send_replace(!blocked);
+        self.back.send_replace(if blocked { Flow::Nothing } else { Flow::Everything });
     }
 
     /// Blocks only what the client sends, or lets it pass again: the client still hears of everything.
@@ -72,7 +81,12 @@ impl Valve {
         if held {
             self.held.store(0, Ordering::Relaxed);
         }
-        self.there.send_replace(!held);
+        self.there.send_replace(if held { Flow::Nothing } else { Flow::Everything });
+    }
+
+    /// Lets other connections pass again, and holds up further what has been held so far, until [`Self::hold`] ends.
+    pub fn hold_only_these(&self) {
+        self.there.send_replace(Flow::Onward);
     }
 
     /// On how many connections something of the client has been waiting since it was last blocked.
@@ -90,11 +104,11 @@ impl Drop for Valve {
 async fn pass(
     near: TcpStream,
     target: &str,
-    mut to: watch::Receiver<bool>,
-    fro: watch::Receiver<bool>,
+    mut to: watch::Receiver<Flow>,
+    fro: watch::Receiver<Flow>,
     held: &AtomicUsize,
 ) -> Result<()> {
-    to.wait_for(|open| *open).await?;
+    to.wait_for(|flow| *flow != Flow::Nothing).await?;
     let far = TcpStream::connect(target).await?;
     let (near, far) = (near.into_split(), far.into_split());
     let there = carry(near.0, far.1, to, Some(held));
@@ -107,18 +121,20 @@ async fn pass(
 async fn carry(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,
-    mut state: watch::Receiver<bool>,
+    mut state: watch::Receiver<Flow>,
     held: Option<&AtomicUsize>,
 ) -> Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     loop {
         // A connection that breaks off ends.
         let read = from.read(&mut buffer).await.unwrap_or(0);
-        let waits = !*state.borrow();
+        let waits = *state.borrow() == Flow::Nothing;
         if let Some(held) = held.filter(|_| read > 0 && waits) {
             held.fetch_add(1, Ordering::Relaxed);
         }
-        state.wait_for(|open| *open).await?;
+        if waits {
+            state.wait_for(|flow| *flow == Flow::Everything).await?;
+        }
         if read == 0 {
             to.shutdown().await?;
             return Ok(());

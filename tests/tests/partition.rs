@@ -234,6 +234,75 @@ async fn bindings_that_arrive_after_another_leader_has_decided_are_refused() {
     }
 }
 
+/// What the only inspector sends is held up on its way until it has lost its right and regained it: it arrives too late,
+/// though nobody else has been elected.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn late_bindings_of_a_leader_that_has_regained_the_lease_are_refused() {
+    let cluster = Cluster::start(Options::default().with_audit_of(USER)).await.unwrap();
+    let client = cluster.client().await.unwrap();
+    nodes::create(&client, &[NodeSpec::new("only")]).await.unwrap();
+    let applier = Applier::new(client.clone());
+    let create = async |pods: Vec<Value>| {
+        for pod in pods {
+            applier.create(pod).await.unwrap();
+        }
+    };
+    let access = inspector::rights(&cluster).await.unwrap();
+    let valve = Valve::before(&cluster).await.unwrap();
+    let access = valve.access(&cluster, &access, "way").unwrap();
+    let settings = Settings { config: Some(CONFIG.to_owned()), ..Settings::default() };
+    let mut inspector = Inspector::start_as(&cluster, "inspector", &settings, access).await.unwrap();
+    let witness = Witness::start(client.clone(), 4000);
+
+    // Its connections are open afterwards.
+    create(gang("first", 16, &PodManifest::new("first").request("cpu", "250m").runs_for(1))).await;
+    let ended = |job: &FluxionJob| job.status.state == JobState::Completed;
+    inspector::job_becomes(&inspector, "default", "group/first", "completed", ended).await.unwrap();
+    valve.hold(true);
+    create(gang("late", 8, &PodManifest::new("late").request("cpu", "500m"))).await;
+    wait::until("bindings are on their way", PATIENCE, || async {
+        ensure!(valve.held() >= 4, "{} requests", valve.held());
+        Ok(())
+    })
+    .await
+    .unwrap();
+    let has = async |role: Role| {
+        wait::until(&format!("it is {role:?}"), PATIENCE, || async {
+            let standing = inspector.standing().await?;
+            ensure!(standing.role == role, "{standing:?}");
+            Ok(())
+        })
+        .await
+        .unwrap();
+    };
+    has(Role::Follower).await;
+    assert_eq!(answers(&cluster, "late-").unwrap(), Vec::<Value>::new(), "nothing has arrived yet");
+    valve.hold_only_these();
+    has(Role::Leader).await;
+    wait::until("the gang is bound in the next term", PATIENCE, || async {
+        ensure!(witness.bound_of("late") == 8, "{:?}", witness.seen());
+        Ok(())
+    })
+    .await
+    .unwrap();
+
+    valve.hold(false);
+    let late = wait::until("the bindings of the first term arrive", PATIENCE, || async {
+        let mut late = answers(&cluster, "late-")?;
+        late.retain(|answer| answer["code"] != 201);
+        ensure!(!late.is_empty());
+        Ok(late)
+    })
+    .await
+    .unwrap();
+    assert!(late.iter().all(refused_by_the_fence), "{late:#?}");
+    println!("{} of {} arrived late: {}", late.len(), valve.held(), late[0]["message"]);
+    assert_eq!(witness.seen().wrong, Vec::<String>::new());
+    no_node_is_blamed(&inspector).await;
+    clean(&inspector).await;
+    inspector.healthy().unwrap();
+}
+
 /// Somebody writes another term into the Lease, so that the bindings of its holder are refused until it renews it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_by_the_fence_is_held_against_no_node() {

@@ -8,6 +8,7 @@ use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
 use fluxion_tests::stage::{SOON, Stage};
 use fluxion_tests::wait;
+use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
 const JOB: &str = "batch.kubernetes.io/job-name";
@@ -95,6 +96,68 @@ async fn what_the_api_server_rejects_is_seen_until_it_is_solved() {
     stage.bound(&format!("{JOB}=own"), 1).await.unwrap();
     let findings = stage.audit().await.unwrap().findings;
     assert!(findings.is_empty(), "{findings:?}");
+}
+
+/// Grants or refuses the inspector to read Events.
+async fn events(stage: &Stage, granted: bool) {
+    let kind = GroupVersionKind::gvk("rbac.authorization.k8s.io", "v1", "ClusterRole");
+    let role = stage.applier.get(&kind, "", "fluxion-inspector").await.unwrap().unwrap();
+    let mut rules = role.data["rules"].clone();
+    let of_events = json!({ "apiGroups": [""], "resources": ["events"], "verbs": ["list", "watch"] });
+    let all = rules.as_array_mut().unwrap();
+    all.retain(|rule| *rule != of_events);
+    if granted {
+        all.push(of_events);
+    } else {
+        assert_eq!(all.len() + 1, role.data["rules"].as_array().unwrap().len());
+    }
+    stage.applier.patch(&kind, "", "fluxion-inspector", None, &json!({ "rules": rules })).await.unwrap();
+}
+
+/// The watch of Events is refused when it is due to be renewed, and meanwhile Pods are rejected.
+#[tokio::test]
+async fn an_event_that_comes_late_is_a_reason_all_the_same() {
+    let mut stage = Stage::with_nodes(&nodes()).await.unwrap();
+    events(&stage, false).await;
+    wait::until("the watch of Events is refused", SOON * 2, || async {
+        ensure!(stage.inspector.log()?.contains("not allowed to watch events"));
+        Ok(())
+    })
+    .await
+    .unwrap();
+    stage.create([quota(0)]).await.unwrap();
+    stage.create([PodManifest::new("t").request("cpu", "1").gang_job("late", 2)]).await.unwrap();
+    wait::until("the Pods are rejected", SOON, || async {
+        let of_job = "--field-selector=reason=FailedCreate,involvedObject.name=late";
+        let told = stage.cluster.kubectl(&["get", "events", of_job, "-o", "name"]).await?;
+        ensure!(!told.is_empty());
+        Ok(())
+    })
+    .await
+    .unwrap();
+    // Nothing else depends on that watch.
+    stage
+        .create([PodManifest::new("pod").namespace("kube-public").request("cpu", "1").build()])
+        .await
+        .unwrap();
+    let bound =
+        ["--namespace=kube-public", "wait", "pod/pod", "--for=condition=PodScheduled", "--timeout=30s"];
+    stage.cluster.kubectl(&bound).await.unwrap();
+    let (ready, text) = stage.inspector.answers("/readyz").await.unwrap();
+    assert!(ready, "{text}");
+    let told = stage.plugin().unwrap().ask(&["jobs", "-A", "-o", "json"]).await.unwrap();
+    assert!(!told.contains("exceeded quota"), "{told}");
+
+    events(&stage, true).await;
+    wait::until("the cause is known", SOON * 3, || async {
+        let reason = serde_json::to_string(&stage.job("job/late").await?.status.reason)?;
+        ensure!(reason.contains("exceeded quota: few"), "{reason}");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    assert_eq!(stage.job("job/late").await.unwrap().status.state.as_str(), "Gathering");
+    stage.inspector.healthy().unwrap();
 }
 
 #[tokio::test]

@@ -206,7 +206,33 @@ pub struct PodSpec {
     pub end: Option<Arc<PodEnd>>,
 }
 
+/// `status.reason` of Pods that a kubelet does not admit after they were bound, besides `OutOf…` for a resource.
+const REJECTIONS: [&str; 11] = [
+    "AppArmor",
+    "NodeAffinity",
+    "NodeName",
+    "NodePorts",
+    "PodOSNotSupported",
+    "PodOSSelectorNodeLabelDoesNotMatch",
+    "SMTAlignmentError",
+    "SysctlForbidden",
+    "TaintToleration",
+    "TopologyAffinityError",
+    "UnexpectedAdmissionError",
+];
+
+/// Whether a Pod with this `status.reason` was rejected by its kubelet, and has never run.
+pub(crate) fn is_rejection(status_reason: &str) -> bool {
+    status_reason.starts_with("OutOf") || REJECTIONS.contains(&status_reason)
+}
+
 impl PodSpec {
+    /// Why its kubelet rejected it after it had been bound; none if it didn't.
+    pub(crate) fn rejection(&self) -> Option<&SharedStr> {
+        let failed = self.phase == Phase::Failed;
+        self.status_reason.as_ref().filter(|reason| failed && is_rejection(reason))
+    }
+
     /// A pending Pod of kube-scheduler's, created at 0 (epoch seconds), that requests and requires nothing.
     pub fn new(namespace: &str, name: &str, uid: impl Into<SharedStr>) -> Self {
         Self {

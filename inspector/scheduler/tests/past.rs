@@ -125,6 +125,11 @@ fn what_ended_a_job_is_told_with_container_and_code() {
             "Disrupted: Evicted (Pod p): The node was low on resource: memory.",
         ),
         (Box::new(|_, _| ()), "PodFailed: Error (Pod p)"),
+        (Box::new(status("OutOfcpu")), "BindFailed: Pod p was rejected by the kubelet: OutOfcpu"),
+        (
+            Box::new(status("TopologyAffinityError")),
+            "BindFailed: Pod p was rejected by the kubelet: TopologyAffinityError",
+        ),
     ];
     for (change, want) in cases {
         let mut world = world();

@@ -9,8 +9,8 @@ use crate::view::text;
 /// A period in which we are the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// Increases with each new leader. It is the time of the election in epoch milliseconds, unless the leader before
-    /// was elected later by its own clock.
+    /// Increases with each election, also of an inspector that was the leader before. It is the time of the election in
+    /// epoch milliseconds, unless the term before is later by another clock.
     pub number: u64,
     /// When it ends, unless the Lease is renewed before: some time before another inspector can acquire it.
     pub until: Instant,

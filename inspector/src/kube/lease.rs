@@ -4,7 +4,8 @@
 //! clock. It is safe if two inspectors briefly consider themselves the leader: bindings contain the Pod's UID. A
 //! holder that fails to renew stops leading well before another one can take over: its term ends by itself after two
 //! thirds of the Lease duration, even if it was stopped and nothing in it ran. What it had sent before may still arrive
-//! later; the chart's fence has the API server refuse that once there is a later term.
+//! later; the chart's fence has the API server refuse that once there is a later term. So a holder whose term has ended
+//! begins a new one when it renews the Lease, though nobody else has been elected.
 //!
 //! The holder records the number of its term and its address, so that other inspectors can forward requests to it
 //! (see [`record`]).
@@ -56,6 +57,27 @@ struct Seen {
     address: Option<(SocketAddr, Instant)>,
 }
 
+/// Our terms.
+#[derive(Clone, Copy, Debug, Default)]
+struct Terms {
+    /// The one in which we held the Lease when we last looked; it may have ended since.
+    held: Option<Term>,
+    /// The number of the last one.
+    last: Option<u64>,
+}
+
+impl Terms {
+    /// We have the Lease in the term with this number (none: we don't), until then unless it is renewed. False if that is
+    /// a term that ended before the renewal was confirmed: it is not resumed.
+    fn renewed(&mut self, number: Option<u64>, until: Instant) -> bool {
+        let ended = self.held.filter(|held| !held.lasts()).map(|held| held.number);
+        let late = number.is_some() && number == ended;
+        self.held = number.filter(|_| !late).map(|number| Term { number, until });
+        self.last = self.last.max(number);
+        !late
+    }
+}
+
 /// A name unique to this process: the host name (or Pod name), and a number.
 pub fn identity() -> String {
     let host = std::env::var("HOSTNAME").or_else(|_| std::fs::read_to_string("/etc/hostname"));
@@ -90,7 +112,7 @@ impl Lease {
     pub async fn run(self, health: Arc<Health>) {
         let third = self.length / 3;
         let mut seen = Seen::default();
-        let mut term: Option<Term> = None;
+        let mut terms = Terms::default();
         let mut trouble: Option<Trouble> = None;
         let mut led = false;
         let failures = Repeated::new(Duration::from_mins(1));
@@ -98,10 +120,11 @@ impl Lease {
             failpoint::reached("lease");
             let began = Instant::now();
             // Our process may have been stopped for any time.
-            self.report(&health, &seen, term, trouble.clone(), &mut led);
-            let failed = match tokio::time::timeout(third, self.attempt(&mut seen)).await {
+            self.report(&health, &seen, terms.held, trouble.clone(), &mut led);
+            let mut again = false;
+            let failed = match tokio::time::timeout(third, self.attempt(&mut seen, terms)).await {
                 Ok(Ok(number)) => {
-                    term = number.map(|number| Term { number, until: began + third * 2 });
+                    again = !terms.renewed(number, began + third * 2);
                     None
                 }
                 Ok(Err(error)) => Some((unreachable(&error), kube_error(&error))),
@@ -124,9 +147,11 @@ impl Lease {
                     tracing::info!(lease = self.name, "access to the Lease has recovered");
                 }
             }
-            self.report(&health, &seen, term, trouble.clone(), &mut led);
+            self.report(&health, &seen, terms.held, trouble.clone(), &mut led);
             let pause = if led { third } else { third.min(Duration::from_secs(1)) };
-            tokio::time::sleep(pause.saturating_sub(began.elapsed())).await;
+            if !again {
+                tokio::time::sleep(pause.saturating_sub(began.elapsed())).await;
+            }
         }
     }
 
@@ -174,12 +199,12 @@ impl Lease {
     }
 
     /// Acquires, renews or checks the Lease; the number of our term if we hold it now.
-    async fn attempt(&self, seen: &mut Seen) -> kube::Result<Option<u64>> {
+    async fn attempt(&self, seen: &mut Seen, ours: Terms) -> kube::Result<Option<u64>> {
         let now = jiff::Timestamp::now().as_millisecond();
         let Some(mut found) = self.api.get_opt(&self.name).await? else {
             let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
             let mut object = Object { metadata, spec: Some(self.spec(None)) };
-            let term = record::next_term(None, now);
+            let term = record::next_term(ours.last, now);
             self.sign(&mut object, term);
             let created = won(self.api.create(&PostParams::default(), &object).await)?;
             return Ok(created.then_some(term));
@@ -192,9 +217,10 @@ impl Lease {
         if !may_take && !self.holder_is_dead(&spec, &found) {
             return Ok(None);
         }
+        let lasting = ours.held.filter(Term::lasts).map(|held| held.number);
         let term = match record::term(&found) {
-            Some(ours) if holder == &*self.identity => ours,
-            before => record::next_term(before, now),
+            Some(term) if holder == &*self.identity && lasting == Some(term) => term,
+            before => record::next_term(before.max(ours.last), now),
         };
         found.spec = Some(self.spec(Some(&spec)));
         self.sign(&mut found, term);

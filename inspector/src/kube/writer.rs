@@ -213,20 +213,20 @@ impl Shared {
                 ("resume", done)
             }
             Effect::SelectNode { claim, node, at } => {
-                let done = storage::select(&self.client, &claim, &node, at).await;
+                let done = storage::select(&self.client, &claim, &node, at, term).await;
                 self.storage_written(claim.uid, &done);
                 ("claim", done)
             }
             Effect::DeselectNode { claim, node } => {
-                ("claim", storage::deselect(&self.client, &claim, &node).await)
+                ("claim", storage::deselect(&self.client, &claim, &node, term).await)
             }
             Effect::ReserveVolume { volume, version, claim } => {
-                let done = storage::reserve(&self.client, &volume, &version, &claim).await;
+                let done = storage::reserve(&self.client, &volume, &version, &claim, term).await;
                 self.storage_written(volume.uid, &done);
                 ("volume", done)
             }
             Effect::FreeVolume { volume, claim } => {
-                ("volume", storage::free(&self.client, &volume, &claim).await)
+                ("volume", storage::free(&self.client, &volume, &claim, term).await)
             }
             Effect::Unscheduled { pod, reason, message } => {
                 let known = self.engine.snapshot();

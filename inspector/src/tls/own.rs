@@ -105,17 +105,18 @@ impl Keeper {
             // Nobody can connect yet: at once, whatever comes of the rest.
             self.show(&authority, now)?;
         }
-        let registered = self.register(&authority.bundle).await?.max(self.trust(&authority.bundle).await?);
+        let seen = [self.register(&authority.bundle).await?, self.trust(&authority.bundle).await?];
+        let looked = if seen.contains(&Registered::Missing) { Looked::Again } else { Looked::Fine };
         let Some((issued, bundle)) = &self.shown else { return Ok(Looked::Again) };
         if *bundle == authority.bundle && issued.renew_at > now {
-            return Ok(if registered == Registered::Missing { Looked::Again } else { Looked::Fine });
+            return Ok(looked);
         }
-        if registered == Registered::Changed {
+        if seen.contains(&Registered::Changed) {
             // Clients have to learn whom to trust before they see what that one signed.
             return Ok(Looked::Again);
         }
         self.show(&authority, now)?;
-        Ok(Looked::Fine)
+        Ok(looked)
     }
 
     fn show(&mut self, authority: &Authority, now: SystemTime) -> Result<(), KeepError> {
@@ -185,8 +186,8 @@ impl Keeper {
     }
 }
 
-/// The most urgent last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Whether an object trusts the authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Registered {
     Already,
     Missing,

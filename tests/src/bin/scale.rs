@@ -118,7 +118,7 @@ async fn main() -> Result<()> {
     let inspector = started(&cluster, "synced", &port.settings(), access).await?;
     waiting(&client, &inspector, &arguments).await.context("waiting jobs")?;
     let asker = Asker::of(&inspector);
-    answers(&asker, &inspector).await.context("answers")?;
+    answers(&asker, &inspector, arguments.waiting).await.context("answers")?;
     if !arguments.short {
         readers(&client, &inspector, &asker, &arguments).await.context("readers")?;
     }
@@ -289,15 +289,17 @@ async fn trigger(client: &Client, arguments: &Arguments, name: &str) -> Result<(
     Ok(())
 }
 
-async fn answers(asker: &Asker, inspector: &Inspector) -> Result<()> {
-    for (what, path) in [
+async fn answers(asker: &Asker, inspector: &Inspector, waiting: usize) -> Result<()> {
+    let mut questions = vec![
         ("all jobs", "fluxionjobs".to_owned()),
         ("a page of 500", "fluxionjobs?limit=500".to_owned()),
         ("the jobs of a namespace", format!("namespaces/{}/fluxionjobs", namespace(1))),
-        ("one job", format!("namespaces/{}/fluxionjobs/pod.waits-1", namespace(1))),
-        ("all nodes", "fluxionnodes".to_owned()),
-        ("the queues", "fluxionqueues".to_owned()),
-    ] {
+    ];
+    if waiting > 0 {
+        questions.push(("one job", format!("namespaces/{}/fluxionjobs/pod.waits-0", namespace(0))));
+    }
+    questions.extend([("all nodes", "fluxionnodes".to_owned()), ("the queues", "fluxionqueues".to_owned())]);
+    for (what, path) in questions {
         answer(asker, inspector, what, &path).await?;
     }
     Ok(())

@@ -7,6 +7,7 @@ use fluxion_tests::apply::Applier;
 use fluxion_tests::helm::NAMESPACE;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::{Cluster, Options, admission, nodes, wait};
+use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -14,6 +15,8 @@ const SOON: Duration = Duration::from_secs(30);
 const TERM: &str = "fluxion.flux-framework.org/term";
 const INSPECTOR: &str = "system:serviceaccount:fluxion-system:fluxion-inspector";
 const POD: &str = "/api/v1/namespaces/default/pods/pod";
+const CLAIM: &str = "/api/v1/namespaces/default/persistentvolumeclaims/claim";
+const VOLUME: &str = "/api/v1/persistentvolumes/volume";
 const JOB: &str = "/apis/batch/v1/namespaces/default/jobs/job";
 
 /// Sends a request as this user, with this field manager; whether it is accepted, or refused by the fence.
@@ -24,7 +27,8 @@ async fn accepted(
     manager: &str,
 ) -> Result<bool> {
     let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-    let mut request = http::Request::builder().method(method).uri(format!("{path}?fieldManager={manager}"));
+    let query = if manager.is_empty() { String::new() } else { format!("?fieldManager={manager}") };
+    let mut request = http::Request::builder().method(method).uri(format!("{path}{query}"));
     request = request.header("Content-Type", kind).header("Impersonate-User", user);
     if user == "admin" {
         request = request.header("Impersonate-Group", "system:masters");
@@ -53,6 +57,35 @@ fn pin() -> (&'static str, &'static str, Value) {
 /// A change of the Job, as a resume is one.
 fn resume() -> (&'static str, &'static str, Value) {
     ("PATCH", JOB, json!({}))
+}
+
+/// The Pod's version after it was marked in this term.
+async fn marked(client: &Client, term: u64) -> String {
+    let query = format!("{POD}/status?fieldManager=fluxion-inspector.term-{term}");
+    // Without a time, kube-controller-manager takes it for an old one and changes it.
+    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let condition = json!({ "type": "DisruptionTarget", "status": "True", "reason": "Test",
+        "message": term.to_string(), "lastTransitionTime": now });
+    let body = json!({ "status": { "conditions": [condition] } }).to_string().into_bytes();
+    let request = http::Request::patch(query).header("Impersonate-User", INSPECTOR);
+    let request =
+        request.header("Content-Type", "application/strategic-merge-patch+json").body(body).unwrap();
+    let pod = client.request::<Value>(request).await.unwrap();
+    pod["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
+}
+
+/// The Pod's version.
+async fn version(client: &Client) -> String {
+    let request = http::Request::get(POD).body(Vec::new()).unwrap();
+    let pod = client.request::<Value>(request).await.unwrap();
+    pod["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
+}
+
+/// A deletion of the Pod, with this version as a precondition, which is only tried.
+fn delete(version: Option<&str>) -> (&'static str, &'static str, Value) {
+    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"],
+        "preconditions": { "resourceVersion": version } });
+    ("DELETE", POD, options)
 }
 
 /// Waits until kube-apiserver has seen the Lease as it is, by what it answers in term 1.
@@ -85,7 +118,17 @@ async fn decisions_of_an_earlier_term_are_refused_and_nothing_else() {
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": { "name": "fluxion-inspector", "namespace": NAMESPACE, "annotations": { TERM: "2" } },
     });
-    for object in [pod.build(), job, lease.clone()] {
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": { "name": "claim" },
+        "spec": { "storageClassName": "none", "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": "1Gi" } } },
+    });
+    let volume = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": { "name": "volume" },
+        "spec": { "storageClassName": "other", "accessModes": ["ReadWriteOnce"],
+            "capacity": { "storage": "1Gi" }, "hostPath": { "path": "/x" } },
+    });
+    for object in [pod.build(), job, claim, volume, lease.clone()] {
         applier.create(object).await.unwrap();
     }
 
@@ -99,6 +142,18 @@ async fn decisions_of_an_earlier_term_are_refused_and_nothing_else() {
     };
     both(pin()).await;
     both(resume()).await;
+    both(("PATCH", CLAIM, json!({}))).await;
+    both(("PATCH", VOLUME, json!({}))).await;
+    // Nobody else writes to the Pod yet. The term of a deletion is that of the mark whose version it requires. Other
+    // deletions are of no term.
+    let unmarked = delete(Some(&version(&client).await));
+    assert!(accepted(&client, unmarked, INSPECTOR, "").await.unwrap(), "nobody has marked it");
+    let first = delete(Some(&marked(&client, 1).await));
+    assert!(!accepted(&client, first.clone(), INSPECTOR, "").await.unwrap());
+    assert!(accepted(&client, first, "admin", "").await.unwrap());
+    assert!(accepted(&client, delete(None), INSPECTOR, "").await.unwrap());
+    let second = delete(Some(&marked(&client, 2).await));
+    assert!(accepted(&client, second, INSPECTOR, "").await.unwrap());
     both(("POST", &format!("{POD}/binding"), bind)).await;
     // Other users, and requests that name no term.
     for (user, manager) in [("admin", "fluxion-inspector.term-1"), (INSPECTOR, "other"), (INSPECTOR, "")] {

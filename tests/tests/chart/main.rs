@@ -9,6 +9,7 @@ mod journal;
 mod metrics;
 mod permissions;
 mod render;
+mod rules;
 mod upgrade;
 
 /// Values of all that the chart makes only on demand, but what excludes something else.

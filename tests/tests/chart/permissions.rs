@@ -23,31 +23,32 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 const ACCOUNT: &str = "fluxion-inspector";
-const USER: &str = "system:serviceaccount:fluxion-system:fluxion-inspector";
-const JOBS: &str = "/apis/fluxion.flux-framework.org/v1alpha1/fluxionjobs";
+pub(super) const USER: &str = "system:serviceaccount:fluxion-system:fluxion-inspector";
+pub(super) const JOBS: &str = "/apis/fluxion.flux-framework.org/v1alpha1/fluxionjobs";
 /// Authorities are looked at once a minute.
 const SOON: Duration = Duration::from_mins(2);
 /// Of this name, bindings or evictions are refused by the cluster's policy.
-const REFUSED: [(&str, &str); 2] = [("pods/binding", "unbindable"), ("pods/eviction", "unevictable")];
+pub(super) const REFUSED: [(&str, &str); 2] =
+    [("pods/binding", "unbindable"), ("pods/eviction", "unevictable")];
 
 /// One request as RBAC sees it; `name` is empty where the request names none.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Asked {
-    verb: String,
-    group: String,
+pub(super) struct Asked {
+    pub(super) verb: String,
+    pub(super) group: String,
     /// With its subresource.
-    resource: String,
-    namespace: String,
-    name: String,
+    pub(super) resource: String,
+    pub(super) namespace: String,
+    pub(super) name: String,
 }
 
 /// One verb on one resource, with the names that it is restricted to.
 #[derive(Clone, Debug)]
-struct Allowed {
-    verb: String,
-    group: String,
-    resource: String,
-    names: Vec<String>,
+pub(super) struct Allowed {
+    pub(super) verb: String,
+    pub(super) group: String,
+    pub(super) resource: String,
+    pub(super) names: Vec<String>,
 }
 
 impl Allowed {
@@ -64,7 +65,7 @@ impl Allowed {
 }
 
 /// The rule, verb by verb and resource by resource.
-fn allowed(rule: &Value) -> Vec<Allowed> {
+pub(super) fn allowed(rule: &Value) -> Vec<Allowed> {
     let list = |key: &str| -> Vec<String> {
         let all = rule[key].as_array().cloned().unwrap_or_default();
         all.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect()
@@ -115,7 +116,7 @@ fn asked(cluster: &Cluster) -> Result<BTreeSet<Asked>> {
 }
 
 /// Whether the inspector may do that, by kube-apiserver's word.
-async fn may(client: &Client, asked: &Asked) -> Result<bool> {
+pub(super) async fn may(client: &Client, asked: &Asked) -> Result<bool> {
     let (resource, subresource) = asked.resource.split_once('/').unwrap_or((&asked.resource, ""));
     let review: SubjectAccessReview = serde_json::from_value(json!({
         "metadata": {},
@@ -134,7 +135,7 @@ async fn may(client: &Client, asked: &Asked) -> Result<bool> {
 }
 
 /// A policy of the cluster that refuses one verb on a Pod of this name.
-fn refusal(resource: &str, pod: &str) -> [Value; 2] {
+pub(super) fn refusal(resource: &str, pod: &str) -> [Value; 2] {
     let api_version = "admissionregistration.k8s.io/v1";
     let policy = json!({
         "apiVersion": api_version,
@@ -158,7 +159,7 @@ fn refusal(resource: &str, pod: &str) -> [Value; 2] {
 }
 
 /// A gang of which one Pod can't be bound and one of the others not be evicted.
-async fn refused_gang(applier: &Applier) -> Result<()> {
+pub(super) async fn refused_gang(applier: &Applier) -> Result<()> {
     let pod = PodManifest::new("member").request("cpu", "100m").group("refused", 3);
     for name in ["evictable", "unbindable", "unevictable"] {
         applier.create(pod.named(name).build()).await?;
@@ -167,7 +168,7 @@ async fn refused_gang(applier: &Applier) -> Result<()> {
 }
 
 /// Gangs of both kinds of PodGroup, and a Pod that is too large.
-async fn groups(applier: &Applier) -> Result<()> {
+pub(super) async fn groups(applier: &Applier) -> Result<()> {
     let member = |name: &str| PodManifest::new(name).request("cpu", "100m");
     let native = json!({
         "apiVersion": "scheduling.k8s.io/v1beta1",
@@ -191,7 +192,7 @@ async fn groups(applier: &Applier) -> Result<()> {
 }
 
 /// A Pod with a claim for which a volume is to be provisioned, and one with a claim for a volume that exists.
-async fn volumes(applier: &Applier) -> Result<()> {
+pub(super) async fn volumes(applier: &Applier) -> Result<()> {
     let named = |api_version: &str, kind: &str, name: &str| json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name } });
     let mut volume = named("v1", "PersistentVolume", "existing");
     volume["spec"] = json!({
@@ -217,12 +218,17 @@ async fn volumes(applier: &Applier) -> Result<()> {
     Ok(())
 }
 
-/// A Job and one of each other kind that mode suspend suspends, so that they are resumed, and the Job's Pod is pinned.
-async fn suspended(cluster: &Cluster, applier: &Applier) -> Result<()> {
+/// A namespace in which a Job and one of each other kind that mode suspend suspends are resumed, and the Job's Pod is
+/// pinned.
+pub(super) async fn suspended(cluster: &Cluster, applier: &Applier) -> Result<()> {
     cluster.kubectl(&["create", "namespace", "taken-in"]).await?;
     label(cluster, "taken-in", "suspend").await?;
-    let mut job =
-        PodManifest::new("t").request("cpu", "10m").spec("schedulerName", Value::Null).job("job", 1);
+    one_of_each(applier, "one").await
+}
+
+/// A Job and one of each other kind that mode suspend suspends, of this name, in the namespace made for them.
+pub(super) async fn one_of_each(applier: &Applier, name: &str) -> Result<()> {
+    let mut job = PodManifest::new("t").request("cpu", "10m").spec("schedulerName", Value::Null).job(name, 1);
     job["metadata"]["namespace"] = json!("taken-in");
     applier.create(job).await?;
     let template = json!({ "spec": { "containers": [{ "name": "c", "image": "pause" }] } });
@@ -237,7 +243,7 @@ async fn suspended(cluster: &Cluster, applier: &Applier) -> Result<()> {
         ("ray.io/v1", "RayJob", json!({ "shutdownAfterJobFinishes": true, "rayClusterSpec": ray })),
     ];
     for (api_version, kind, spec) in kinds {
-        let metadata = json!({ "name": "one", "namespace": "taken-in" });
+        let metadata = json!({ "name": name, "namespace": "taken-in" });
         applier
             .create(json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec }))
             .await?;
@@ -277,22 +283,22 @@ async fn race(client: &Client, applier: &Applier, round: usize) -> Result<()> {
 }
 
 /// A role of the chart, and the address of its object.
-struct Role {
+pub(super) struct Role {
     kind: &'static str,
     object: Value,
 }
 
 impl Role {
-    async fn read(cluster: &Cluster, kind: &'static str) -> Result<Self> {
+    pub(super) async fn read(cluster: &Cluster, kind: &'static str) -> Result<Self> {
         let text = cluster.kubectl(&["--namespace", NAMESPACE, "get", kind, ACCOUNT, "-o", "json"]).await?;
         Ok(Self { kind, object: serde_json::from_str(&text)? })
     }
 
-    fn rules(&self) -> Vec<Value> {
+    pub(super) fn rules(&self) -> Vec<Value> {
         self.object["rules"].as_array().cloned().unwrap_or_default()
     }
 
-    async fn set(&self, cluster: &Cluster, rules: &[Value]) -> Result<()> {
+    pub(super) async fn set(&self, cluster: &Cluster, rules: &[Value]) -> Result<()> {
         let patch = json!({ "rules": rules }).to_string();
         let arguments = ["--namespace", NAMESPACE, "patch", self.kind, ACCOUNT, "--type=merge", "-p", &patch];
         cluster.kubectl(&arguments).await.map(drop)
@@ -410,6 +416,12 @@ const OWNERS: [(&str, &str); 4] = [
 
 /// One job of each kind that can be cancelled.
 async fn jobs_of_all_kinds(applier: &Applier) -> Result<()> {
+    jobs_of_owners(applier).await?;
+    groups(applier).await
+}
+
+/// The same but for groups.
+pub(super) async fn jobs_of_owners(applier: &Applier) -> Result<()> {
     let member = |name: &str| PodManifest::new(name).request("cpu", "10m");
     for (api_version, kind) in OWNERS {
         let name = kind.to_lowercase();
@@ -435,16 +447,29 @@ async fn jobs_of_all_kinds(applier: &Applier) -> Result<()> {
         }
         applier.create(owner).await?;
     }
-    groups(applier).await?;
     applier.create(member("template").foreign().job("resumed", 1)).await?;
     Ok(())
 }
 
 /// Cancels all jobs that are there, as somebody who may do everything.
 async fn cancel_all(http: &reqwest::Client, url: &str, token: &str) -> Result<()> {
+    cancel_jobs(http, url, token, |_| true).await
+}
+
+/// The same of jobs for which an object is deleted that is wanted.
+pub(super) async fn cancel_jobs(
+    http: &reqwest::Client,
+    url: &str,
+    token: &str,
+    wanted: impl Fn(&Value) -> bool,
+) -> Result<()> {
     let list = http.get(format!("{url}{JOBS}")).bearer_auth(token).send().await?.error_for_status()?;
     let list: Value = serde_json::from_str(&list.text().await?)?;
     for job in list["items"].as_array().context("a list has items")? {
+        let targets = job["status"]["cancelTargets"].as_array();
+        if !targets.is_none_or(|targets| targets.iter().any(&wanted)) {
+            continue;
+        }
         let text = |key: &str| job["metadata"][key].as_str().unwrap_or_default();
         let path = JOBS.replace("fluxionjobs", &format!("namespaces/{}/fluxionjobs", text("namespace")));
         let path = format!("{url}{path}/{}/cancel", text("name"));
@@ -476,8 +501,9 @@ async fn the_rules_of_modes_and_of_cancelling_are_enough_and_needed() {
     let mut settings = port.settings();
     settings.arguments.extend(admission::webhook_flags());
     settings.arguments.push("--allow-cancel".to_owned());
+    port.register_ahead(&applier).await.unwrap();
     let mut inspector = Inspector::start_as(&cluster, "inspector", &settings, access).await.unwrap();
-    port.register(&applier).await.unwrap();
+    port.becomes_available(&client, true).await.unwrap();
     admission::label(&cluster, "default", "suspend").await.unwrap();
     let root = [
         "create",

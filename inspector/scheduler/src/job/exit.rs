@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::explain::utc;
 use crate::job::ReasonClass;
-use crate::model::{PodSpec, SharedStr};
+use crate::model::{PodSpec, SharedStr, is_rejection};
 
 /// The first failed member, and how it failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ impl ExitCause {
             "DeadlineExceeded" => ReasonClass::DeadlineExceeded,
             "Evicted" | "Preempting" | "Terminated" | "NodeShutdown" => ReasonClass::Disrupted,
             "NodeLost" => ReasonClass::NodesDown,
-            other if other.starts_with("OutOf") => ReasonClass::BindFailed,
+            other if is_rejection(other) => ReasonClass::BindFailed,
             _ => ReasonClass::PodFailed,
         }
     }

@@ -264,13 +264,12 @@ impl State {
                 findings.push(Finding { class: "Preempted", object: object.clone(), text });
             }
             for pod in job.pods.iter().filter_map(|uid| self.delivered.pod(uid)) {
-                if let Some(reason) = pod.status_reason.as_ref().filter(|reason| reason.starts_with("OutOf"))
-                {
+                if let Some(reason) = pod.rejection() {
                     let node = pod.node.as_deref().unwrap_or("its node");
-                    let text = format!(
-                        "the kubelet of {node} rejected Pod {}: {reason}; another scheduler bound Pods to the node at the same time",
-                        pod.name
-                    );
+                    let full = reason.starts_with("OutOf");
+                    let why =
+                        if full { "; another scheduler bound Pods to the node at the same time" } else { "" };
+                    let text = format!("the kubelet of {node} rejected Pod {}: {reason}{why}", pod.name);
                     findings.push(Finding { class: "RejectedByKubelet", object: object.clone(), text });
                 }
             }

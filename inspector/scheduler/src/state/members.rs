@@ -128,8 +128,7 @@ impl State {
                 summary.succeeded += 1;
             } else {
                 summary.failed += 1;
-                if let Some(reason) = pod.status_reason.as_ref().filter(|reason| reason.starts_with("OutOf"))
-                {
+                if let Some(reason) = pod.rejection() {
                     let (pod, reason) = (pod.name.to_string(), reason.to_string());
                     summary.rejected = Some(Fact::Rejected { pod, reason });
                 }

@@ -45,7 +45,7 @@ fn lease(store: &Store, identity: &str) -> Lease {
 
 /// One try of somebody who has seen nothing yet.
 async fn takes(lease: &Lease) -> bool {
-    lease.attempt(&mut Seen::default()).await.unwrap().is_some()
+    lease.attempt(&mut Seen::default(), Terms::default()).await.unwrap().is_some()
 }
 
 fn stored(store: &Store) -> Value {
@@ -57,7 +57,7 @@ async fn one_takes_it_and_the_other_waits_its_whole_length() {
     let store: Store = Arc::new(Mutex::new(Some(None)));
     let (a, b, mut seen) = (lease(&store, "a"), lease(&store, "b"), Seen::default());
     assert!(takes(&a).await && takes(&a).await);
-    assert_eq!(b.attempt(&mut seen).await.unwrap(), None);
+    assert_eq!(b.attempt(&mut seen, Terms::default()).await.unwrap(), None);
     let spec: LeaseSpec = serde_json::from_value(stored(&store)["spec"].clone()).unwrap();
     let now = Instant::now();
     assert!(!b.may_take(&mut seen, &spec, now + Duration::from_secs(14)));
@@ -129,18 +129,81 @@ async fn a_holder_that_cannot_renew_stops_before_the_lease_runs_out_and_says_sin
     run.abort();
 }
 
+/// The terms of somebody who holds the Lease in this one, until so many seconds from now.
+fn held(number: u64, seconds: u64) -> Terms {
+    let until = Instant::now() + Duration::from_secs(seconds);
+    Terms { held: Some(Term { number, until }), last: Some(number) }
+}
+
 #[tokio::test]
 async fn a_term_keeps_its_number_over_renewals_and_each_leader_has_a_greater_one() {
     let store: Store = Arc::new(Mutex::new(Some(None)));
     let mut last = 0;
     for identity in ["a", "b", "a"] {
         let lease = lease(&store, identity);
-        let term = lease.attempt(&mut Seen::default()).await.unwrap().unwrap();
+        let term = lease.attempt(&mut Seen::default(), Terms::default()).await.unwrap().unwrap();
         assert!(term > last, "{term} after {last}");
-        assert_eq!(lease.attempt(&mut Seen::default()).await.unwrap(), Some(term));
+        let renewed = lease.attempt(&mut Seen::default(), held(term, 60)).await.unwrap();
+        assert_eq!(renewed, Some(term));
         lease.release().await.unwrap();
         last = term;
     }
+}
+
+#[tokio::test]
+async fn a_holder_whose_term_has_ended_begins_a_new_one() {
+    let store: Store = Arc::new(Mutex::new(Some(None)));
+    let a = lease(&store, "a");
+    let first = a.attempt(&mut Seen::default(), Terms::default()).await.unwrap().unwrap();
+    let second = a.attempt(&mut Seen::default(), held(first, 0)).await.unwrap().unwrap();
+    assert!(second > first, "{second} after {first}");
+    assert_eq!(stored(&store)["metadata"]["annotations"][TERM], json!(second.to_string()));
+    // Somebody has written another term, an earlier one, or none.
+    for text in [json!((second + 1).to_string()), json!("1"), json!("none")] {
+        let mut lease = stored(&store);
+        lease["metadata"]["annotations"][TERM] = text.clone();
+        *store.lock().unwrap() = Some(Some(lease));
+        let next = a.attempt(&mut Seen::default(), held(second, 60)).await.unwrap().unwrap();
+        assert!(next > second, "{next} after {second} and {text}");
+    }
+    // The Lease was deleted, and the clock is set back.
+    *store.lock().unwrap() = Some(None);
+    let last = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap() + 3_600_000;
+    let next = a.attempt(&mut Seen::default(), held(last, 0)).await.unwrap().unwrap();
+    assert!(next > last, "{next} after {last}");
+}
+
+#[test]
+fn a_term_that_ended_while_it_was_being_renewed_is_not_resumed() {
+    let later = Instant::now() + Duration::from_mins(1);
+    let mut terms = held(7, 60);
+    assert!(terms.renewed(Some(7), later) && terms.held == Some(Term { number: 7, until: later }));
+    terms = held(7, 0);
+    assert!(!terms.renewed(Some(7), later) && terms.held.is_none() && terms.last == Some(7));
+    assert!(terms.renewed(Some(8), later) && terms.held.is_some() && terms.last == Some(8));
+    assert!(terms.renewed(None, later) && terms.held.is_none() && terms.last == Some(8));
+}
+
+#[tokio::test]
+async fn a_leader_that_loses_and_regains_the_lease_leads_in_another_term() {
+    let store: Store = Arc::new(Mutex::new(Some(None)));
+    let health = Arc::new(Health::default());
+    let mut leading = health.follow_leadership();
+    let run = tokio::spawn(Lease::new(client(&store), "ns", "l", "a", 3).run(Arc::clone(&health)));
+    let mut led = async |held: bool| {
+        let right = |now: &Option<Leadership>| now.as_ref().is_some_and(|now| now.held.is_some() == held);
+        let wait = leading.wait_for(right);
+        let found = tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap().unwrap();
+        found.as_ref().unwrap().held.map(|term| term.number)
+    };
+    let first = led(true).await.unwrap();
+    let kept = store.lock().unwrap().take();
+    led(false).await;
+    *store.lock().unwrap() = kept;
+    let second = led(true).await.unwrap();
+    assert!(second > first, "{second} after {first}");
+    assert_eq!(stored(&store)["spec"]["leaseTransitions"], json!(1), "nobody else was elected");
+    run.abort();
 }
 
 #[tokio::test]
@@ -152,15 +215,15 @@ async fn the_address_is_that_of_the_holder_while_it_holds_the_lease() {
     let mut seen = Seen::default();
     let address = |seen: &Seen| seen.address.map(|(address, _)| address);
     assert!(takes(&a).await);
-    b.attempt(&mut seen).await.unwrap();
+    b.attempt(&mut seen, Terms::default()).await.unwrap();
     assert_eq!(address(&seen), at("192.0.2.1:8443"));
-    a.attempt(&mut seen).await.unwrap();
+    a.attempt(&mut seen, Terms::default()).await.unwrap();
     assert_eq!(address(&seen), None, "nobody forwards to itself");
     a.release().await.unwrap();
     // An inspector of an earlier version knows nothing of the annotation, and keeps it.
     let mut stored = stored(&store);
     stored["spec"]["holderIdentity"] = json!("c");
     *store.lock().unwrap() = Some(Some(stored));
-    b.attempt(&mut seen).await.unwrap();
+    b.attempt(&mut seen, Terms::default()).await.unwrap();
     assert_eq!(address(&seen), None, "it is that of an earlier holder");
 }

@@ -6,7 +6,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::api::{Write, WriteError};
-use super::bind;
+use super::{bind, fence};
 
 /// Writes the condition. Because the patch contains the UID, it is rejected for another Pod of the same name. If the
 /// condition was already False, its transition time is kept.
@@ -22,28 +22,38 @@ pub(super) async fn unscheduled(
     if !was_false {
         condition["lastTransitionTime"] = json!(now());
     }
-    write(client, pod, &condition).await
+    write(client, status_path(pod), pod, &condition).await.map(drop)
 }
 
-/// Sets the condition of a Pod about to be evicted, for the podFailurePolicy of Jobs.
+/// Sets the condition of a Pod about to be evicted, for the podFailurePolicy of Jobs, in the term with this number;
+/// returns the Pod's version with it.
 pub(super) async fn disrupted(
     client: &Client,
     pod: &ObjectRef,
     reason: &str,
     message: &str,
-) -> Result<(), WriteError> {
+    term: u64,
+) -> Result<Option<String>, WriteError> {
     let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": reason, "message": clean(message),
         "lastTransitionTime": now()});
-    write(client, pod, &condition).await
+    let written = write(client, fence::path(&status_path(pod), term), pod, &condition).await?;
+    Ok(written.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned))
 }
 
-async fn write(client: &Client, pod: &ObjectRef, condition: &Value) -> Result<(), WriteError> {
+fn status_path(pod: &ObjectRef) -> String {
+    format!("{}/status", bind::path(pod))
+}
+
+async fn write(
+    client: &Client,
+    path: String,
+    pod: &ObjectRef,
+    condition: &Value,
+) -> Result<Value, WriteError> {
     let patch = json!({"metadata": {"uid": &*pod.uid}, "status": {"conditions": [condition]}});
-    let path = format!("{}/status", bind::path(pod));
     match Write::patch(path, "application/strategic-merge-patch+json", &patch).send(client).await {
-        Ok(_) => Ok(()),
         Err(WriteError::Refused(why)) if why.contains("metadata.uid") => Err(WriteError::Gone),
-        Err(error) => Err(error),
+        written => written,
     }
 }
 

@@ -42,11 +42,27 @@ impl Deletion for Deleter {
 }
 
 pub(super) async fn object(client: &Client, object: &ObjectRef) -> Result<(), WriteError> {
+    at_version(client, object, None).await
+}
+
+/// The same, but only at this version, if any: otherwise, it is a conflict.
+pub(super) async fn at_version(
+    client: &Client,
+    object: &ObjectRef,
+    version: Option<&str>,
+) -> Result<(), WriteError> {
+    let mut preconditions = json!({"uid": &*object.uid});
+    if let Some(version) = version {
+        preconditions["resourceVersion"] = json!(version);
+    }
     let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
-        "preconditions": {"uid": &*object.uid}});
+        "preconditions": preconditions});
     match Write::json("DELETE", path(object), &options).send(client).await {
         Ok(_) => Ok(()),
-        // The only possible conflict: a different UID.
+        Err(WriteError::Conflict(why)) if why.contains("ResourceVersion in ") => {
+            Err(WriteError::Conflict(why))
+        }
+        // The only other precondition: the UID.
         Err(WriteError::Conflict(_)) => Err(WriteError::Gone),
         Err(error) => Err(error),
     }

@@ -2,7 +2,8 @@
 //!
 //! Requests that a leader has sent may arrive late, after another inspector has taken over and decided otherwise. So
 //! each decision names its term, as its field manager: unlike an annotation, that is not stored in a Pod when it is
-//! bound. kube-apiserver refuses it if the Lease contains a later term.
+//! bound. kube-apiserver refuses it if the Lease contains a later term. Deletions have no field manager: those that an
+//! eviction falls back to are judged by that of the condition which was written before (see `evict.rs`).
 
 use crate::kube::lease::TERM;
 

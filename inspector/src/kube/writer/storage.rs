@@ -1,4 +1,5 @@
-//! Writes to claims and volumes: for which node a volume is provisioned, and for which claim one is reserved.
+//! Writes to claims and volumes, in the term with a given number: for which node a volume is provisioned, and for which
+//! claim one is reserved.
 
 use fluxion_scheduler::event::BindOutcome;
 use fluxion_scheduler::marks::SELECTED_AT;
@@ -7,6 +8,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::api::{Write, WriteError, segment};
+use super::fence;
 use crate::failpoint;
 use crate::kube::translate::storage::SELECTED_NODE;
 
@@ -14,13 +16,13 @@ const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 const MERGE: &str = "application/merge-patch+json";
 const JSON_PATCH: &str = "application/json-patch+json";
 
-fn claim_path(claim: &ObjectRef) -> String {
+fn claim_path(claim: &ObjectRef, term: u64) -> String {
     let (namespace, name) = (segment(&claim.namespace), segment(&claim.name));
-    format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
+    fence::path(&format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}"), term)
 }
 
-fn volume_path(volume: &ObjectRef) -> String {
-    format!("/api/v1/persistentvolumes/{}", segment(&volume.name))
+fn volume_path(volume: &ObjectRef, term: u64) -> String {
+    fence::path(&format!("/api/v1/persistentvolumes/{}", segment(&volume.name)), term)
 }
 
 /// Asks for a volume for this node; `at` tells the next inspector since when.
@@ -29,19 +31,25 @@ pub(super) async fn select(
     claim: &ObjectRef,
     node: &str,
     at: i64,
+    term: u64,
 ) -> Result<(), WriteError> {
     let patch = json!({"metadata": {
         "uid": &*claim.uid,
         "annotations": {SELECTED_NODE: node, SELECTED_AT: at.to_string()},
     }});
     failpoint::reached("select");
-    let written = Write::patch(claim_path(claim), MERGE, &patch).send(client).await;
+    let written = Write::patch(claim_path(claim, term), MERGE, &patch).send(client).await;
     failpoint::reached("selected");
     same_object(written)
 }
 
 /// No longer asks for it, unless another node was selected or the claim is another one.
-pub(super) async fn deselect(client: &Client, claim: &ObjectRef, node: &str) -> Result<(), WriteError> {
+pub(super) async fn deselect(
+    client: &Client,
+    claim: &ObjectRef,
+    node: &str,
+    term: u64,
+) -> Result<(), WriteError> {
     let of = |key: &str| format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));
     let patch = json!([
         {"op": "test", "path": "/metadata/uid", "value": &*claim.uid},
@@ -49,7 +57,7 @@ pub(super) async fn deselect(client: &Client, claim: &ObjectRef, node: &str) -> 
         {"op": "remove", "path": of(SELECTED_NODE)},
         {"op": "remove", "path": of(SELECTED_AT)},
     ]);
-    unless_changed(Write::patch(claim_path(claim), JSON_PATCH, &patch).send(client).await)
+    unless_changed(Write::patch(claim_path(claim, term), JSON_PATCH, &patch).send(client).await)
 }
 
 /// Reserves a volume that nobody has claimed at this version.
@@ -58,6 +66,7 @@ pub(super) async fn reserve(
     volume: &ObjectRef,
     version: &str,
     claim: &ObjectRef,
+    term: u64,
 ) -> Result<(), WriteError> {
     let patch = json!({
         "metadata": {
@@ -71,7 +80,7 @@ pub(super) async fn reserve(
         }},
     });
     failpoint::reached("select");
-    let written = Write::patch(volume_path(volume), MERGE, &patch).send(client).await;
+    let written = Write::patch(volume_path(volume, term), MERGE, &patch).send(client).await;
     failpoint::reached("selected");
     match written {
         Err(WriteError::Conflict(_)) => {
@@ -82,14 +91,19 @@ pub(super) async fn reserve(
 }
 
 /// No longer reserves it, unless it is bound or reserved for another claim.
-pub(super) async fn free(client: &Client, volume: &ObjectRef, claim: &ObjectRef) -> Result<(), WriteError> {
+pub(super) async fn free(
+    client: &Client,
+    volume: &ObjectRef,
+    claim: &ObjectRef,
+    term: u64,
+) -> Result<(), WriteError> {
     let patch = json!([
         {"op": "test", "path": "/metadata/uid", "value": &*volume.uid},
         {"op": "test", "path": "/spec/claimRef/uid", "value": &*claim.uid},
         {"op": "test", "path": "/status/phase", "value": "Available"},
         {"op": "remove", "path": "/spec/claimRef"},
     ]);
-    unless_changed(Write::patch(volume_path(volume), JSON_PATCH, &patch).send(client).await)
+    unless_changed(Write::patch(volume_path(volume, term), JSON_PATCH, &patch).send(client).await)
 }
 
 /// Another object of the same name is none.

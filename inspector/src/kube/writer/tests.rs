@@ -19,6 +19,8 @@ struct Server {
     pod: Option<Value>,
     /// Answer to an eviction.
     eviction: Option<(u16, &'static str)>,
+    /// Answers prepared for deletions, in order.
+    deletions: VecDeque<(u16, &'static str)>,
     sent: Vec<(Method, String, Value)>,
     /// The queries of these requests.
     queries: Vec<String>,
@@ -47,6 +49,14 @@ async fn answer(State(server): State<Shared>, request: Request) -> Response {
     if path.ends_with("/eviction") {
         let (code, message) = server.eviction.unwrap_or((201, ""));
         return status(code, message);
+    }
+    if parts.method == Method::DELETE {
+        let (code, message) = server.deletions.pop_front().unwrap_or((200, ""));
+        return status(code, message);
+    }
+    if path.ends_with("/status") {
+        let version = server.sent.len().to_string();
+        return axum::Json(json!({"metadata": {"resourceVersion": version}})).into_response();
     }
     match (&parts.method, &server.pod) {
         (&Method::GET, Some(pod)) => axum::Json(pod.clone()).into_response(),
@@ -201,7 +211,15 @@ async fn every_decision_names_its_term_and_a_refusal_for_it_is_none_by_the_clust
     let job = ObjectRef { kind: "Job".into(), api_version: "batch/v1".into(), ..pod() };
     resume::object(&client(&server), &job, TERM).await.unwrap();
     evict::pod(&client(&server), &pod(), "why", None, TERM).await.unwrap();
-    assert_eq!(server.lock().unwrap().queries, [OF_TERM, "", OF_TERM], "the second one is a condition");
+    assert_eq!(server.lock().unwrap().queries, [OF_TERM; 3], "the second one marks the Pod");
+
+    let server = Shared::default();
+    let (client, one, node) = (client(&server), pod(), "n1");
+    storage::select(&client, &one, node, 1, TERM).await.unwrap();
+    storage::deselect(&client, &one, node, TERM).await.unwrap();
+    storage::reserve(&client, &one, "7", &one, TERM).await.unwrap();
+    storage::free(&client, &one, &one, TERM).await.unwrap();
+    assert_eq!(server.lock().unwrap().queries, [OF_TERM; 4]);
 }
 
 async fn evict_with(answer: (u16, &'static str)) -> (Result<(), WriteError>, Vec<(Method, String, Value)>) {
@@ -232,6 +250,33 @@ async fn without_the_right_to_evict_a_pod_is_deleted_but_not_against_a_disruptio
     let (result, sent) = evict_with((429, "would violate the budget")).await;
     assert!(matches!(result, Err(WriteError::Transient(_))));
     assert!(sent.iter().all(|(method, ..)| *method != Method::DELETE));
+}
+
+/// A deletion names no term, but the version of the Pod as it was marked in that term.
+#[tokio::test]
+async fn a_deletion_requires_the_mark_of_its_term_and_a_changed_pod_is_marked_again() {
+    const CHANGED: &str = "Operation cannot be fulfilled on Pod \"p\": the ResourceVersion in the precondition (1) does \
+        not match the ResourceVersion in record (2). The object might have been modified";
+    const ANOTHER: &str = "Precondition failed: UID in precondition: u1, UID in object meta: u2";
+    let delete_with = async |deletions: &[(u16, &'static str)]| {
+        let eviction = Some((403, "forbidden"));
+        let deletions = deletions.iter().copied().collect();
+        let server: Shared = Arc::new(Mutex::new(Server { eviction, deletions, ..Server::default() }));
+        let result = evict::pod(&client(&server), &pod(), "why", None, TERM).await;
+        let sent = std::mem::take(&mut server.lock().unwrap().sent);
+        let deletions = sent.into_iter().filter(|(method, ..)| *method == Method::DELETE);
+        let versions = deletions.map(|(.., body)| body["preconditions"]["resourceVersion"].clone());
+        (result, versions.collect::<Vec<_>>())
+    };
+    let (result, versions) = delete_with(&[(409, CHANGED), (200, "")]).await;
+    result.unwrap();
+    assert_eq!(versions, ["1", "4"]);
+    let (result, versions) = delete_with(&[(409, ANOTHER)]).await;
+    assert!(matches!(result, Err(WriteError::Gone)) && versions == ["1"], "{result:?} {versions:?}");
+    let (result, versions) = delete_with(&[(403, FENCED); 9]).await;
+    assert!(matches!(result, Err(WriteError::Transient(_))) && versions.len() == 4, "{result:?}");
+    let (result, versions) = delete_with(&[(409, CHANGED); 9]).await;
+    assert!(matches!(result, Err(WriteError::Conflict(_))) && versions.len() == 5, "{result:?}");
 }
 
 /// A running writer with an engine of its own.

@@ -37,6 +37,11 @@ fn failure(code: u16, reason: &str) -> Answer {
 
 impl Server {
     fn keeper(&self) -> Keeper {
+        self.keeper_of(false)
+    }
+
+    /// With a webhook or without.
+    fn keeper_of(&self, webhook: bool) -> Keeper {
         let secrets = "/api/v1/namespaces/ns/secrets";
         let router =
             Router::new()
@@ -63,12 +68,16 @@ impl Server {
                         },
                     ),
                 )
+                .route(
+                    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/svc",
+                    get(untrusting).patch(untrusting),
+                )
                 .with_state(self.clone());
         let place = AuthorityLocation {
             namespace: "ns".to_owned(),
             secret: "s".to_owned(),
             service: "svc".to_owned(),
-            webhook: false,
+            webhook,
         };
         Keeper::new(Client::new(router, "ns"), place, Arc::default())
     }
@@ -87,6 +96,16 @@ impl Server {
     fn kept(&self) -> Value {
         self.0.lock().unwrap().secret.as_ref().unwrap()["data"]["ca.crt"].clone()
     }
+}
+
+/// A webhook that never has an authority.
+async fn untrusting() -> Json<Value> {
+    let webhook =
+        json!({ "name": "w", "admissionReviewVersions": ["v1"], "sideEffects": "None", "clientConfig": {} });
+    Json(json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+        "metadata": { "name": "svc" }, "webhooks": [webhook],
+    }))
 }
 
 async fn write_secret(State(Server(it)): State<Server>, Json(mut secret): Json<Value>) -> Answer {
@@ -132,6 +151,17 @@ async fn replicas_share_an_authority_that_the_registration_trusts() {
         assert_eq!(one.look(now).await.unwrap(), Looked::Fine);
     }
     assert_eq!(server.0.lock().unwrap().writes, writes, "nothing is written without need");
+}
+
+#[tokio::test]
+async fn what_is_missing_is_looked_for_again_soon_also_when_something_else_has_changed() {
+    let server = Server::default();
+    let mut keeper = server.keeper_of(true);
+    let now = SystemTime::now();
+    assert_eq!(keeper.look(now).await.unwrap(), Looked::Again, "not registered yet");
+    server.register();
+    assert_eq!(keeper.look(now).await.unwrap(), Looked::Fine);
+    assert_eq!(server.bundle(), server.kept());
 }
 
 #[tokio::test]
