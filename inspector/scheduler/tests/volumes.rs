@@ -5,7 +5,8 @@ mod world;
 
 use std::sync::Arc;
 
-use fluxion_scheduler::constraint::volumes::{Capacity, StorageKey, StorageObject};
+use fluxion_scheduler::constraint::volumes::{Capacity, Driver, NodeDrivers, StorageKey, StorageObject};
+use fluxion_scheduler::constraint::{Expression, Operator, PodSelector, PodTerm, PodTerms};
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
 use fluxion_scheduler::model::{Phase, PodSpec};
 use fluxion_scheduler::state::Settings;
@@ -213,7 +214,11 @@ fn capacity_and_topology_are_where_the_storage_is() {
     let mut class = waits("wait");
     class.topologies = labelled("zone", "a");
     world.set(StorageObject::Class(class));
-    world.set(StorageObject::Driver("csi.example".into(), true));
+    world.set(StorageObject::Driver(Driver {
+        name: "csi.example".into(),
+        tracks_capacity: true,
+        must_be_installed: false,
+    }));
     world.set(StorageObject::Claim(claim("data")));
     world.pod_with("p", "cpu=1", mounting(&["data"]));
     let told = world.told("pod.p");
@@ -232,6 +237,66 @@ fn capacity_and_topology_are_where_the_storage_is() {
     assert_eq!(world.selected("data"), None);
     world.set(room(10));
     assert_eq!(world.selected("data"), Some("n2"));
+}
+
+#[test]
+fn a_pod_with_volumes_keeps_the_labels_that_others_select_by() {
+    let mut world = world();
+    let mut exclusive = claim("data");
+    exclusive.modes = ["ReadWriteOncePod".into()].into();
+    world.set(StorageObject::Claim(exclusive.clone()));
+    world.bind_claim(&exclusive, volume("pv", 10));
+    // A selector that selects Pods without the label.
+    let labels =
+        vec![Expression { key: "app".into(), operator: Operator::NotIn, values: vec!["friend".into()] }];
+    let namespaces = ["default".into()].into();
+    let selector = PodSelector { namespaces, namespace_selector: None, labels: Some(labels) };
+    let apart = PodTerm { selector, topology: "host".into() };
+    for node in ["n1", "n2", "n3"] {
+        world.pod_with(&format!("foreign-{node}"), "cpu=0", |pod| {
+            pod.scheduler_name = "default-scheduler".into();
+            pod.node = Some(node.into());
+            pod.phase = Phase::Running;
+            pod.labels.insert("app".into(), "friend".into());
+            let anti_affinity = vec![Arc::new(apart.clone())];
+            pod.terms = Some(Arc::new(PodTerms { anti_affinity, ..PodTerms::default() }));
+        });
+    }
+    world.pod_with("p", "cpu=1", |pod| {
+        mounting(&["data"])(pod);
+        pod.labels.insert("app".into(), "friend".into());
+    });
+    assert_eq!(world.node_of("p"), Some("n1"), "{}", world.told("pod.p"));
+}
+
+#[test]
+fn a_driver_that_must_be_installed_is_waited_for() {
+    let mut world = world();
+    let driver = |must_be_installed| {
+        let name = "csi.example".into();
+        StorageObject::Driver(Driver { name, tracks_capacity: false, must_be_installed })
+    };
+    let node = |name: &str, installed: &[&str]| {
+        let installed = installed.iter().map(|driver| (*driver).into()).collect();
+        StorageObject::Node(NodeDrivers { node: name.into(), installed, ..NodeDrivers::default() })
+    };
+    world.set(driver(true));
+    world.set(node("n2", &["other.example"]));
+    for claimed in ["bound", "new"] {
+        world.set(StorageObject::Claim(claim(claimed)));
+    }
+    world.provision("bound", ("zone", "a"));
+    world.pod_with("p", "cpu=1", mounting(&["bound"]));
+    let told = world.told("pod.p");
+    assert!(told.contains("2 didn't have the CSI driver csi.example installed"), "{told}");
+    world.set(node("n2", &["csi.example"]));
+    assert_eq!(world.node_of("p"), Some("n2"));
+    // The same applies to a volume that has yet to be created, unless the driver does not mind any more.
+    world.set(node("n2", &[]));
+    world.pod_with("q", "cpu=1", mounting(&["new"]));
+    assert_eq!(world.selected("new"), None, "{}", world.told("pod.q"));
+    world.set(driver(false));
+    assert_eq!(world.selected("new"), Some("n1"), "{}", world.told("pod.q"));
 }
 
 #[test]

@@ -89,7 +89,11 @@ pub fn resolve(
         if claim.exclusive() && !one.ephemeral {
             found.needs.exclusive.push(key.clone());
         }
-        if let Some(id) = storage.volume_of(claim).filter(|(driver, _)| storage.is_limited(driver)) {
+        let Some(id) = storage.volume_of(claim) else { continue };
+        if storage.must_be_installed(&id.0) {
+            found.needs.installed.insert(id.0.clone());
+        }
+        if storage.is_limited(&id.0) {
             if shared(&key) {
                 found.needs.shared.insert(id);
             } else {

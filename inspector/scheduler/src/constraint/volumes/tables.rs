@@ -7,7 +7,7 @@ use imbl::{OrdMap, OrdSet};
 
 use super::failures::ClaimFailures;
 use super::objects::{
-    Attachment, Capacity, Claim, ClaimKey, NodeDrivers, PersistentVolume, StorageClass, StorageKey,
+    Attachment, Capacity, Claim, ClaimKey, Driver, NodeDrivers, PersistentVolume, StorageClass, StorageKey,
     StorageObject,
 };
 use super::objects::{UnboundClaim, VolumeId};
@@ -26,7 +26,7 @@ pub struct Storage {
     /// Volumes by class.
     by_class: OrdSet<(Arc<str>, Arc<str>)>,
     classes: OrdMap<Arc<str>, Arc<StorageClass>>,
-    drivers: OrdMap<Arc<str>, bool>,
+    drivers: OrdMap<Arc<str>, Driver>,
     nodes: OrdMap<Arc<str>, Arc<NodeDrivers>>,
     /// Drivers with a limit on some node, and on how many.
     limited: OrdMap<Arc<str>, u32>,
@@ -75,9 +75,9 @@ impl Storage {
                 self.classes.insert(name.clone(), Arc::new(class));
                 StorageChange::Unbound(Some(name))
             }
-            StorageObject::Driver(name, tracks) => {
-                let before = self.drivers.insert(name, tracks);
-                if before == Some(tracks) { StorageChange::None } else { StorageChange::Unbound(None) }
+            StorageObject::Driver(driver) => {
+                let before = self.drivers.insert(driver.name.clone(), driver.clone());
+                if before.as_ref() == Some(&driver) { StorageChange::None } else { StorageChange::Limits }
             }
             StorageObject::Node(node) => self.set_node(&node.node.clone(), Some(node)),
             StorageObject::Capacity(capacity) => {
@@ -122,9 +122,7 @@ impl Storage {
             StorageKey::Class(name) => {
                 changed(self.classes.remove(name).is_some(), StorageChange::Unbound(Some(name.clone())))
             }
-            StorageKey::Driver(name) => {
-                changed(self.drivers.remove(name).is_some(), StorageChange::Unbound(None))
-            }
+            StorageKey::Driver(name) => changed(self.drivers.remove(name).is_some(), StorageChange::Limits),
             StorageKey::Node(name) => self.set_node(name, None),
             StorageKey::Capacity(key) => self
                 .remove_capacity(key)
@@ -221,7 +219,12 @@ impl Storage {
     }
 
     pub(crate) fn tracks_capacity(&self, driver: &str) -> bool {
-        self.drivers.get(driver).copied().unwrap_or(false)
+        self.drivers.get(driver).is_some_and(|driver| driver.tracks_capacity)
+    }
+
+    /// Whether Pods with volumes of the driver only run on nodes where it is installed.
+    pub(crate) fn must_be_installed(&self, driver: &str) -> bool {
+        self.drivers.get(driver).is_some_and(|driver| driver.must_be_installed)
     }
 
     /// Whether a volume of this size can be created for a node with these labels.

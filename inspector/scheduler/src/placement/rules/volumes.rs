@@ -48,6 +48,8 @@ struct ShapeVolumes {
 #[derive(Clone, Debug)]
 pub(super) struct VolumeRules {
     shapes: Vec<Option<ShapeVolumes>>,
+    /// Where drivers are installed that have to be.
+    installed: BTreeMap<Arc<str>, BTreeSet<NodeId>>,
     attached: BTreeMap<NodeId, BTreeMap<Arc<str>, Attached>>,
     /// Number of Pods that use a claim for one Pod.
     in_use: BTreeMap<ClaimKey, u32>,
@@ -68,6 +70,7 @@ impl VolumeRules {
         }
         let mut rules = Self {
             shapes: Vec::new(),
+            installed: BTreeMap::new(),
             attached: BTreeMap::new(),
             in_use: BTreeMap::new(),
             disks: BTreeMap::new(),
@@ -82,6 +85,10 @@ impl VolumeRules {
                 ShapeVolumes { needs, sources }
             });
             rules.shapes.push(shape);
+        }
+        // Drivers can still be installed.
+        if !availability.is_upper_bound() {
+            rules.find_installed(plan);
         }
         rules.count_attached(plan, availability);
         rules.count_exclusive(plan, availability);
@@ -106,6 +113,16 @@ impl VolumeRules {
             }));
         }
         found
+    }
+
+    fn find_installed(&mut self, plan: &Plan<'_>) {
+        let drivers = self.all_needs().flat_map(|needs| needs.installed.iter().cloned());
+        let drivers: BTreeSet<Arc<str>> = drivers.collect();
+        for driver in drivers {
+            let nodes = plan.inventory.storage().nodes().filter(|node| node.installed.contains(&driver));
+            let ids = nodes.filter_map(|node| plan.inventory.id(&node.node)).collect();
+            self.installed.insert(driver, ids);
+        }
     }
 
     /// Volumes on nodes, of the drivers that matter.
@@ -224,6 +241,10 @@ impl VolumeRules {
             needs.exclusive.iter().find(|claim| self.in_use.get(claim).is_some_and(|users| *users > 0))
         {
             return Err(Denied::ClaimInUse(claim.1.clone()));
+        }
+        let lacks = |driver: &&Arc<str>| self.installed.get(*driver).is_some_and(|on| !on.contains(&id));
+        if let Some(driver) = needs.installed.iter().find(lacks) {
+            return Err(Denied::NoDriver(driver.clone()));
         }
         let there = self.disks.get(&id);
         if needs
