@@ -5,11 +5,13 @@ mod world;
 
 use std::sync::Arc;
 
-use fluxion_scheduler::constraint::volumes::{Capacity, Driver, NodeDrivers, StorageKey, StorageObject};
+use fluxion_scheduler::constraint::volumes::{
+    Capacity, Driver, NodeDrivers, PersistentVolume, StorageKey, StorageObject,
+};
 use fluxion_scheduler::constraint::{Expression, Operator, PodSelector, PodTerm, PodTerms};
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
 use fluxion_scheduler::model::{Phase, PodSpec};
-use fluxion_scheduler::state::Settings;
+use fluxion_scheduler::state::{JobState, Settings};
 use world::storage::{claim, labelled, limit, mounting, volume, waits};
 use world::{World, in_group};
 
@@ -240,6 +242,25 @@ fn capacity_and_topology_are_where_the_storage_is() {
 }
 
 #[test]
+fn a_volume_that_is_there_already_is_shared_beyond_the_limit() {
+    let mut world = world();
+    world.set(limit("n1", 0));
+    world.set(StorageObject::Claim(claim("data")));
+    world.provision("data", ("host", "n1"));
+    world.pod_with("alone", "cpu=1", mounting(&["data"]));
+    assert_eq!(world.state_of("pod.alone"), JobState::Unsatisfiable);
+    world.delete_pod("alone");
+    world.pod_with("foreign", "cpu=1", |pod| {
+        mounting(&["data"])(pod);
+        pod.scheduler_name = "default-scheduler".into();
+        pod.node = Some("n1".into());
+        pod.phase = Phase::Running;
+    });
+    world.pod_with("p", "cpu=1", mounting(&["data"]));
+    assert_eq!(world.node_of("p"), Some("n1"), "{}", world.told("pod.p"));
+}
+
+#[test]
 fn a_pod_with_volumes_keeps_the_labels_that_others_select_by() {
     let mut world = world();
     let mut exclusive = claim("data");
@@ -399,6 +420,35 @@ fn members_that_share_a_claim_wait_for_its_one_volume() {
     // It is not accessible from the other member's node: both are placed again, where it is.
     world.provision("shared", ("zone", "a"));
     assert_eq!((world.node_of("p-0"), world.node_of("p-1")), (Some("n1"), Some("n2")));
+}
+
+#[test]
+fn members_that_share_a_claim_need_one_free_volume_that_all_of_them_can_use() {
+    let mut world = world();
+    let mut class = waits("wait");
+    class.provisioner = "kubernetes.io/no-provisioner".into();
+    world.set(StorageObject::Class(class));
+    world.set(StorageObject::Claim(claim("shared")));
+    // The smallest is only accessible from one node.
+    world.set(StorageObject::Volume(PersistentVolume {
+        affinity: Some(labelled("host", "n1")),
+        ..volume("local", 10)
+    }));
+    for pod in ["p-0", "p-1"] {
+        world.pod_with(pod, "cpu=2000", member("g", &["shared"]));
+    }
+    let told = world.told("group.g");
+    assert!(told.contains("there is room for only 1"), "{told}");
+    world.set(StorageObject::Volume(PersistentVolume {
+        affinity: Some(labelled("zone", "a")),
+        ..volume("zonal", 20)
+    }));
+    let shared = world.claim("shared").clone();
+    assert_eq!(world.volume("zonal").claimant.as_ref().map(|one| &one.name), Some(&shared.name));
+    assert_eq!(world.volume("local").claimant, None);
+    let zonal = world.volume("zonal").clone();
+    world.bind_claim(&shared, zonal);
+    assert_eq!(["p-0", "p-1"].map(|pod| world.node_of(pod)), ["n1", "n2"].map(Some));
 }
 
 #[test]

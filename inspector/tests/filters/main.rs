@@ -1,6 +1,6 @@
 //! Random Pods in random clusters: kube-scheduler's own filters and the engine give the same verdict on each node.
 //!
-//! `FLUXION_VERDICTS` is the number of Pods (1,000 by default), `FLUXION_SEED` selects others.
+//! `FLUXION_VERDICTS` is the number of Pods (600 by default), `FLUXION_SEED` selects others.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
@@ -126,7 +126,7 @@ fn number(variable: &str, default: usize) -> usize {
 
 #[test]
 fn pods_get_the_verdict_of_kube_scheduler_on_each_node() {
-    let total = number("FLUXION_VERDICTS", 1000);
+    let total = number("FLUXION_VERDICTS", 600);
     let seed = u64::try_from(number("FLUXION_SEED", 7)).unwrap();
     let mut filters = Command::new(tools::ensure(Tool::Verdicts).unwrap())
         .stdin(Stdio::piped())

@@ -151,23 +151,32 @@ pub(crate) fn running(dice: &mut Dice, name: &str, node: &str) -> Value {
     pod
 }
 
-/// Its main container is being resized.
+/// It is being resized.
 fn resized(dice: &mut Dice, pod: &mut Value) {
-    let mut status = json!({"name": "main", "ready": true, "restartCount": 0, "image": "x", "imageID": "x"});
-    let mut resources = pod["spec"]["containers"][0]["resources"]["requests"].clone();
-    for field in ["cpu", "memory"] {
-        if resources.get(field).is_some() {
-            resources[field] = json!(match field {
-                "cpu" => dice.one(&["50m", "900m"]),
-                _ => dice.one(&["50Mi", "900Mi"]),
-            });
-        }
+    let both = dice.rarely(2);
+    let mut status = |containers: &Value| -> Value {
+        let one = |container: &Value| {
+            let mut resources = container["resources"]["requests"].clone();
+            for (field, of) in [("cpu", ["50m", "900m"]), ("memory", ["50Mi", "900Mi"])] {
+                if resources.get(field).is_some() {
+                    resources[field] = json!(dice.one(&of));
+                }
+            }
+            let mut status = json!({"name": container["name"], "ready": true, "restartCount": 0, "image": "x",
+                "imageID": "x", "resources": {"requests": resources}});
+            if both {
+                status["allocatedResources"] = container["resources"]["requests"].clone();
+            }
+            status
+        };
+        containers.as_array().into_iter().flatten().map(one).collect()
+    };
+    pod["status"]["containerStatuses"] = status(&pod["spec"]["containers"]);
+    pod["status"]["initContainerStatuses"] = status(&pod["spec"]["initContainers"]);
+    if pod["spec"].get("resources").is_some() && dice.rarely(2) {
+        pod["status"]["allocatedResources"] = json!({"cpu": "1", "memory": dice.one(&["1Gi", "1300Mi"])});
+        pod["status"]["resources"] = json!({"requests": {"cpu": dice.one(&["1", "1900m"]), "memory": "1Gi"}});
     }
-    if dice.rarely(2) {
-        status["allocatedResources"] = resources.clone();
-    }
-    status["resources"] = json!({"requests": resources});
-    pod["status"]["containerStatuses"] = json!([status]);
     if dice.rarely(2) {
         let reason = dice.one(&["Infeasible", "Deferred"]);
         pod["status"]["conditions"] =

@@ -52,6 +52,7 @@ impl UnboundClaim {
             selector: claim.selector.clone(),
             existing: claim.selected.is_none(),
             reserved: None,
+            shared: None,
             provision,
         };
         if unbound.existing {

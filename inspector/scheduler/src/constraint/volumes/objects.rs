@@ -314,6 +314,8 @@ pub struct UnboundClaim {
     pub existing: bool,
     /// The volume that is reserved for this claim.
     pub reserved: Option<Arc<str>>,
+    /// Its key, if other Pods mount it too: it gets one volume for all of them.
+    pub shared: Option<ClaimKey>,
     /// How a volume can be created; none if it can't.
     pub provision: Option<Provision>,
 }

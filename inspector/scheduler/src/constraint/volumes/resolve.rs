@@ -82,7 +82,8 @@ pub fn resolve(
             if let Some(node) = &claim.selected {
                 rules.insert(VolumeRule::Node(node.clone()));
             }
-            unbound.push((UnboundClaim::new(claim, storage), claim.clone()));
+            let shared = shared(&key).then(|| key.clone());
+            unbound.push((UnboundClaim { shared, ..UnboundClaim::new(claim, storage) }, claim.clone()));
         } else {
             return Err(format!("PersistentVolumeClaim {name} is not bound yet"));
         }
