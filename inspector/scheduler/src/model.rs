@@ -252,6 +252,7 @@ impl PodSpec {
             terms: self.terms.clone(),
             deleting: self.deleting,
             mounts: self.volumes.clone(),
+            preferences: self.preferences.clone(),
             volumes: None,
         }
     }

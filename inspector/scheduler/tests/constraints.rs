@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fluxion_scheduler::constraint::{
-    Expression, Namespaces, NodeConstraint, Operator, PodSelector, PodTerm, PodTerms, Term, TopologySpread,
+    Expression, Namespaces, NodeConstraint, Operator, PodSelector, PodTerm, PodTerms, Preferences,
+    PreferredPods, Term, TopologySpread,
 };
 use fluxion_scheduler::event::{Effect, Event};
 use fluxion_scheduler::model::{Phase, PodSpec, SharedStr};
@@ -120,6 +121,42 @@ fn jobs_of_one_pass_keep_to_each_others_constraints() {
     let nodes = ["web", "db", "web-2"].map(|pod| world.node_of(pod).unwrap().to_owned());
     assert_ne!(nodes[0], nodes[1]);
     assert_ne!(nodes[1], nodes[2]);
+}
+
+#[test]
+fn what_pods_on_nodes_prefer_about_a_pod_counts_too() {
+    let mut world = world(3);
+    let prefers = |apart: bool, weight: u32| {
+        let term = term("host", app("web"));
+        move |pod: &mut PodSpec| {
+            labelled("x", None)(pod);
+            pod.scheduler_name = "default-scheduler".into();
+            pod.phase = Phase::Running;
+            let pods = vec![PreferredPods { weight, apart, term }];
+            pod.preferences = Some(Arc::new(Preferences { pods, ..Preferences::default() }));
+        }
+    };
+    let place = |world: &mut World, name: &str, node: &str, prefer: &dyn Fn(&mut PodSpec)| {
+        world.pod_with(name, "cpu=0", |pod| {
+            prefer(pod);
+            pod.node = Some(node.into());
+        });
+    };
+    place(&mut world, "shy", "n1", &|pod| prefers(true, 5)(pod));
+    world.pod_with("web", "cpu=1000", labelled("web", None));
+    assert_eq!(world.node_of("web"), Some("n2"));
+    place(&mut world, "fond", "n3", &|pod| prefers(false, 10)(pod));
+    for web in ["web-1", "web-2", "web-3", "web-4"] {
+        world.pod_with(web, "cpu=1000", labelled("web", None));
+        assert_eq!(world.node_of(web), Some("n3"));
+    }
+    // They keep nobody from starting, and concern no other Pods.
+    world.pod_with("other", "cpu=1000", labelled("other", None));
+    assert_eq!(world.node_of("other"), Some("n1"));
+    for (web, node) in [("web-5", "n2"), ("web-6", "n1")] {
+        world.pod_with(web, "cpu=3000", labelled("web", None));
+        assert_eq!(world.node_of(web), Some(node));
+    }
 }
 
 #[test]

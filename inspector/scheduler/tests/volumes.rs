@@ -242,6 +242,26 @@ fn capacity_and_topology_are_where_the_storage_is() {
 }
 
 #[test]
+fn volumes_with_the_same_handle_count_once() {
+    let mut world = world();
+    for node in ["n1", "n2", "n3"] {
+        world.set(limit(node, u32::from(node == "n1")));
+    }
+    for name in ["one", "other"] {
+        world.set(StorageObject::Claim(claim(name)));
+    }
+    world.provision("one", ("zone", "a"));
+    world.provision("other", ("zone", "a"));
+    world.pod_with("p", "cpu=1", mounting(&["one"]));
+    world.pod_with("q", "cpu=1", mounting(&["other"]));
+    assert_eq!(["p", "q"].map(|pod| world.node_of(pod)), [Some("n1"), None]);
+    let same = world.volume("pv-one").csi.clone();
+    let other = PersistentVolume { csi: same, ..world.volume("pv-other").clone() };
+    world.set(StorageObject::Volume(other));
+    assert_eq!(world.node_of("q"), Some("n1"), "{}", world.told("pod.q"));
+}
+
+#[test]
 fn a_volume_that_is_there_already_is_shared_beyond_the_limit() {
     let mut world = world();
     world.set(limit("n1", 0));

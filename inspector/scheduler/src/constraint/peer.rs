@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Expression;
 use super::facts::matches;
+use super::preference::{Preferences, PreferredPods};
 use super::terms::Labels;
 use super::volumes::{PodVolumes, VolumeNeeds};
 
@@ -160,6 +161,8 @@ pub struct Peer {
     pub deleting: bool,
     /// The volumes that it mounts; none in a request.
     pub mounts: Option<Arc<PodVolumes>>,
+    /// What it prefers; none in a request, which has that itself.
+    pub preferences: Option<Arc<Preferences>>,
     /// In a request: what its volumes require that depends on what else is placed.
     pub volumes: Option<Arc<VolumeNeeds>>,
 }
@@ -168,6 +171,11 @@ impl Peer {
     /// Whether the selector selects it.
     pub(crate) fn is_selected(&self, selector: &PodSelector, namespaces: &Namespaces) -> bool {
         selector.selects(&self.namespace, &self.labels, namespaces)
+    }
+
+    /// Its preferred affinity and anti-affinity.
+    pub(crate) fn preferred(&self) -> &[PreferredPods] {
+        self.preferences.as_ref().map_or(&[], |preferences| &preferences.pods)
     }
 
     /// Its required anti-affinity.

@@ -79,6 +79,7 @@ impl State {
             terms: pod.terms.clone(),
             deleting: false,
             mounts: None,
+            preferences: None,
             volumes: None,
         }
     }

@@ -95,7 +95,7 @@ pub fn resolve(
             found.needs.installed.insert(id.0.clone());
         }
         if storage.is_limited(&id.0) {
-            if shared(&key) {
+            if shared(&key) || storage.is_ambiguous(&id) {
                 found.needs.shared.insert(id);
             } else {
                 *found.needs.own.entry(id.0).or_default() += 1;
