@@ -20,6 +20,16 @@ fn object(api: &str, kind: &str, name: &str) -> Value {
     json!({"apiVersion": api, "kind": kind, "metadata": {"name": name, "uid": format!("uid-{name}")}})
 }
 
+fn claim(name: &str, namespace: &str, class: &str, size: &str) -> Value {
+    let mut claim = object("v1", "PersistentVolumeClaim", name);
+    claim["metadata"]["namespace"] = json!(namespace);
+    claim["metadata"]["annotations"] = json!({});
+    claim["spec"] = json!({"storageClassName": class, "accessModes": ["ReadWriteOnce"],
+        "volumeMode": "Filesystem", "resources": {"requests": {"storage": size}}});
+    claim["status"] = json!({"phase": "Pending"});
+    claim
+}
+
 impl Volumes {
     pub(crate) fn new(dice: &mut Dice, prefix: &str, nodes: &[String]) -> Self {
         let (prefix, nodes) = (prefix.to_owned(), nodes.to_vec());
@@ -137,16 +147,6 @@ impl Volumes {
         volume
     }
 
-    fn claim(&self, name: &str, namespace: &str, class: &str, size: &str) -> Value {
-        let mut claim = object("v1", "PersistentVolumeClaim", name);
-        claim["metadata"]["namespace"] = json!(namespace);
-        claim["metadata"]["annotations"] = json!({});
-        claim["spec"] = json!({"storageClassName": class, "accessModes": ["ReadWriteOnce"],
-            "volumeMode": "Filesystem", "resources": {"requests": {"storage": size}}});
-        claim["status"] = json!({"phase": "Pending"});
-        claim
-    }
-
     fn next(&mut self) -> String {
         self.claims += 1;
         self.name(&format!("claim-{}", self.claims))
@@ -162,7 +162,7 @@ impl Volumes {
         volume["spec"]["claimRef"] =
             json!({"namespace": namespace, "name": name, "uid": format!("uid-{name}")});
         volume["status"]["phase"] = json!("Bound");
-        let mut claim = self.claim(&name, namespace, "bound", "1Gi");
+        let mut claim = claim(&name, namespace, "bound", "1Gi");
         claim["spec"]["accessModes"] = json!([mode]);
         claim["spec"]["volumeName"] = json!(name);
         claim["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"] = json!("yes");
@@ -185,7 +185,7 @@ impl Volumes {
         let class =
             dice.one(&["dynamic", "zone", "zones", "capacity", "static", "static", "static", "immediate"]);
         let size = dice.one(&["1Gi", "3Gi", "6Gi", "20Gi"]);
-        let mut claim = self.claim(&name, namespace, &self.name(class), size);
+        let mut claim = claim(&name, namespace, &self.name(class), size);
         if dice.rarely(4) {
             claim["spec"]["selector"] = json!({"matchLabels": {"tier": "fast"}});
         }
@@ -233,7 +233,7 @@ impl Volumes {
         let namespace = pod["metadata"]["namespace"].as_str().unwrap().to_owned();
         let mut volumes = Vec::new();
         for at in 0..=usize::from(dice.rarely(3)) {
-            let claim = |name: String| json!({"persistentVolumeClaim": {"claimName": name}});
+            let mounted = |name: String| json!({"persistentVolumeClaim": {"claimName": name}});
             let known: Vec<String> =
                 self.bound.iter().filter(|(of, _)| *of == namespace).map(|(_, name)| name.clone()).collect();
             let mut volume = match dice.roll(8) {
@@ -242,10 +242,10 @@ impl Volumes {
                         "readOnly": dice.rarely(2)});
                     json!({"rbd": disk})
                 }
-                1 if !known.is_empty() => claim(known[dice.roll(known.len())].clone()),
-                2 if !runs && dice.rarely(6) => claim(self.name("missing")),
-                3..=6 if !runs => claim(self.unbound(dice, &namespace)),
-                _ => claim(self.bind(dice, &namespace)),
+                1 if !known.is_empty() => mounted(known[dice.roll(known.len())].clone()),
+                2 if !runs && dice.rarely(6) => mounted(self.name("missing")),
+                3..=6 if !runs => mounted(self.unbound(dice, &namespace)),
+                _ => mounted(self.bind(dice, &namespace)),
             };
             volume["name"] = json!(format!("v{at}"));
             volumes.push(volume);

@@ -109,12 +109,11 @@ impl Peers {
             }
         }
         for preferred in peer.preferred() {
-            match self.preferring.get_mut(preferred) {
-                Some(known) => drop(known.insert(holder.clone(), found)),
-                None => {
-                    let only = ByHolder::unit(holder.clone(), found);
-                    self.preferring.insert(Arc::new(preferred.clone()), only);
-                }
+            if let Some(known) = self.preferring.get_mut(preferred) {
+                known.insert(holder.clone(), found);
+            } else {
+                let only = ByHolder::unit(holder.clone(), found);
+                self.preferring.insert(Arc::new(preferred.clone()), only);
             }
         }
     }

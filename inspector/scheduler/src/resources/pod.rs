@@ -72,16 +72,16 @@ pub fn pod_requests(ask: &PodAsk) -> Result<ResourceList, InvalidRequest> {
         raise(&mut peak, &of_containers(ask, |container| Some(&container.requests))?);
     }
     // An infeasible wish counts only if nothing else is known.
-    let wish = |container| Some(container).filter(|one: &&ContainerAsk| !infeasible || !one.is_granted());
-    let (allocated, actual) = match (&ask.pod_level_allocated, &ask.pod_level_actual) {
-        // These are totals of all containers.
-        (Some(allocated), Some(actual)) => (stored(allocated, None)?, stored(actual, None)?),
-        _ => {
-            let wish = |container| wish(container).map(|container| &container.requests);
-            let allocated = of_containers(ask, |one| one.allocated.as_ref().or_else(|| wish(one)))?;
-            let actual = |one| ContainerAsk::in_use(one).or_else(|| wish(one));
-            (allocated, of_containers(ask, actual)?)
-        }
+    let counts = |one: &&ContainerAsk| !infeasible || !one.is_granted();
+    let wish = |container| Some(container).filter(counts).map(|one: &ContainerAsk| &one.requests);
+    let totals = ask.pod_level_allocated.as_ref().zip(ask.pod_level_actual.as_ref());
+    let (allocated, actual) = if let Some((allocated, actual)) = totals {
+        // These are of all containers.
+        (stored(allocated, None)?, stored(actual, None)?)
+    } else {
+        let allocated = of_containers(ask, |one| one.allocated.as_ref().or_else(|| wish(one)))?;
+        let actual = of_containers(ask, |one| one.in_use().or_else(|| wish(one)))?;
+        (allocated, actual)
     };
     raise(&mut peak, &allocated);
     raise(&mut peak, &actual);
