@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::peer::{Namespaces, PodSelector, PodTerm};
+use super::pod_terms::{Namespaces, PodSelector, PodTerm};
 use super::preference::PreferredPods;
 use super::terms::Labels;
 use super::{Expression, Operator};
