@@ -226,6 +226,8 @@ words! {
         ClaimInUse = "ClaimInUse",
         /// A disk is used by another Pod on the node.
         DiskInUse = "DiskInUse",
+        /// The CSI driver is not installed on the node.
+        VolumeDriver = "VolumeDriver",
         /// The node can't have more volumes of the CSI driver.
         VolumeLimit = "VolumeLimit",
         /// No available `PersistentVolume` matches, and none can be provisioned for the node.

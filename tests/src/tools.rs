@@ -39,6 +39,8 @@ pub enum Tool {
     OldKubectl,
     /// cert-manager's controllers and its injector, in one program; no part of a control plane.
     CertManager,
+    /// kube-scheduler's filters, without a cluster; no part of a control plane.
+    Verdicts,
 }
 
 impl Tool {
@@ -58,6 +60,7 @@ impl Tool {
             Self::Helm => "helm",
             Self::OldKubectl => "kubectl-1.32",
             Self::CertManager => "cert-manager",
+            Self::Verdicts => "verdicts",
         }
     }
 
@@ -69,6 +72,7 @@ impl Tool {
             Self::Helm => "helm",
             Self::OldKubectl => "kubectl-1.32",
             Self::CertManager => "cert-manager",
+            Self::Verdicts => "verdicts",
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => "kubernetes",
         }
     }
@@ -79,9 +83,9 @@ impl Tool {
             Self::Etcd => "go.etcd.io/etcd/server/v3".to_owned(),
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok".to_owned(),
             Self::Helm => "helm.sh/helm/v4/cmd/helm".to_owned(),
-            // Their own main: that of Kubernetes would bring all of Kubernetes along, and those of cert-manager are modules
-            // that only build in its repository.
-            Self::OldKubectl | Self::CertManager => ".".to_owned(),
+            // Their own main: that of kubectl would bring all of Kubernetes along, those of cert-manager are modules that
+            // only build in its repository, and nobody else has such verdicts.
+            Self::OldKubectl | Self::CertManager | Self::Verdicts => ".".to_owned(),
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => {
                 format!("k8s.io/kubernetes/cmd/{}", self.program())
             }
@@ -92,7 +96,7 @@ impl Tool {
     fn ldflags(self) -> String {
         let stripped = "-s -w";
         let version = match self.module() {
-            "kubernetes" => KUBERNETES_VERSION,
+            "kubernetes" | "verdicts" => KUBERNETES_VERSION,
             "kubectl-1.32" => OLD_KUBECTL_VERSION,
             _ => return stripped.to_owned(),
         };

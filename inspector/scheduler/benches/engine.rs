@@ -98,6 +98,7 @@ fn peer(number: u64, terms: Option<Arc<PodTerms>>) -> Peer {
         terms,
         deleting: false,
         mounts: None,
+        preferences: None,
         volumes: None,
     }
 }

@@ -5,6 +5,7 @@
 mod eligible;
 mod facts;
 mod peer;
+mod pod_terms;
 mod preference;
 mod selector_map;
 mod terms;
@@ -19,7 +20,8 @@ use serde::{Deserialize, Serialize};
 
 pub use eligible::{eligible, exclusions};
 pub use facts::{Exclusion, NodeFacts};
-pub use peer::{Namespaces, Peer, PodSelector, PodTerm, PodTerms, TopologySpread};
+pub use peer::Peer;
+pub use pod_terms::{Namespaces, PodSelector, PodTerm, PodTerms, TopologySpread};
 pub use preference::{Preferences, PreferredNodes, PreferredPods};
 pub use terms::{Expression, Labels, Operator, Taint, TaintEffect, Term, Toleration, TolerationOperator};
 

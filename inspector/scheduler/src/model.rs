@@ -278,6 +278,7 @@ impl PodSpec {
             terms: self.terms.clone(),
             deleting: self.deleting,
             mounts: self.volumes.clone(),
+            preferences: self.preferences.clone(),
             volumes: None,
         }
     }

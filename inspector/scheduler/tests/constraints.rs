@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fluxion_scheduler::constraint::{
-    Expression, Namespaces, Operator, PodSelector, PodTerm, PodTerms, TopologySpread,
+    Expression, Namespaces, NodeConstraint, Operator, PodSelector, PodTerm, PodTerms, Preferences,
+    PreferredPods, Term, TopologySpread,
 };
 use fluxion_scheduler::event::{Effect, Event};
 use fluxion_scheduler::model::{Phase, PodSpec, SharedStr};
@@ -120,6 +121,105 @@ fn jobs_of_one_pass_keep_to_each_others_constraints() {
     let nodes = ["web", "db", "web-2"].map(|pod| world.node_of(pod).unwrap().to_owned());
     assert_ne!(nodes[0], nodes[1]);
     assert_ne!(nodes[1], nodes[2]);
+}
+
+#[test]
+fn what_pods_on_nodes_prefer_about_a_pod_counts_too() {
+    let mut world = world(3);
+    let prefers = |apart: bool, weight: u32| {
+        let term = term("host", app("web"));
+        move |pod: &mut PodSpec| {
+            labelled("x", None)(pod);
+            pod.scheduler_name = "default-scheduler".into();
+            pod.phase = Phase::Running;
+            let pods = vec![PreferredPods { weight, apart, term }];
+            pod.preferences = Some(Arc::new(Preferences { pods, ..Preferences::default() }));
+        }
+    };
+    let place = |world: &mut World, name: &str, node: &str, prefer: &dyn Fn(&mut PodSpec)| {
+        world.pod_with(name, "cpu=0", |pod| {
+            prefer(pod);
+            pod.node = Some(node.into());
+        });
+    };
+    place(&mut world, "shy", "n1", &|pod| prefers(true, 5)(pod));
+    world.pod_with("web", "cpu=1000", labelled("web", None));
+    assert_eq!(world.node_of("web"), Some("n2"));
+    place(&mut world, "fond", "n3", &|pod| prefers(false, 10)(pod));
+    for web in ["web-1", "web-2", "web-3", "web-4"] {
+        world.pod_with(web, "cpu=1000", labelled("web", None));
+        assert_eq!(world.node_of(web), Some("n3"));
+    }
+    // They keep nobody from starting, and concern no other Pods.
+    world.pod_with("other", "cpu=1000", labelled("other", None));
+    assert_eq!(world.node_of("other"), Some("n1"));
+    for (web, node) in [("web-5", "n2"), ("web-6", "n1")] {
+        world.pod_with(web, "cpu=3000", labelled("web", None));
+        assert_eq!(world.node_of(web), Some(node));
+    }
+}
+
+#[test]
+fn labels_of_a_namespace_count_as_soon_as_they_change() {
+    let mut world = world(2);
+    let namespace = |team: &str| Event::Namespace {
+        name: "elsewhere".into(),
+        labels: [("team".into(), team.into())].into(),
+    };
+    let red = PodSelector {
+        namespaces: [].into(),
+        namespace_selector: Some(vec![Expression {
+            key: "team".into(),
+            operator: Operator::In,
+            values: vec!["red".into()],
+        }]),
+        labels: Some(Vec::new()),
+    };
+    world.step(vec![namespace("blue")]);
+    let mut other = world.make_pod("other", "cpu=0", labelled("other", None));
+    other.namespace = "elsewhere".into();
+    other.scheduler_name = "default-scheduler".into();
+    other.node = Some("n2".into());
+    other.phase = Phase::Running;
+    world.pods.insert(other.uid.clone(), other.clone());
+    world.step(vec![Event::Pod(Box::new(other))]);
+    // Nobody else changes: only the namespace does.
+    let near_red = PodTerms { affinity: vec![term("host", red.clone())], ..PodTerms::default() };
+    world.pod_with("near", "cpu=1000", labelled("x", Some(near_red)));
+    assert_eq!(world.state_of("pod.near"), JobState::Pending);
+    world.step(vec![namespace("red")]);
+    assert_eq!(world.node_of("near"), Some("n2"), "{}", world.told("pod.near"));
+    // The same for what keeps Pods away, and when the namespace is deleted.
+    let apart_from_red = PodTerms { anti_affinity: vec![Arc::new(term("host", red))], ..PodTerms::default() };
+    world.pod_with("apart", "cpu=4000", |pod| {
+        labelled("y", Some(apart_from_red))(pod);
+        let only_n2 = Expression { key: "host".into(), operator: Operator::In, values: vec!["n2".into()] };
+        let affinity = Some(vec![Term { labels: vec![only_n2], fields: Vec::new() }]);
+        pod.constraint = Arc::new(NodeConstraint { affinity, ..NodeConstraint::default() });
+    });
+    world.delete_pod("near");
+    assert_eq!(world.node_of("apart"), None);
+    world.step(vec![Event::NamespaceGone("elsewhere".into())]);
+    assert_eq!(world.node_of("apart"), Some("n2"), "{}", world.told("pod.apart"));
+}
+
+#[test]
+fn labels_of_a_namespace_count_for_the_constraints_of_others() {
+    let mut world = world(1);
+    let namespace = |team: &str| Event::Namespace {
+        name: "default".into(),
+        labels: [("team".into(), team.into())].into(),
+    };
+    world.step(vec![namespace("red")]);
+    let red = Expression { key: "team".into(), operator: Operator::In, values: vec!["red".into()] };
+    let selector =
+        PodSelector { namespaces: [].into(), namespace_selector: Some(vec![red]), labels: Some(Vec::new()) };
+    let terms = PodTerms { anti_affinity: vec![Arc::new(term("host", selector))], ..PodTerms::default() };
+    foreign(&mut world, "jealous", "n1", "x", Some(terms));
+    world.pod_with("p", "cpu=1000", labelled("y", None));
+    assert_eq!(world.node_of("p"), None);
+    world.step(vec![namespace("blue")]);
+    assert_eq!(world.node_of("p"), Some("n1"), "{}", world.told("pod.p"));
 }
 
 #[test]

@@ -5,10 +5,13 @@ mod world;
 
 use std::sync::Arc;
 
-use fluxion_scheduler::constraint::volumes::{Capacity, StorageKey, StorageObject};
+use fluxion_scheduler::constraint::volumes::{
+    Capacity, Driver, NodeDrivers, PersistentVolume, StorageKey, StorageObject,
+};
+use fluxion_scheduler::constraint::{Expression, Operator, PodSelector, PodTerm, PodTerms};
 use fluxion_scheduler::event::{BindOutcome, Effect, Event};
 use fluxion_scheduler::model::{Phase, PodSpec};
-use fluxion_scheduler::state::Settings;
+use fluxion_scheduler::state::{JobState, Settings};
 use world::storage::{claim, labelled, limit, mounting, volume, waits};
 use world::{World, in_group};
 
@@ -213,7 +216,11 @@ fn capacity_and_topology_are_where_the_storage_is() {
     let mut class = waits("wait");
     class.topologies = labelled("zone", "a");
     world.set(StorageObject::Class(class));
-    world.set(StorageObject::Driver("csi.example".into(), true));
+    world.set(StorageObject::Driver(Driver {
+        name: "csi.example".into(),
+        tracks_capacity: true,
+        must_be_installed: false,
+    }));
     world.set(StorageObject::Claim(claim("data")));
     world.pod_with("p", "cpu=1", mounting(&["data"]));
     let told = world.told("pod.p");
@@ -232,6 +239,105 @@ fn capacity_and_topology_are_where_the_storage_is() {
     assert_eq!(world.selected("data"), None);
     world.set(room(10));
     assert_eq!(world.selected("data"), Some("n2"));
+}
+
+#[test]
+fn volumes_with_the_same_handle_count_once() {
+    let mut world = world();
+    for node in ["n1", "n2", "n3"] {
+        world.set(limit(node, u32::from(node == "n1")));
+    }
+    for name in ["one", "other"] {
+        world.set(StorageObject::Claim(claim(name)));
+    }
+    world.provision("one", ("zone", "a"));
+    world.provision("other", ("zone", "a"));
+    world.pod_with("p", "cpu=1", mounting(&["one"]));
+    world.pod_with("q", "cpu=1", mounting(&["other"]));
+    assert_eq!(["p", "q"].map(|pod| world.node_of(pod)), [Some("n1"), None]);
+    let same = world.volume("pv-one").csi.clone();
+    let other = PersistentVolume { csi: same, ..world.volume("pv-other").clone() };
+    world.set(StorageObject::Volume(other));
+    assert_eq!(world.node_of("q"), Some("n1"), "{}", world.told("pod.q"));
+}
+
+#[test]
+fn a_volume_that_is_there_already_is_shared_beyond_the_limit() {
+    let mut world = world();
+    world.set(limit("n1", 0));
+    world.set(StorageObject::Claim(claim("data")));
+    world.provision("data", ("host", "n1"));
+    world.pod_with("alone", "cpu=1", mounting(&["data"]));
+    assert_eq!(world.state_of("pod.alone"), JobState::Unsatisfiable);
+    world.delete_pod("alone");
+    world.pod_with("foreign", "cpu=1", |pod| {
+        mounting(&["data"])(pod);
+        pod.scheduler_name = "default-scheduler".into();
+        pod.node = Some("n1".into());
+        pod.phase = Phase::Running;
+    });
+    world.pod_with("p", "cpu=1", mounting(&["data"]));
+    assert_eq!(world.node_of("p"), Some("n1"), "{}", world.told("pod.p"));
+}
+
+#[test]
+fn a_pod_with_volumes_keeps_the_labels_that_others_select_by() {
+    let mut world = world();
+    let mut exclusive = claim("data");
+    exclusive.modes = ["ReadWriteOncePod".into()].into();
+    world.set(StorageObject::Claim(exclusive.clone()));
+    world.bind_claim(&exclusive, volume("pv", 10));
+    // A selector that selects Pods without the label.
+    let labels =
+        vec![Expression { key: "app".into(), operator: Operator::NotIn, values: vec!["friend".into()] }];
+    let namespaces = ["default".into()].into();
+    let selector = PodSelector { namespaces, namespace_selector: None, labels: Some(labels) };
+    let apart = PodTerm { selector, topology: "host".into() };
+    for node in ["n1", "n2", "n3"] {
+        world.pod_with(&format!("foreign-{node}"), "cpu=0", |pod| {
+            pod.scheduler_name = "default-scheduler".into();
+            pod.node = Some(node.into());
+            pod.phase = Phase::Running;
+            pod.labels.insert("app".into(), "friend".into());
+            let anti_affinity = vec![Arc::new(apart.clone())];
+            pod.terms = Some(Arc::new(PodTerms { anti_affinity, ..PodTerms::default() }));
+        });
+    }
+    world.pod_with("p", "cpu=1", |pod| {
+        mounting(&["data"])(pod);
+        pod.labels.insert("app".into(), "friend".into());
+    });
+    assert_eq!(world.node_of("p"), Some("n1"), "{}", world.told("pod.p"));
+}
+
+#[test]
+fn a_driver_that_must_be_installed_is_waited_for() {
+    let mut world = world();
+    let driver = |must_be_installed| {
+        let name = "csi.example".into();
+        StorageObject::Driver(Driver { name, tracks_capacity: false, must_be_installed })
+    };
+    let node = |name: &str, installed: &[&str]| {
+        let installed = installed.iter().map(|driver| (*driver).into()).collect();
+        StorageObject::Node(NodeDrivers { node: name.into(), installed, ..NodeDrivers::default() })
+    };
+    world.set(driver(true));
+    world.set(node("n2", &["other.example"]));
+    for claimed in ["bound", "new"] {
+        world.set(StorageObject::Claim(claim(claimed)));
+    }
+    world.provision("bound", ("zone", "a"));
+    world.pod_with("p", "cpu=1", mounting(&["bound"]));
+    let told = world.told("pod.p");
+    assert!(told.contains("2 didn't have the CSI driver csi.example installed"), "{told}");
+    world.set(node("n2", &["csi.example"]));
+    assert_eq!(world.node_of("p"), Some("n2"));
+    // The same applies to a volume that has yet to be created, unless the driver does not mind any more.
+    world.set(node("n2", &[]));
+    world.pod_with("q", "cpu=1", mounting(&["new"]));
+    assert_eq!(world.selected("new"), None, "{}", world.told("pod.q"));
+    world.set(driver(false));
+    assert_eq!(world.selected("new"), Some("n1"), "{}", world.told("pod.q"));
 }
 
 #[test]
@@ -334,6 +440,35 @@ fn members_that_share_a_claim_wait_for_its_one_volume() {
     // It is not accessible from the other member's node: both are placed again, where it is.
     world.provision("shared", ("zone", "a"));
     assert_eq!((world.node_of("p-0"), world.node_of("p-1")), (Some("n1"), Some("n2")));
+}
+
+#[test]
+fn members_that_share_a_claim_need_one_free_volume_that_all_of_them_can_use() {
+    let mut world = world();
+    let mut class = waits("wait");
+    class.provisioner = "kubernetes.io/no-provisioner".into();
+    world.set(StorageObject::Class(class));
+    world.set(StorageObject::Claim(claim("shared")));
+    // The smallest is only accessible from one node.
+    world.set(StorageObject::Volume(PersistentVolume {
+        affinity: Some(labelled("host", "n1")),
+        ..volume("local", 10)
+    }));
+    for pod in ["p-0", "p-1"] {
+        world.pod_with(pod, "cpu=2000", member("g", &["shared"]));
+    }
+    let told = world.told("group.g");
+    assert!(told.contains("there is room for only 1"), "{told}");
+    world.set(StorageObject::Volume(PersistentVolume {
+        affinity: Some(labelled("zone", "a")),
+        ..volume("zonal", 20)
+    }));
+    let shared = world.claim("shared").clone();
+    assert_eq!(world.volume("zonal").claimant.as_ref().map(|one| &one.name), Some(&shared.name));
+    assert_eq!(world.volume("local").claimant, None);
+    let zonal = world.volume("zonal").clone();
+    world.bind_claim(&shared, zonal);
+    assert_eq!(["p-0", "p-1"].map(|pod| world.node_of(pod)), ["n1", "n2"].map(Some));
 }
 
 #[test]

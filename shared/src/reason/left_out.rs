@@ -102,6 +102,7 @@ impl NodesLeftOut {
                 format!("{were} excluded because ReadWriteOncePod claim {value} is in use")
             }
             NodeReasonClass::DiskInUse => "had the disk in use by another pod".to_owned(),
+            NodeReasonClass::VolumeDriver => format!("didn't have the CSI driver {value} installed"),
             NodeReasonClass::VolumeLimit => format!("would exceed the maximum volume count of {value}"),
             NodeReasonClass::NoVolume => {
                 format!("didn't find available persistent volumes to bind (storage class {value})")

@@ -108,6 +108,7 @@ fn every_class_of_nodes_reads_as_a_sentence() {
             "didn't match the StorageClass's allowed topologies",
             "were excluded because ReadWriteOncePod claim V is in use",
             "had the disk in use by another pod",
+            "didn't have the CSI driver V installed",
             "would exceed the maximum volume count of V",
             "didn't find available persistent volumes to bind (storage class V)",
             "did not have enough free storage (storage class V)",

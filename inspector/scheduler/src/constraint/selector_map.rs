@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::peer::{Namespaces, PodSelector, PodTerm};
+use super::pod_terms::{Namespaces, PodSelector, PodTerm};
+use super::preference::PreferredPods;
 use super::terms::Labels;
 use super::{Expression, Operator};
 
@@ -23,6 +24,12 @@ impl Selects for PodSelector {
 impl Selects for PodTerm {
     fn selectors(&self) -> &[PodSelector] {
         std::slice::from_ref(&self.selector)
+    }
+}
+
+impl Selects for PreferredPods {
+    fn selectors(&self) -> &[PodSelector] {
+        std::slice::from_ref(&self.term.selector)
     }
 }
 

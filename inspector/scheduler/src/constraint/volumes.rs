@@ -14,8 +14,8 @@ mod tables;
 
 pub use needs::VolumeNeeds;
 pub use objects::{
-    Attachment, Capacity, Claim, ClaimFailure, ClaimKey, ClaimUse, Disk, NodeDrivers, PersistentVolume,
-    PodVolumes, StorageClass, StorageKey, StorageObject, VolumeClaimant,
+    Attachment, Capacity, Claim, ClaimFailure, ClaimKey, ClaimUse, Disk, Driver, NodeDrivers,
+    PersistentVolume, PodVolumes, StorageClass, StorageKey, StorageObject, VolumeClaimant,
 };
 pub use objects::{Provision, UnboundClaim, VolumeId};
 pub use resolve::{Mounted, Resolved, resolve};

@@ -125,6 +125,7 @@ fn left_out(count: &Count, names: &dyn Names) -> NodesLeftOut {
                 Denied::Spread(key) => (NodeReasonClass::TopologySpread, Some(key.to_string())),
                 Denied::ClaimInUse(claim) => (NodeReasonClass::ClaimInUse, Some(claim.to_string())),
                 Denied::Disk => (NodeReasonClass::DiskInUse, None),
+                Denied::NoDriver(driver) => (NodeReasonClass::VolumeDriver, Some(driver.to_string())),
                 Denied::VolumeLimit(driver) => (NodeReasonClass::VolumeLimit, Some(driver.to_string())),
                 Denied::NoVolume(class) => (NodeReasonClass::NoVolume, Some(class.to_string())),
                 Denied::NoStorage(class) => (NodeReasonClass::NoStorage, Some(class.to_string())),

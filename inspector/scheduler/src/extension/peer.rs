@@ -49,6 +49,7 @@ pub(super) fn peer(value: &Value) -> Result<Peer, JobspecError> {
     }
     Ok(Peer {
         mounts: None,
+        preferences: None,
         volumes: None,
         namespace: text(value, "namespace")?.unwrap_or_default(),
         labels: Arc::new(labels),

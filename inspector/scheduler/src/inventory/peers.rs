@@ -9,7 +9,7 @@ use super::book::Held;
 use super::hold::AllocationKind;
 use super::id::NodeId;
 use crate::constraint::volumes::{ClaimKey, VolumeNeeds};
-use crate::constraint::{Namespaces, Peer, PodSelector, PodTerm, SelectorMap};
+use crate::constraint::{Namespaces, Peer, PodSelector, PodTerm, PreferredPods, SelectorMap};
 
 /// Selectors, all of which have to select a Pod.
 pub(crate) type Selection = Vec<PodSelector>;
@@ -66,6 +66,8 @@ pub(super) struct Peers {
     pub(super) namespaces: Namespaces,
     /// Required anti-affinity of holders.
     pub(super) anti_affinity: SelectorMap<PodTerm, ByHolder>,
+    /// Preferred affinity and anti-affinity of holders.
+    pub(super) preferring: SelectorMap<PreferredPods, ByHolder>,
     pub(super) tracked: SelectorMap<Selection, Tracked>,
     /// Holders by the claims that they mount.
     pub(super) mounting: OrdMap<ClaimKey, ByHolder>,
@@ -106,6 +108,14 @@ impl Peers {
                 None => self.anti_affinity.insert(term.clone(), ByHolder::unit(holder.clone(), found)),
             }
         }
+        for preferred in peer.preferred() {
+            if let Some(known) = self.preferring.get_mut(preferred) {
+                known.insert(holder.clone(), found);
+            } else {
+                let only = ByHolder::unit(holder.clone(), found);
+                self.preferring.insert(Arc::new(preferred.clone()), only);
+            }
+        }
     }
 
     pub(super) fn remove(&mut self, holder: &str, held: &Held) {
@@ -131,6 +141,14 @@ impl Peers {
                 known.remove(holder);
                 if known.is_empty() {
                     self.anti_affinity.remove(term);
+                }
+            }
+        }
+        for preferred in peer.preferred() {
+            if let Some(known) = self.preferring.get_mut(preferred) {
+                known.remove(holder);
+                if known.is_empty() {
+                    self.preferring.remove(preferred);
                 }
             }
         }

@@ -9,7 +9,7 @@ use super::book::Held;
 use super::id::NodeId;
 use super::peers::{ByHolder, Found, Needing, Selection, Tracked, claims};
 use crate::constraint::volumes::ClaimKey;
-use crate::constraint::{Labels, Namespaces, Peer, PodSelector, PodTerm, SelectorMap};
+use crate::constraint::{Labels, Namespaces, Peer, PodSelector, PodTerm, PreferredPods, SelectorMap};
 use crate::request::{Request, Shape};
 
 /// Number of passes after which an unused selection is no longer tracked.
@@ -157,6 +157,16 @@ impl Inventory {
         selecting.filter_map(|term| Some((term, terms.get(term)?.values().copied().collect())))
     }
 
+    /// What Pods on nodes prefer about this Pod, with the Pods that prefer it.
+    pub(crate) fn preferred_by<'a>(
+        &'a self,
+        peer: &'a Peer,
+    ) -> impl Iterator<Item = (&'a Arc<PreferredPods>, impl Iterator<Item = &'a Found>)> {
+        let preferring = &self.peers.preferring;
+        let selecting = preferring.selecting(&peer.namespace, &peer.labels, &self.peers.namespaces);
+        selecting.filter_map(|preferred| Some((preferred, preferring.get(preferred)?.values())))
+    }
+
     /// The same with their keys; all holders are looked at.
     pub(crate) fn selected_holders<'a>(
         &'a self,
@@ -178,6 +188,7 @@ impl Inventory {
             }
         }
         let mut terms: OrdMap<Arc<PodTerm>, ByHolder> = OrdMap::new();
+        let mut preferring: OrdMap<Arc<PreferredPods>, ByHolder> = OrdMap::new();
         let mut mounting: OrdMap<ClaimKey, ByHolder> = OrdMap::new();
         let mut needing = Needing::new();
         for (holder, id) in &self.holders {
@@ -193,11 +204,20 @@ impl Inventory {
             for term in peer.anti_affinity() {
                 terms.entry(term.clone()).or_default().insert(holder.clone(), found);
             }
+            for preferred in peer.preferred() {
+                let holders = preferring.entry(Arc::new(preferred.clone())).or_default();
+                holders.insert(holder.clone(), found);
+            }
         }
         let known: OrdMap<Arc<PodTerm>, ByHolder> =
             self.peers.anti_affinity.iter().map(|(term, found)| (term.clone(), found.clone())).collect();
         if known != terms {
             wrong.push("the anti-affinity of Pods on nodes is out of date".to_owned());
+        }
+        let known: OrdMap<Arc<PreferredPods>, ByHolder> =
+            self.peers.preferring.iter().map(|(one, found)| (one.clone(), found.clone())).collect();
+        if known != preferring {
+            wrong.push("the preferences of Pods on nodes are out of date".to_owned());
         }
         if self.peers.needing != needing {
             wrong.push("what the volumes of starting jobs require is out of date".to_owned());

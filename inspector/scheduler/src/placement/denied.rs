@@ -19,6 +19,8 @@ pub enum Denied {
     ClaimInUse(Arc<str>),
     /// A Pod on the node uses a disk that can't be shared.
     Disk,
+    /// This CSI driver is not installed on the node.
+    NoDriver(Arc<str>),
     /// There would be too many volumes of this CSI driver on the node.
     VolumeLimit(Arc<str>),
     /// No free volume of this class is accessible from the node, and none can be created for it.

@@ -102,7 +102,10 @@ impl<'a> Plan<'a> {
             .any(|peer| peer.terms.is_some() || peer.volumes.is_some() || inventory.keeps_away(peer));
         let scored = policy == NodePolicy::Spread
             || inventory.has_discouraging_taints()
-            || shapes.iter().any(|shape| shape.preferences.is_some());
+            || shapes.iter().any(|shape| {
+                let others = shape.peer.is_some_and(|peer| inventory.preferred_by(peer).next().is_some());
+                others || shape.preferences.is_some()
+            });
         Self { inventory, kinds, shapes, policy, minimum, constrained, scored, groups }
     }
 

@@ -5,7 +5,7 @@
 //!
 //! 1. by time, as in [`super::order`];
 //! 2. with [`NodePolicy::Spread`], by the share of the node that would be allocated;
-//! 3. by score: the weights of all preferences that the node meets. A soft spread constraint counts as much as the
+//! 3. by score: the weights of all preferences that the node meets, of the Pod and of those that are there. A soft spread constraint counts as much as the
 //!    highest weight, and so does the absence of each taint with `PreferNoSchedule` that is not tolerated;
 //! 4. by the number of Pods in the node's domain: many for affinity, few for anti-affinity and spread constraints;
 //! 5. in the policy's order.
@@ -96,9 +96,34 @@ impl<'a> Scores<'a> {
                 let (tally, own) = counting.spread(one, spread, shape);
                 wishes.push(Wish::Even { tally: scores.push(tally), max_skew: one.max_skew, own });
             }
+            scores.others_wishes(counting, shape, &mut wishes);
             scores.wishes.push(wishes);
         }
         scores
+    }
+
+    /// What the Pods that are there prefer about this one. What it prefers itself counts once.
+    fn others_wishes(&mut self, counting: &Counting<'_>, shape: &PlannedShape<'_>, wishes: &mut Vec<Wish>) {
+        let Some(peer) = shape.peer else { return };
+        let own = shape.preferences.map_or(&[][..], |preferences| &preferences.pods);
+        for (preferred, holders) in self.plan.inventory.preferred_by(peer) {
+            if own.contains(preferred) {
+                continue;
+            }
+            let topology = self.plan.inventory.topology(&preferred.term.topology);
+            let mut tally = Tally::new(topology, vec![0; self.plan.shapes.len()]);
+            for found in holders.filter(|found| counting.availability.counts(found).0) {
+                tally.add(found.node, 1);
+            }
+            if !tally.is_empty() {
+                let (tally, weight) = (self.push(tally), preferred.weight);
+                wishes.push(if preferred.apart {
+                    Wish::Apart { tally, weight }
+                } else {
+                    Wish::Near { tally, weight }
+                });
+            }
+        }
     }
 
     fn push(&mut self, tally: Tally) -> usize {

@@ -2,7 +2,8 @@
 //!
 //! The maximum of (application containers and sidecars in total) and (each init container with the sidecars started
 //! before it), plus the overhead of the runtime class; a Pod-level resource replaces that of the containers (KEP-753,
-//! KEP-2837). During an in-place resize, the maximum of desired, allocated and actual amounts applies (KEP-1287).
+//! KEP-2837). During an in-place resize, the maximum of desired, allocated and actual amounts of the whole Pod applies
+//! (KEP-1287), as in kube-scheduler 1.37.
 //! Containers are added exactly; each resource is rounded up once.
 
 use std::collections::BTreeMap;
@@ -40,8 +41,10 @@ pub struct PodAsk {
     pub overhead: Requests,
     /// Pod-level requests.
     pub pod_level: Requests,
-    /// Pod-level allocation by the kubelet, if in the status.
+    /// Allocated to the Pod as a whole by the kubelet, if in the status.
     pub pod_level_allocated: Option<Requests>,
+    /// Actually used by the Pod as a whole, if in the status.
+    pub pod_level_actual: Option<Requests>,
     /// The desired resize is infeasible on its node, so it is ignored.
     pub resize_infeasible: bool,
 }
@@ -63,28 +66,26 @@ const TOO_LARGE: &str = "is too large";
 
 /// The Pod's requests, including `pods` 1.
 pub fn pod_requests(ask: &PodAsk) -> Result<ResourceList, InvalidRequest> {
-    let mut running = Requests::new();
-    for container in &ask.app {
-        add(&mut running, &effective(container, ask.resize_infeasible)?, Some(&container.name))?;
-    }
-    let mut sidecars = Requests::new();
+    let infeasible = ask.resize_infeasible;
     let mut peak = Requests::new();
-    for container in &ask.init {
-        let own = effective(container, ask.resize_infeasible)?;
-        if container.sidecar {
-            add(&mut running, &own, Some(&container.name))?;
-            add(&mut sidecars, &own, Some(&container.name))?;
-            raise(&mut peak, &sidecars);
-        } else {
-            let mut together = sidecars.clone();
-            add(&mut together, &own, Some(&container.name))?;
-            raise(&mut peak, &together);
-        }
+    if !infeasible {
+        raise(&mut peak, &of_containers(ask, |container| Some(&container.requests))?);
     }
-    raise(&mut peak, &running);
-    let as_a_whole =
-        resized(&ask.pod_level, ask.pod_level_allocated.as_ref(), None, ask.resize_infeasible, None)?;
-    peak.extend(as_a_whole);
+    // An infeasible wish counts only if nothing else is known.
+    let counts = |one: &&ContainerAsk| !infeasible || !one.is_granted();
+    let wish = |container| Some(container).filter(counts).map(|one: &ContainerAsk| &one.requests);
+    let totals = ask.pod_level_allocated.as_ref().zip(ask.pod_level_actual.as_ref());
+    let (allocated, actual) = if let Some((allocated, actual)) = totals {
+        // These are of all containers.
+        (stored(allocated, None)?, stored(actual, None)?)
+    } else {
+        let allocated = of_containers(ask, |one| one.allocated.as_ref().or_else(|| wish(one)))?;
+        let actual = of_containers(ask, |one| one.in_use().or_else(|| wish(one)))?;
+        (allocated, actual)
+    };
+    raise(&mut peak, &allocated);
+    raise(&mut peak, &actual);
+    peak.extend(of_pod_level(ask)?);
     add(&mut peak, &stored(&ask.overhead, None)?, None)?;
     let mut list = ResourceList::new();
     for (resource, amount) in peak {
@@ -101,29 +102,60 @@ pub fn pod_requests(ask: &PodAsk) -> Result<ResourceList, InvalidRequest> {
     Ok(list)
 }
 
-fn effective(container: &ContainerAsk, infeasible: bool) -> Result<Requests, InvalidRequest> {
-    resized(
-        &container.requests,
-        container.allocated.as_ref(),
-        container.actual.as_ref(),
-        infeasible,
-        Some(&container.name),
-    )
+impl ContainerAsk {
+    /// Whether the status contains what it has.
+    fn is_granted(&self) -> bool {
+        self.in_use().is_some()
+    }
+
+    /// What it has according to the status, at the latest known step of a resize.
+    fn in_use(&self) -> Option<&Requests> {
+        self.actual.as_ref().or(self.allocated.as_ref())
+    }
 }
 
-/// The maximum of desired, allocated and actual amounts, ignoring an infeasible resize.
-fn resized(
-    wanted: &Requests,
-    allocated: Option<&Requests>,
-    actual: Option<&Requests>,
-    infeasible: bool,
-    container: Option<&str>,
+/// The peak of all containers with these amounts of each.
+fn of_containers<'a>(
+    ask: &'a PodAsk,
+    amounts: impl Fn(&'a ContainerAsk) -> Option<&'a Requests>,
 ) -> Result<Requests, InvalidRequest> {
-    let granted = allocated.or(actual).is_some();
-    let wish = stored(wanted, container)?;
-    let mut most = if infeasible && granted { Requests::new() } else { wish };
-    for requests in [allocated, actual].into_iter().flatten() {
-        raise(&mut most, &stored(requests, container)?);
+    let own = |container: &'a ContainerAsk| match amounts(container) {
+        Some(requests) => stored(requests, Some(&container.name)),
+        None => Ok(Requests::new()),
+    };
+    let mut running = Requests::new();
+    for container in &ask.app {
+        add(&mut running, &own(container)?, Some(&container.name))?;
+    }
+    let mut sidecars = Requests::new();
+    let mut peak = Requests::new();
+    for container in &ask.init {
+        let own = own(container)?;
+        if container.sidecar {
+            add(&mut running, &own, Some(&container.name))?;
+            add(&mut sidecars, &own, Some(&container.name))?;
+            raise(&mut peak, &sidecars);
+        } else {
+            let mut together = sidecars.clone();
+            add(&mut together, &own, Some(&container.name))?;
+            raise(&mut peak, &together);
+        }
+    }
+    raise(&mut peak, &running);
+    Ok(peak)
+}
+
+/// What replaces the sum of the containers.
+fn of_pod_level(ask: &PodAsk) -> Result<Requests, InvalidRequest> {
+    if ask.pod_level.is_empty() {
+        return Ok(Requests::new());
+    }
+    let granted = [&ask.pod_level_allocated, &ask.pod_level_actual].into_iter().flatten();
+    let known = ask.pod_level_allocated.is_some() || ask.pod_level_actual.is_some();
+    let mut most =
+        if ask.resize_infeasible && known { Requests::new() } else { stored(&ask.pod_level, None)? };
+    for requests in granted {
+        raise(&mut most, &stored(requests, None)?);
     }
     Ok(most)
 }
@@ -273,6 +305,22 @@ mod tests {
             ..PodAsk::default()
         };
         assert_eq!(needs(&whole), "cpu 3, pods 1");
+    }
+
+    #[test]
+    fn a_resize_that_moves_resources_between_containers_does_not_hold_both() {
+        let resized = |name: &str, wanted: &str, now: &str| ContainerAsk {
+            allocated: Some(amounts(&[("cpu", now)])),
+            actual: Some(amounts(&[("cpu", now)])),
+            ..container(name, &[("cpu", wanted)])
+        };
+        let mut ask =
+            PodAsk { app: vec![resized("a", "1", "3"), resized("b", "3", "1")], ..PodAsk::default() };
+        assert_eq!(needs(&ask), "cpu 4, pods 1");
+        // What is known of the Pod as a whole takes precedence.
+        ask.pod_level_allocated = Some(amounts(&[("cpu", "5")]));
+        ask.pod_level_actual = Some(amounts(&[("cpu", "6")]));
+        assert_eq!(needs(&ask), "cpu 6, pods 1");
     }
 
     #[test]

@@ -59,6 +59,13 @@ impl State {
                 // Several members may use one claim.
                 if let Some(at) = first.get(&claim.key()) {
                     later.push((pod, *at));
+                    let storage = self.inventory.storage();
+                    let (names, required): &mut (Vec<Arc<str>>, bool) = &mut choices[*at];
+                    names.retain(|name| {
+                        storage.volume(name).is_some_and(|volume| accessible(volume, &facts.labels))
+                    });
+                    *required |=
+                        storage.unbound(&claim).provisioned_for(&facts.labels, storage) == Err(false);
                     continue;
                 }
                 if let Some(one) = self.prepared_by_others(&claim) {

@@ -58,21 +58,29 @@ impl State {
     /// The Pod as others see it, if it has constraints on them or they on it; with the labels on which any constraint
     /// depends.
     pub(super) fn peer_of(&self, pod: &PodSpec) -> Option<Arc<Peer>> {
-        let Peering { selectors, keys } = &self.peering;
+        let Peering { selectors, .. } = &self.peering;
         let labels = pod.labels.shared();
         let namespaces = self.inventory.namespaces();
         let selected = || selectors.selecting(&pod.namespace, labels, namespaces).next().is_some();
         if selectors.is_empty() || pod.terms.is_none() && !selected() {
             return None;
         }
-        let relevant = labels.iter().filter(|(key, _)| keys.contains_key(*key));
-        Some(Arc::new(Peer {
+        Some(Arc::new(self.relevant_peer(pod)))
+    }
+
+    /// The Pod as others see it, with the labels on which any constraint depends: a selector may select those that have no
+    /// such label.
+    pub(super) fn relevant_peer(&self, pod: &PodSpec) -> Peer {
+        let labels = pod.labels.shared();
+        let relevant = labels.iter().filter(|(key, _)| self.peering.keys.contains_key(*key));
+        Peer {
             namespace: pod.namespace.clone(),
             labels: Arc::new(relevant.map(|(key, value)| (key.clone(), value.clone())).collect()),
             terms: pod.terms.clone(),
             deleting: false,
             mounts: None,
+            preferences: None,
             volumes: None,
-        }))
+        }
     }
 }

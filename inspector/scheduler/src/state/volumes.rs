@@ -132,9 +132,7 @@ impl State {
         if needs.is_empty() {
             return (constraint, peer);
         }
-        // No constraint of others concerns a Pod that is not a peer otherwise.
-        let alone = || Peer { namespace: pod.namespace.clone(), ..Peer::default() };
-        let peer = peer.map_or_else(alone, Arc::unwrap_or_clone);
+        let peer = peer.map_or_else(|| self.relevant_peer(pod), Arc::unwrap_or_clone);
         (constraint, Some(Arc::new(Peer { volumes: Some(Arc::new(needs)), ..peer })))
     }
 }

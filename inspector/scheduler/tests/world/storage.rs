@@ -65,6 +65,7 @@ pub fn volume(name: &str, size: u64) -> PersistentVolume {
 pub fn limit(node: &str, count: u32) -> StorageObject {
     StorageObject::Node(NodeDrivers {
         node: node.into(),
+        installed: ["csi.example".into()].into(),
         limits: [("csi.example".into(), count)].into(),
         topology: [("csi.example".into(), Arc::from(["zone".into()]))].into(),
     })

@@ -26,7 +26,8 @@ pub(super) fn needs(spec: &PodSpec, status: Option<&PodStatus>) -> Result<Resour
         app: ask(&spec.containers, running)?,
         overhead: amounts(spec.overhead.as_ref(), None)?,
         pod_level: asked(spec.resources.as_ref(), None)?,
-        pod_level_allocated: allocated.or(actual).map(|list| amounts(Some(list), None)).transpose()?,
+        pod_level_allocated: allocated.map(|list| amounts(Some(list), None)).transpose()?,
+        pod_level_actual: actual.map(|list| amounts(Some(list), None)).transpose()?,
         resize_infeasible: infeasible(status),
     })
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fluxion_scheduler::constraint::volumes::{
-    Attachment, Capacity, Claim, ClaimFailure, NodeDrivers, PersistentVolume, StorageClass, StorageObject,
-    VolumeClaimant,
+    Attachment, Capacity, Claim, ClaimFailure, Driver, NodeDrivers, PersistentVolume, StorageClass,
+    StorageObject, VolumeClaimant,
 };
 use fluxion_scheduler::constraint::{Expression, Operator, Term};
 use fluxion_scheduler::marks::SELECTED_AT;
@@ -112,7 +112,11 @@ pub fn storage_class(object: &storage::StorageClass) -> Result<StorageObject, Un
 /// Converts a `CSIDriver`.
 pub fn driver(object: &storage::CSIDriver) -> Result<StorageObject, Unreadable> {
     let meta = Meta::read(&object.metadata)?;
-    Ok(StorageObject::Driver(meta.name, object.spec.storage_capacity == Some(true)))
+    Ok(StorageObject::Driver(Driver {
+        name: meta.name,
+        tracks_capacity: object.spec.storage_capacity == Some(true),
+        must_be_installed: object.spec.prevent_pod_scheduling_if_missing == Some(true),
+    }))
 }
 
 /// Converts a `CSINode`.
@@ -121,6 +125,7 @@ pub fn node(object: &storage::CSINode) -> Result<StorageObject, Unreadable> {
     let mut drivers = NodeDrivers { node: meta.name, ..NodeDrivers::default() };
     for driver in &object.spec.drivers {
         let name = SharedStr::from(driver.name.as_str());
+        drivers.installed.insert(name.clone());
         if let Some(count) = driver.allocatable.as_ref().and_then(|allocatable| allocatable.count) {
             drivers.limits.insert(name.clone(), u32::try_from(count).unwrap_or(0));
         }

@@ -14,6 +14,8 @@ use super::rule::any_matches;
 /// requests are equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VolumeNeeds {
+    /// Drivers that have to be installed on the node.
+    pub installed: BTreeSet<Arc<str>>,
     /// Volumes of drivers with limits that other Pods may use too: on a node where one is, it counts once.
     pub shared: BTreeSet<VolumeId>,
     /// Number of volumes that only this Pod uses, by driver with limits.
@@ -50,6 +52,7 @@ impl UnboundClaim {
             selector: claim.selector.clone(),
             existing: claim.selected.is_none(),
             reserved: None,
+            shared: None,
             provision,
         };
         if unbound.existing {

@@ -171,11 +171,24 @@ impl StorageClass {
     }
 }
 
+/// A `CSIDriver`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Driver {
+    /// Its name.
+    pub name: Arc<str>,
+    /// It publishes the capacity of its storage (`storageCapacity`).
+    pub tracks_capacity: bool,
+    /// Pods with its volumes only run on nodes where it is installed (`preventPodSchedulingIfMissing`).
+    pub must_be_installed: bool,
+}
+
 /// CSI drivers on a node (`CSINode`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeDrivers {
     /// The node's name.
     pub node: Arc<str>,
+    /// The drivers that are installed.
+    pub installed: BTreeSet<Arc<str>>,
     /// Maximum number of volumes by driver (`allocatable.count`).
     pub limits: BTreeMap<Arc<str>, u32>,
     /// Keys of the node's labels that tell where it is, by driver (`topologyKeys`).
@@ -230,8 +243,8 @@ pub enum StorageObject {
     Volume(PersistentVolume),
     /// A `StorageClass`.
     Class(StorageClass),
-    /// A `CSIDriver`, by name, and whether it publishes the capacity of its storage.
-    Driver(Arc<str>, bool),
+    /// A `CSIDriver`.
+    Driver(Driver),
     /// A `CSINode`.
     Node(NodeDrivers),
     /// A `CSIStorageCapacity`.
@@ -270,7 +283,7 @@ impl StorageObject {
             Self::Claim(claim) => StorageKey::Claim(claim.key()),
             Self::Volume(volume) => StorageKey::Volume(volume.name.clone()),
             Self::Class(class) => StorageKey::Class(class.name.clone()),
-            Self::Driver(name, _) => StorageKey::Driver(name.clone()),
+            Self::Driver(driver) => StorageKey::Driver(driver.name.clone()),
             Self::Node(drivers) => StorageKey::Node(drivers.node.clone()),
             Self::Capacity(one) => StorageKey::Capacity((one.namespace.clone(), one.name.clone())),
             Self::Attachment(one) => StorageKey::Attachment(one.name.clone()),
@@ -301,6 +314,8 @@ pub struct UnboundClaim {
     pub existing: bool,
     /// The volume that is reserved for this claim.
     pub reserved: Option<Arc<str>>,
+    /// Its key, if other Pods mount it too: it gets one volume for all of them.
+    pub shared: Option<ClaimKey>,
     /// How a volume can be created; none if it can't.
     pub provision: Option<Provision>,
 }

@@ -82,15 +82,20 @@ pub fn resolve(
             if let Some(node) = &claim.selected {
                 rules.insert(VolumeRule::Node(node.clone()));
             }
-            unbound.push((UnboundClaim::new(claim, storage), claim.clone()));
+            let shared = shared(&key).then(|| key.clone());
+            unbound.push((UnboundClaim { shared, ..UnboundClaim::new(claim, storage) }, claim.clone()));
         } else {
             return Err(format!("PersistentVolumeClaim {name} is not bound yet"));
         }
         if claim.exclusive() && !one.ephemeral {
             found.needs.exclusive.push(key.clone());
         }
-        if let Some(id) = storage.volume_of(claim).filter(|(driver, _)| storage.is_limited(driver)) {
-            if shared(&key) {
+        let Some(id) = storage.volume_of(claim) else { continue };
+        if storage.must_be_installed(&id.0) {
+            found.needs.installed.insert(id.0.clone());
+        }
+        if storage.is_limited(&id.0) {
+            if shared(&key) || storage.is_ambiguous(&id) {
                 found.needs.shared.insert(id);
             } else {
                 *found.needs.own.entry(id.0).or_default() += 1;

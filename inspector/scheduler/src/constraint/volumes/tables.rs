@@ -7,7 +7,7 @@ use imbl::{OrdMap, OrdSet};
 
 use super::failures::ClaimFailures;
 use super::objects::{
-    Attachment, Capacity, Claim, ClaimKey, NodeDrivers, PersistentVolume, StorageClass, StorageKey,
+    Attachment, Capacity, Claim, ClaimKey, Driver, NodeDrivers, PersistentVolume, StorageClass, StorageKey,
     StorageObject,
 };
 use super::objects::{UnboundClaim, VolumeId};
@@ -23,10 +23,12 @@ type Capacities = OrdMap<ObjectName, Arc<Capacity>>;
 pub struct Storage {
     claims: OrdMap<ClaimKey, Arc<Claim>>,
     volumes: OrdMap<Arc<str>, Arc<PersistentVolume>>,
+    /// Number of volumes by driver and handle.
+    handles: OrdMap<VolumeId, u32>,
     /// Volumes by class.
     by_class: OrdSet<(Arc<str>, Arc<str>)>,
     classes: OrdMap<Arc<str>, Arc<StorageClass>>,
-    drivers: OrdMap<Arc<str>, bool>,
+    drivers: OrdMap<Arc<str>, Driver>,
     nodes: OrdMap<Arc<str>, Arc<NodeDrivers>>,
     /// Drivers with a limit on some node, and on how many.
     limited: OrdMap<Arc<str>, u32>,
@@ -75,9 +77,9 @@ impl Storage {
                 self.classes.insert(name.clone(), Arc::new(class));
                 StorageChange::Unbound(Some(name))
             }
-            StorageObject::Driver(name, tracks) => {
-                let before = self.drivers.insert(name, tracks);
-                if before == Some(tracks) { StorageChange::None } else { StorageChange::Unbound(None) }
+            StorageObject::Driver(driver) => {
+                let before = self.drivers.insert(driver.name.clone(), driver.clone());
+                if before.as_ref() == Some(&driver) { StorageChange::None } else { StorageChange::Limits }
             }
             StorageObject::Node(node) => self.set_node(&node.node.clone(), Some(node)),
             StorageObject::Capacity(capacity) => {
@@ -117,14 +119,15 @@ impl Storage {
                 self.promised.remove(name);
                 let Some(volume) = self.volumes.remove(name) else { return StorageChange::None };
                 self.by_class.remove(&(volume.class.clone(), name.clone()));
+                if self.count_handle(volume.csi.as_ref(), None) {
+                    return StorageChange::Limits;
+                }
                 StorageChange::Volume(name.clone(), volume.class.clone())
             }
             StorageKey::Class(name) => {
                 changed(self.classes.remove(name).is_some(), StorageChange::Unbound(Some(name.clone())))
             }
-            StorageKey::Driver(name) => {
-                changed(self.drivers.remove(name).is_some(), StorageChange::Unbound(None))
-            }
+            StorageKey::Driver(name) => changed(self.drivers.remove(name).is_some(), StorageChange::Limits),
             StorageKey::Node(name) => self.set_node(name, None),
             StorageKey::Capacity(key) => self
                 .remove_capacity(key)
@@ -141,11 +144,11 @@ impl Storage {
 
     fn set_volume(&mut self, volume: PersistentVolume) -> StorageChange {
         let name = volume.name.clone();
-        let before = self.volumes.get(&name);
-        if before.is_some_and(|known| **known == volume) {
+        let before = self.volumes.get(&name).cloned();
+        if before.as_ref().is_some_and(|known| **known == volume) {
             return StorageChange::None;
         }
-        if let Some(before) = before {
+        if let Some(before) = &before {
             let old = (before.class.clone(), name.clone());
             self.by_class.remove(&old);
         }
@@ -153,9 +156,38 @@ impl Storage {
             self.promised.remove(&name);
         }
         let class = volume.class.clone();
+        let concerns_others =
+            self.count_handle(before.as_ref().and_then(|before| before.csi.as_ref()), volume.csi.as_ref());
         self.by_class.insert((class.clone(), name.clone()));
         self.volumes.insert(name.clone(), Arc::new(volume));
-        StorageChange::Volume(name, class)
+        if concerns_others { StorageChange::Limits } else { StorageChange::Volume(name, class) }
+    }
+
+    /// A volume has another handle than before; returns whether it shares or shared one with others.
+    fn count_handle(&mut self, before: Option<&VolumeId>, now: Option<&VolumeId>) -> bool {
+        if before == now {
+            return false;
+        }
+        let mut shared = false;
+        if let Some(id) = before {
+            let count = self.handles.entry(id.clone()).or_default();
+            *count = count.saturating_sub(1);
+            shared = *count > 0;
+            if !shared {
+                self.handles.remove(id);
+            }
+        }
+        if let Some(id) = now {
+            let count = self.handles.entry(id.clone()).or_default();
+            *count = count.saturating_add(1);
+            shared |= *count > 1;
+        }
+        shared
+    }
+
+    /// Whether several volumes have this handle: these are the same to the driver.
+    pub(crate) fn is_ambiguous(&self, id: &VolumeId) -> bool {
+        self.handles.get(id).is_some_and(|count| *count > 1)
     }
 
     fn set_node(&mut self, name: &Arc<str>, node: Option<NodeDrivers>) -> StorageChange {
@@ -221,7 +253,12 @@ impl Storage {
     }
 
     pub(crate) fn tracks_capacity(&self, driver: &str) -> bool {
-        self.drivers.get(driver).copied().unwrap_or(false)
+        self.drivers.get(driver).is_some_and(|driver| driver.tracks_capacity)
+    }
+
+    /// Whether Pods with volumes of the driver only run on nodes where it is installed.
+    pub(crate) fn must_be_installed(&self, driver: &str) -> bool {
+        self.drivers.get(driver).is_some_and(|driver| driver.must_be_installed)
     }
 
     /// Whether a volume of this size can be created for a node with these labels.

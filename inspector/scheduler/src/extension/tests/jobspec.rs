@@ -116,6 +116,7 @@ fn peer() -> impl Strategy<Value = Peer> {
     (text(), prop::collection::btree_map(text(), text(), 0..3), terms).prop_map(
         |(namespace, labels, terms)| Peer {
             mounts: None,
+            preferences: None,
             volumes: None,
             namespace,
             labels: Arc::new(labels),

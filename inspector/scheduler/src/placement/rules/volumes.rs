@@ -23,6 +23,8 @@ struct Attached {
     own: u32,
     /// Other volumes that are attached.
     others: u32,
+    /// Volumes of Pods that are there now, for an upper bound that does not count these: they can be shared.
+    passing: BTreeSet<Arc<str>>,
 }
 
 /// Where volumes for equal claims come from, by node.
@@ -48,6 +50,8 @@ struct ShapeVolumes {
 #[derive(Clone, Debug)]
 pub(super) struct VolumeRules {
     shapes: Vec<Option<ShapeVolumes>>,
+    /// Where drivers are installed that have to be.
+    installed: BTreeMap<Arc<str>, BTreeSet<NodeId>>,
     attached: BTreeMap<NodeId, BTreeMap<Arc<str>, Attached>>,
     /// Number of Pods that use a claim for one Pod.
     in_use: BTreeMap<ClaimKey, u32>,
@@ -55,7 +59,10 @@ pub(super) struct VolumeRules {
     sources: Vec<Source>,
     /// Volumes given to slots.
     taken: BTreeSet<Arc<str>>,
+    /// By slot, those of claims that no other slot uses.
     given: BTreeMap<(usize, NodeId), Vec<Vec<Arc<str>>>>,
+    /// By source, the volume of a claim that slots share, or none if it will be created, and the number of these slots.
+    shared: BTreeMap<usize, (Option<Arc<str>>, u32)>,
 }
 
 impl VolumeRules {
@@ -68,12 +75,14 @@ impl VolumeRules {
         }
         let mut rules = Self {
             shapes: Vec::new(),
+            installed: BTreeMap::new(),
             attached: BTreeMap::new(),
             in_use: BTreeMap::new(),
             disks: BTreeMap::new(),
             sources: Vec::new(),
             taken: BTreeSet::new(),
             given: BTreeMap::new(),
+            shared: BTreeMap::new(),
         };
         for needs in shapes {
             let shape = needs.map(|needs| {
@@ -82,6 +91,10 @@ impl VolumeRules {
                 ShapeVolumes { needs, sources }
             });
             rules.shapes.push(shape);
+        }
+        // Drivers can still be installed.
+        if !availability.is_upper_bound() {
+            rules.find_installed(plan);
         }
         rules.count_attached(plan, availability);
         rules.count_exclusive(plan, availability);
@@ -108,6 +121,16 @@ impl VolumeRules {
         found
     }
 
+    fn find_installed(&mut self, plan: &Plan<'_>) {
+        let drivers = self.all_needs().flat_map(|needs| needs.installed.iter().cloned());
+        let drivers: BTreeSet<Arc<str>> = drivers.collect();
+        for driver in drivers {
+            let nodes = plan.inventory.storage().nodes().filter(|node| node.installed.contains(&driver));
+            let ids = nodes.filter_map(|node| plan.inventory.id(&node.node)).collect();
+            self.installed.insert(driver, ids);
+        }
+    }
+
     /// Volumes on nodes, of the drivers that matter.
     fn count_attached(&mut self, plan: &Plan<'_>, availability: &Availability<'_>) {
         let own = self.all_needs().flat_map(|needs| needs.own.keys());
@@ -130,10 +153,13 @@ impl VolumeRules {
         for (claim, holders) in inventory.mounted() {
             let id = storage.claim(claim).and_then(|claim| storage.volume_of(claim));
             let Some((driver, handle)) = id.filter(|(driver, _)| drivers.contains(driver)) else { continue };
-            for (_, found) in holders.filter(|(_, found)| availability.counts(found).1) {
+            for (_, found) in holders {
                 let on = self.attached.get_mut(&found.node).and_then(|on| on.get_mut(&driver));
-                if let Some(attached) = on {
+                let Some(attached) = on else { continue };
+                if availability.counts(found).1 {
                     *attached.handles.entry(handle.clone()).or_default() += 1;
+                } else if availability.is_upper_bound() {
+                    attached.passing.insert(handle.clone());
                 }
             }
         }
@@ -192,7 +218,8 @@ impl VolumeRules {
         }
         let storage = plan.inventory.storage();
         let mut candidates: BTreeMap<&UnboundClaim, Vec<&Arc<PersistentVolume>>> = BTreeMap::new();
-        let mut claims = Vec::new();
+        let mut claims: Vec<(Vec<Arc<str>>, bool)> = Vec::new();
+        let mut shared: BTreeMap<&UnboundClaim, usize> = BTreeMap::new();
         let needing = plan.inventory.needing().map(|(found, needs)| (found.node, needs, 1));
         let promised = availability.all_promised_peers();
         let promised = promised.filter_map(|(id, peer, count)| Some((id, peer.volumes.as_deref()?, count)));
@@ -210,7 +237,15 @@ impl VolumeRules {
                     .map(|volume| volume.name.clone())
                     .collect();
                 let created = claim.provisioned_for(labels, storage).is_ok();
-                claims.extend(std::iter::repeat_n((names, !created), count as usize));
+                if let Some(at) = shared.get(claim) {
+                    claims[*at].0.retain(|name| names.contains(name));
+                    continue;
+                }
+                if claim.shared.is_some() {
+                    shared.insert(claim, claims.len());
+                }
+                let count = if claim.shared.is_some() { 1 } else { count as usize };
+                claims.extend(std::iter::repeat_n((names, !created), count));
             }
         }
         self.taken.extend(assign(&claims).0.into_iter().flatten());
@@ -225,6 +260,10 @@ impl VolumeRules {
         {
             return Err(Denied::ClaimInUse(claim.1.clone()));
         }
+        let lacks = |driver: &&Arc<str>| self.installed.get(*driver).is_some_and(|on| !on.contains(&id));
+        if let Some(driver) = needs.installed.iter().find(lacks) {
+            return Err(Denied::NoDriver(driver.clone()));
+        }
         let there = self.disks.get(&id);
         if needs
             .disks
@@ -235,8 +274,10 @@ impl VolumeRules {
         }
         for (driver, attached) in self.attached.get(&id).into_iter().flatten() {
             let own = needs.own.get(driver).copied().unwrap_or(0);
-            let new =
-                |(of, handle): &&(Arc<str>, Arc<str>)| of == driver && !attached.handles.contains_key(handle);
+            let there = |handle: &Arc<str>| {
+                attached.handles.contains_key(handle) || attached.passing.contains(handle)
+            };
+            let new = |(of, handle): &&(Arc<str>, Arc<str>)| of == driver && !there(handle);
             let new = needs.shared.iter().filter(new).count() as u64 + u64::from(own);
             let there = attached.handles.len() as u64 + u64::from(attached.own) + u64::from(attached.others);
             if new > 0 && there + new > u64::from(attached.limit) {
@@ -246,20 +287,43 @@ impl VolumeRules {
         self.choose(shape, id).map(drop)
     }
 
-    /// Free volumes for the shape's claims on the node: the smallest that fits each.
-    fn choose(&self, shape: &ShapeVolumes, id: NodeId) -> Result<Vec<Arc<str>>, Denied> {
-        let mut chosen: Vec<Arc<str>> = Vec::new();
-        for source in shape.sources.iter().map(|source| &self.sources[*source]) {
-            let free = |name: &Arc<str>| !self.taken.contains(name) && !chosen.contains(name);
-            let near = source.near.get(&id).into_iter().flatten().find(|(_, name)| free(name));
-            let other = source.everywhere.iter().find(|(_, name)| free(name));
-            match near.into_iter().chain(other).min() {
-                Some((_, name)) => chosen.push(name.clone()),
-                None => match source.provisioned.get(&id) {
-                    Some(Ok(())) => {}
-                    Some(Err(true)) => return Err(Denied::NoStorage(source.claim.class.clone())),
-                    _ => return Err(Denied::NoVolume(source.claim.class.clone())),
-                },
+    /// Volumes for the shape's claims on the node, in the order of its sources: of free ones, the smallest that fits each;
+    /// none for a volume that will be created.
+    fn choose(&self, shape: &ShapeVolumes, id: NodeId) -> Result<Vec<Option<Arc<str>>>, Denied> {
+        let mut chosen: Vec<Option<Arc<str>>> = Vec::with_capacity(shape.sources.len());
+        for at in &shape.sources {
+            let source = &self.sources[*at];
+            let class = &source.claim.class;
+            let near = source.near.get(&id).into_iter().flatten();
+            let provisioned = source.provisioned.get(&id).copied().unwrap_or(Err(false));
+            if let Some((volume, _)) = self.shared.get(at) {
+                let usable = match volume {
+                    Some(volume) => near.chain(&source.everywhere).any(|(_, name)| name == volume),
+                    // There is room for it: where its first slot is.
+                    None => provisioned != Err(false),
+                };
+                if !usable {
+                    return Err(Denied::NoVolume(class.clone()));
+                }
+                chosen.push(volume.clone());
+                continue;
+            }
+            let free = |(_, name): &&(u64, Arc<str>)| {
+                !self.taken.contains(name) && !chosen.iter().flatten().any(|other| other == name)
+            };
+            let mut near = near.filter(free);
+            let mut everywhere = source.everywhere.iter().filter(free);
+            let found = if source.claim.shared.is_some() {
+                // The other slots have to be able to use it.
+                everywhere.next().or_else(|| near.next())
+            } else {
+                near.next().into_iter().chain(everywhere.next()).min()
+            };
+            match (found, provisioned) {
+                (Some((_, name)), _) => chosen.push(Some(name.clone())),
+                (None, Ok(())) => chosen.push(None),
+                (None, Err(true)) => return Err(Denied::NoStorage(class.clone())),
+                (None, Err(false)) => return Err(Denied::NoVolume(class.clone())),
             }
         }
         Ok(chosen)
@@ -269,11 +333,19 @@ impl VolumeRules {
     pub(super) fn add(&mut self, shape: usize, id: NodeId) {
         let Some(volumes) = self.shapes[shape].clone() else { return };
         self.count(&volumes.needs, id, 1, true);
-        if !volumes.sources.is_empty() {
-            let chosen = self.choose(&volumes, id).unwrap_or_default();
-            self.taken.extend(chosen.iter().cloned());
-            self.given.entry((shape, id)).or_default().push(chosen);
+        if volumes.sources.is_empty() {
+            return;
         }
+        let mut own = Vec::new();
+        for (source, volume) in volumes.sources.iter().zip(self.choose(&volumes, id).unwrap_or_default()) {
+            self.taken.extend(volume.clone());
+            if self.sources[*source].claim.shared.is_some() {
+                self.shared.entry(*source).or_insert((volume, 0)).1 += 1;
+            } else {
+                own.extend(volume);
+            }
+        }
+        self.given.entry((shape, id)).or_default().push(own);
     }
 
     /// Takes back a slot that was counted.
@@ -282,6 +354,16 @@ impl VolumeRules {
         self.count(&volumes.needs, id, 1, false);
         for name in self.given.get_mut(&(shape, id)).and_then(Vec::pop).unwrap_or_default() {
             self.taken.remove(&name);
+        }
+        for source in &volumes.sources {
+            let Some((volume, slots)) = self.shared.get_mut(source) else { continue };
+            *slots = slots.saturating_sub(1);
+            if *slots == 0 {
+                if let Some(volume) = volume {
+                    self.taken.remove(volume);
+                }
+                self.shared.remove(source);
+            }
         }
     }
 
@@ -320,7 +402,9 @@ impl VolumeRules {
 
     /// Whether slots of the only shape don't depend on which free volumes others were given.
     pub(super) fn greedy_is_exact(&self) -> bool {
-        self.sources.iter().all(|source| source.near.is_empty() && source.everywhere.is_empty())
+        self.sources.iter().all(|source| {
+            source.near.is_empty() && source.everywhere.is_empty() && source.claim.shared.is_none()
+        })
     }
 }
 

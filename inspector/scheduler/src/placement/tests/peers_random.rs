@@ -99,6 +99,7 @@ fn peer() -> impl Strategy<Value = Peer> {
             }
             Peer {
                 mounts: None,
+                preferences: None,
                 volumes: None,
                 namespace: namespace.into(),
                 labels: Arc::new(labels(&[("app", app.to_owned()), ("tier", tier.to_owned())])),

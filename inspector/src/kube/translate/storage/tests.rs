@@ -61,11 +61,17 @@ fn classes_drivers_and_capacities() {
             && class.topologies[1].labels.is_empty()
     );
     let object = json!({"metadata": {"name": "d", "uid": "u"}, "spec": {"storageCapacity": true}});
-    assert_eq!(read(driver, object), StorageObject::Driver("d".into(), true));
+    let StorageObject::Driver(found) = read(driver, object) else { panic!() };
+    assert_eq!((&*found.name, found.tracks_capacity, found.must_be_installed), ("d", true, false));
+    let object =
+        json!({"metadata": {"name": "d", "uid": "u"}, "spec": {"preventPodSchedulingIfMissing": true}});
+    let StorageObject::Driver(found) = read(driver, object) else { panic!() };
+    assert!(found.must_be_installed && !found.tracks_capacity);
     let object = json!({"metadata": {"name": "n1", "uid": "u"}, "spec": {"drivers": [
         {"name": "d", "nodeID": "x", "allocatable": {"count": 3}, "topologyKeys": ["zone"]},
         {"name": "e", "nodeID": "x"}]}});
     let StorageObject::Node(found) = read(node, object) else { panic!() };
+    assert_eq!(found.installed, ["d".into(), "e".into()].into());
     assert_eq!((found.limits, &*found.topology["d"][0]), ([("d".into(), 3)].into(), "zone"));
     let mut object = json!({"metadata": {"name": "c", "namespace": "k", "uid": "u"}, "storageClassName": "s",
         "capacity": "2Ki", "nodeTopology": {}});
