@@ -39,6 +39,8 @@ pub enum Tool {
     OldKubectl,
     /// cert-manager's controllers and its injector, in one program; no part of a control plane.
     CertManager,
+    /// Controllers of kinds that make Pods, in one program; no part of a control plane.
+    Owners,
 }
 
 impl Tool {
@@ -58,6 +60,7 @@ impl Tool {
             Self::Helm => "helm",
             Self::OldKubectl => "kubectl-1.32",
             Self::CertManager => "cert-manager",
+            Self::Owners => "owners",
         }
     }
 
@@ -69,6 +72,7 @@ impl Tool {
             Self::Helm => "helm",
             Self::OldKubectl => "kubectl-1.32",
             Self::CertManager => "cert-manager",
+            Self::Owners => "owners",
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => "kubernetes",
         }
     }
@@ -79,9 +83,9 @@ impl Tool {
             Self::Etcd => "go.etcd.io/etcd/server/v3".to_owned(),
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok".to_owned(),
             Self::Helm => "helm.sh/helm/v4/cmd/helm".to_owned(),
-            // Their own main: that of Kubernetes would bring all of Kubernetes along, and those of cert-manager are modules
-            // that only build in its repository.
-            Self::OldKubectl | Self::CertManager => ".".to_owned(),
+            // Their own main: that of Kubernetes would bring all of Kubernetes along, those of cert-manager are modules that
+            // only build in its repository, and those of several owners are one.
+            Self::OldKubectl | Self::CertManager | Self::Owners => ".".to_owned(),
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => {
                 format!("k8s.io/kubernetes/cmd/{}", self.program())
             }
