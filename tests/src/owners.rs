@@ -44,7 +44,9 @@ impl Owners {
                 applier.apply(kind).await?;
             }
         }
-        cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]).await?;
+        // kubectl fails where a kind has no conditions yet.
+        let established = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"];
+        wait::until("the kinds are established", STARTUP, || cluster.kubectl(&established)).await?;
         for runtime in RUNTIMES {
             let file = format!("manifests/base/runtimes/{runtime}.yaml");
             applier.apply_yaml(&module_file(TRAINER, file).await?).await?;
@@ -84,6 +86,8 @@ impl Owners {
                 let path = config["service"]["path"].as_str().context("a webhook has a path")?;
                 let url = format!("https://127.0.0.1:{}{path}", self.port.number());
                 *config = json!({ "url": url, "caBundle": authority });
+                // On a busy machine, nothing is to fail.
+                webhook["timeoutSeconds"] = json!(30);
             }
             object["metadata"]["name"] = json!("jobset");
             applier.apply(object).await?;

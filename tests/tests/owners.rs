@@ -20,10 +20,12 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 /// How long it may take until several controllers have done their part; the Job controller pauses before it replaces a Pod.
-const LIMIT: Duration = Duration::from_mins(2);
+const LIMIT: Duration = Duration::from_mins(3);
 const GANG: &str = "fluxion.flux-framework.org/gang";
 /// All have this many members.
 const SIZE: usize = 5;
+/// A `JobSet` of which each Job has a rack for itself.
+const EXCLUSIVE: &str = "exclusive";
 
 /// What a user makes, and what is to be seen of it.
 struct Gang {
@@ -103,8 +105,12 @@ fn ray_cluster(name: &str) -> Value {
 }
 
 fn ray_job(name: &str) -> Value {
+    let container = json!({ "name": "ray-job-submitter", "image": "busybox" });
+    let submitter = json!({ "spec": { "containers": [container], "restartPolicy": "Never",
+        "nodeSelector": { "pool": name } } });
     json!({ "apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": { "name": name },
-        "spec": { "entrypoint": "sleep 600", "shutdownAfterJobFinishes": true, "rayClusterSpec": ray(name) } })
+        "spec": { "entrypoint": "sleep 600", "shutdownAfterJobFinishes": true, "rayClusterSpec": ray(name),
+            "submitterPodTemplate": submitter } })
 }
 
 fn gangs() -> Vec<Gang> {
@@ -134,7 +140,12 @@ fn nodes(gangs: &[Gang]) -> Vec<NodeSpec> {
         let name = gang.name().to_owned();
         (1..=4).map(move |index| NodeSpec::new(format!("{name}-{index}")).label("pool", &name))
     };
-    gangs.iter().flat_map(of_gang).chain([NodeSpec::new("other")]).collect()
+    let rack = |rack: &'static str| {
+        let node = move |index| NodeSpec::new(format!("{rack}-{index}")).label("rack", rack);
+        (1..=2).map(move |index| node(index).label("pool", EXCLUSIVE))
+    };
+    let racks = ["left", "right"].into_iter().flat_map(rack);
+    gangs.iter().flat_map(of_gang).chain(racks).chain([NodeSpec::new("other")]).collect()
 }
 
 /// Pods that leave room for one member less.
@@ -153,14 +164,15 @@ fn blockers(gang: &Gang) -> Vec<Value> {
 
 /// A job that waits for CPUs, whole, under the name of what its user made; there is no other job of its Pods.
 async fn waits_whole(stage: &Stage, gang: &Gang) -> Result<()> {
-    let job = stage
-        .job_becomes(&gang.job, "whole, and waiting for CPUs", |job| {
-            let why =
-                job.status.reason.as_ref().is_some_and(|reason| reason.text.contains("insufficient cpu"));
-            let members = &job.status.members;
-            why && (members.seen, members.wanted) == (5, Some(5))
-        })
-        .await?;
+    let job = wait::until(&format!("{} is whole, and waits for CPUs", gang.job), LIMIT, || async {
+        let job = stage.job(&gang.job).await?;
+        let why = job.status.reason.as_ref().is_some_and(|reason| reason.text.contains("insufficient cpu"));
+        let members = &job.status.members;
+        let whole = (members.seen, members.wanted) == (5, Some(5));
+        ensure!(why && whole, "{}", serde_json::to_string(&job.status)?);
+        Ok(job)
+    })
+    .await?;
     let cpus = job.spec.shapes.iter().filter(|shape| shape.requests["cpu"] == "2");
     ensure!(cpus.map(|shape| shape.count).sum::<u32>() == 5, "{:?}", job.spec.shapes);
     let queue = stage.plugin()?.ask(&["queue", "--no-headers"]).await?;
@@ -252,6 +264,39 @@ async fn lives(stage: &Stage, gang: &Gang) -> Result<()> {
     cancels(stage, gang).await
 }
 
+/// The first Pod of each Job starts with those of the others; `JobSet` lets the rest come then, to the same rack.
+async fn has_racks(stage: &Stage, asks: bool) -> Result<()> {
+    let mut set = job_set(EXCLUSIVE);
+    let jobs = set["spec"]["replicatedJobs"].as_array_mut().context("it has Jobs")?;
+    jobs.remove(0);
+    for size in ["parallelism", "completions"] {
+        jobs[0]["template"]["spec"][size] = json!(4);
+    }
+    set["metadata"]["annotations"] = json!({ "alpha.jobset.sigs.k8s.io/exclusive-topology": "rack" });
+    if asks {
+        set["metadata"]["annotations"][GANG] = json!("true");
+    }
+    stage.create([set]).await?;
+    let by_job = wait::until("each Job has its rack", LIMIT, || async {
+        let pods = stage.pods(&format!("of={EXCLUSIVE}")).await?;
+        let on: Option<Vec<(String, String)>> = pods
+            .iter()
+            .map(|pod| {
+                let rack = node_of(pod)?.split('-').next()?.to_owned();
+                Some((pod.labels().get("jobset.sigs.k8s.io/job-index")?.clone(), rack))
+            })
+            .collect();
+        let on = on.filter(|on| on.len() == 8).context(format!("{} Pods", pods.len()))?;
+        Ok(on.into_iter().collect::<BTreeSet<_>>())
+    })
+    .await?;
+    let racks: BTreeSet<&String> = by_job.iter().map(|(_, rack)| rack).collect();
+    ensure!(by_job.len() == 2 && racks.len() == 2, "{by_job:?}");
+    let job = stage.job_is(&format!("jobset.jobset.x-k8s.io/{EXCLUSIVE}"), "Running").await?;
+    ensure!(job.status.members.wanted == Some(2), "{:?}", job.status.members);
+    stage.plugin()?.ask(&["cancel", "-y", &format!("jobset/{EXCLUSIVE}")]).await.map(drop)
+}
+
 #[tokio::test]
 async fn gangs_of_operators_start_whole_are_repaired_and_leave_nothing_behind() {
     let gangs = gangs();
@@ -259,7 +304,7 @@ async fn gangs_of_operators_start_whole_are_repaired_and_leave_nothing_behind() 
     let stage = Stage::with_admission(options, &settings, &nodes(&gangs), "bind").await.unwrap();
     let mut owners = install(&stage).await.unwrap();
     let all = gangs.iter().map(async |gang| lives(&stage, gang).await.context(gang.job.clone()));
-    try_join_all(all).await.unwrap();
+    tokio::try_join!(try_join_all(all), has_racks(&stage, true)).unwrap();
     owners.healthy().unwrap();
     let findings = stage.audit().await.unwrap().findings;
     assert!(findings.is_empty(), "{findings:?}");
@@ -293,7 +338,8 @@ async fn ends(stage: &Stage, gang: &Gang) -> Result<()> {
     if gang.job.contains("ray.io") {
         return cancels(stage, gang).await;
     }
-    for pod in stage.pods(&gang.selector).await? {
+    // The launcher of MPI last: with it, all of its TrainJob has ended, and the others are deleted.
+    for pod in stage.pods(&gang.selector).await?.iter().rev() {
         stage.patch_pod_status(&pod.name_any(), &json!({ "status": { "phase": "Succeeded" } })).await?;
     }
     wait::until(&format!("{} is completed", gang.job), LIMIT, || async {
@@ -318,7 +364,7 @@ async fn in_mode_suspend_they_queue_without_pods_and_start_pinned() {
         queues(&stage, gang).await.context(gang.job.clone())?;
         ends(&stage, gang).await.context(gang.job.clone())
     });
-    try_join_all(all).await.unwrap();
+    tokio::try_join!(try_join_all(all), has_racks(&stage, false)).unwrap();
     owners.healthy().unwrap();
     let findings = stage.audit().await.unwrap().findings;
     assert!(findings.is_empty(), "{findings:?}");
