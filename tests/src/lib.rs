@@ -20,6 +20,7 @@ pub mod helm;
 pub mod inspector;
 pub mod manifests;
 pub mod nodes;
+pub mod owners;
 pub mod plugin;
 pub mod postgres;
 pub mod programs;

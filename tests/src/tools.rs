@@ -41,6 +41,8 @@ pub enum Tool {
     CertManager,
     /// kube-scheduler's filters, without a cluster; no part of a control plane.
     Verdicts,
+    /// Controllers of kinds that make Pods, in one program; no part of a control plane.
+    Owners,
 }
 
 impl Tool {
@@ -61,19 +63,15 @@ impl Tool {
             Self::OldKubectl => "kubectl-1.32",
             Self::CertManager => "cert-manager",
             Self::Verdicts => "verdicts",
+            Self::Owners => "owners",
         }
     }
 
     /// The folder under `tests/tools` whose module pins it.
     fn module(self) -> &'static str {
         match self {
-            Self::Etcd => "etcd",
-            Self::Kwok => "kwok",
-            Self::Helm => "helm",
-            Self::OldKubectl => "kubectl-1.32",
-            Self::CertManager => "cert-manager",
-            Self::Verdicts => "verdicts",
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => "kubernetes",
+            other => other.program(),
         }
     }
 
@@ -84,8 +82,8 @@ impl Tool {
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok".to_owned(),
             Self::Helm => "helm.sh/helm/v4/cmd/helm".to_owned(),
             // Their own main: that of kubectl would bring all of Kubernetes along, those of cert-manager are modules that
-            // only build in its repository, and nobody else has such verdicts.
-            Self::OldKubectl | Self::CertManager | Self::Verdicts => ".".to_owned(),
+            // only build in its repository, those of several owners are one, and nobody else has such verdicts.
+            Self::OldKubectl | Self::CertManager | Self::Verdicts | Self::Owners => ".".to_owned(),
             Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => {
                 format!("k8s.io/kubernetes/cmd/{}", self.program())
             }

@@ -124,6 +124,13 @@ inspector's table of them is in inspector/src/kube/suspendable.rs.
   templates: >-
     [object.spec.headGroupSpec.template] + (has(object.spec.workerGroupSpecs) ?
     object.spec.workerGroupSpecs.map(one, one.template) : [])
+- kind: TrainJob
+  group: trainer.kubeflow.org
+  version: v1alpha1
+  resource: trainjobs
+  field: spec
+  # They are in its runtime.
+  templates: "[]"
 {{- end }}
 
 {{- /* Whether the object (`of`: object or oldObject) is suspended, by the field's parent. */ -}}

@@ -367,6 +367,14 @@ pub enum OwnerDetail {
         /// It failed, with the reason.
         failed: Option<SharedStr>,
     },
+    /// A kind whose Pods are those of the owner that it controls, which exists while it is suspended too: `TrainJob`,
+    /// with its `JobSet`.
+    Delegating {
+        suspended: bool,
+        complete: bool,
+        /// It failed, with the reason.
+        failed: Option<SharedStr>,
+    },
     Other,
 }
 
@@ -381,15 +389,27 @@ pub struct PodSet {
 impl OwnerDetail {
     /// Whether it is suspended.
     pub fn suspended(&self) -> bool {
-        matches!(self, Self::Job { suspended: true, .. } | Self::Sets { suspended: true, .. })
+        match self {
+            Self::Job { suspended, .. }
+            | Self::Sets { suspended, .. }
+            | Self::Delegating { suspended, .. } => *suspended,
+            Self::StatefulSet { .. } | Self::Replicas { .. } | Self::Other => false,
+        }
     }
 
     /// Whether it has ended; if it failed, with the reason.
     pub fn ended(&self) -> Option<Result<(), &SharedStr>> {
         match self {
-            Self::Job { complete: true, .. } | Self::Sets { complete: true, .. } => Some(Ok(())),
-            Self::Job { failed: Some(why), .. } | Self::Sets { failed: Some(why), .. } => Some(Err(why)),
-            _ => None,
+            Self::Job { complete, failed, .. }
+            | Self::Sets { complete, failed, .. }
+            | Self::Delegating { complete, failed, .. } => {
+                if *complete {
+                    Some(Ok(()))
+                } else {
+                    failed.as_ref().map(Err)
+                }
+            }
+            Self::StatefulSet { .. } | Self::Replicas { .. } | Self::Other => None,
         }
     }
 }

@@ -82,3 +82,33 @@ fn owners_without_end_are_refused() {
     world.pod_with("round", "cpu=1000", |pod| pod.controller = Some(reference(&chain[5])));
     refused(&world, "pod.round");
 }
+
+/// Controllers copy annotations to what they make: what their user made is the gang.
+#[test]
+fn of_several_owners_that_ask_for_a_gang_the_outermost_known_one_is_it() {
+    let sets = |count| {
+        let sets = vec![fluxion_scheduler::model::PodSet { count, template: None }];
+        OwnerDetail::Sets { sets: sets.into(), suspended: false, complete: false, failed: None }
+    };
+    for (copied, asking, expected) in [(true, true, "outer"), (false, true, "outer"), (true, false, "inner")]
+    {
+        let mut world = World::default();
+        world.node("n1", "cpu=8000");
+        // Nobody knows how many Pods this one has.
+        let mut cron = owner("cron", None);
+        let mut outer = OwnerSpec { detail: sets(3), ..owner("outer", Some(&cron)) };
+        let mut inner = OwnerSpec { detail: sets(2), ..owner("inner", Some(&outer)) };
+        for (one, asks) in [(&mut cron, true), (&mut outer, asking), (&mut inner, copied)] {
+            if asks {
+                one.annotations.insert("fluxion.flux-framework.org/gang".into(), "true".into());
+            }
+        }
+        let reference = reference(&inner);
+        world.step([cron, outer, inner].map(|one| Event::Owner(Box::new(one))).into());
+        for name in ["a", "b"] {
+            world.pod_with(name, "cpu=1000", |pod| pod.controller = Some(reference.clone()));
+        }
+        let line = if expected == "outer" { "Gathering 2/3" } else { "Running 2/2" };
+        assert_eq!(world.line(&format!("sweep.example.org.{expected}")), line, "{copied} {asking}");
+    }
+}

@@ -233,3 +233,50 @@ fn a_kind_with_several_sets_of_pods_is_one_gang() {
     }
     assert_eq!(world.line("job.j"), "Suspended 0/4", "by its user");
 }
+
+#[test]
+fn a_kind_whose_pods_another_one_describes_is_queued_with_them_and_named_itself() {
+    let mut world = world();
+    world.pod("before", "cpu=1500");
+    let top = world.job_object("train", 1, 1, false);
+    world.change_owner("train", |owner| {
+        (owner.kind, owner.api_version) = ("TrainJob".into(), "trainer.kubeflow.org/v1alpha1".into());
+        owner.annotations.insert(ADMISSION.into(), "suspend".into());
+        owner.detail = OwnerDetail::Delegating { suspended: true, complete: false, failed: None };
+    });
+    assert_eq!(world.names(), ["pod.before"], "its Pods are not known yet");
+    let set = world.job_object("set", 3, 3, false);
+    let template = world.make_pod("template", "cpu=1000", gated);
+    world.pods.remove(&template.uid);
+    world.change_owner("set", |owner| {
+        owner.controller = Some(top.clone());
+        let OwnerDetail::Job { suspended, template: pods, .. } = &mut owner.detail else { panic!("a Job") };
+        (*suspended, *pods) = (true, Some(Arc::new(template)));
+    });
+    let name = "trainjob.trainer.kubeflow.org.train";
+    assert_eq!(world.names(), ["pod.before", name]);
+    assert_eq!((world.line(name), resumes(&world).len()), ("Reserved 3/3".to_owned(), 0));
+    world.restart();
+    assert_eq!(world.line(name), "Reserved 3/3");
+    // Its number may change before it starts, and only its controller changes that.
+    world.change_owner("set", |owner| {
+        let OwnerDetail::Job { parallelism, completions, .. } = &mut owner.detail else { panic!("a Job") };
+        (*parallelism, *completions) = (4, Some(4));
+    });
+    world.delete_pod("before");
+    assert_eq!((world.line(name), resumes(&world)), ("Binding 0/4".to_owned(), vec!["train"]));
+    world.change_owner("train", |owner| {
+        owner.annotations.insert(ADMISSION.into(), "resumed".into());
+        owner.detail = OwnerDetail::Delegating { suspended: false, complete: false, failed: None };
+    });
+    world.change_owner("set", |owner| {
+        let OwnerDetail::Job { suspended, template, .. } = &mut owner.detail else { panic!("a Job") };
+        (*suspended, *template) = (false, None);
+    });
+    for member_name in ["a", "b", "c", "d"] {
+        member(&mut world, member_name, "cpu=1000", &set);
+    }
+    assert_eq!(world.line(name), "Running 4/4");
+    assert_eq!(world.names(), ["pod.before", name], "there is no other job");
+    world.check();
+}

@@ -161,3 +161,27 @@ fn owners_of_other_schedulers_are_not_jobs_unless_their_namespace_is_taken_in() 
     });
     assert!(!there(&world, "job.j"));
 }
+
+#[test]
+fn what_another_one_controls_is_not_shown_beside_it_whichever_comes_first() {
+    let mut world = World::of_two(60);
+    let mut top = None;
+    for name in ["inner", "top"] {
+        let controller = owner(&mut world, name, 2, false);
+        suspend(&mut world, name, true);
+        top = Some(controller);
+    }
+    assert!(there(&world, "job.inner") && there(&world, "job.top"));
+    let top = top.unwrap();
+    world.change_owner("inner", |owner| owner.controller = Some(top));
+    assert!(!there(&world, "job.inner") && there(&world, "job.top"), "{:?}", world.names());
+    // And when the other one comes later.
+    let mut world = World::of_two(60);
+    let unseen = ControllerRef { uid: "job-top".into(), ..owner(&mut world, "inner", 2, false) };
+    world.change_owner("inner", |owner| owner.controller = Some(unseen));
+    suspend(&mut world, "inner", true);
+    assert!(there(&world, "job.inner"));
+    owner(&mut world, "top", 2, false);
+    suspend(&mut world, "top", true);
+    assert!(!there(&world, "job.inner") && there(&world, "job.top"), "{:?}", world.names());
+}

@@ -14,7 +14,7 @@ pub(crate) struct Suspendable {
     pub(crate) plural: &'static str,
     /// Names of the fields that lead to the one that suspends it.
     pub(crate) suspend: &'static [&'static str],
-    /// Its Pods.
+    /// Its Pods; none if they are described by the object that it controls.
     pub(crate) sets: &'static [Sets],
 }
 
@@ -26,12 +26,33 @@ pub(crate) struct Sets {
     pub(crate) form: SetForm,
     /// Pointer to the Pod template in a description.
     pub(crate) template: &'static str,
-    /// Pointers to numbers in a description, which are multiplied; 1 where absent.
-    pub(crate) counts: &'static [&'static str],
-    /// Pointer to a number in a description that limits the last of them.
-    pub(crate) at_most: Option<&'static str>,
+    /// Numbers in a description, which are multiplied.
+    pub(crate) counts: &'static [Count],
+    /// Pointer to a field of a description without Pods if it is true.
+    pub(crate) none_if: Option<&'static str>,
     /// What is created later, once others are ready, can't be waited for.
     pub(crate) later: &'static [Later],
+}
+
+/// Pointers to a number in a description, and to others that limit it.
+#[derive(Debug)]
+pub(crate) struct Count {
+    /// 1 where absent.
+    pub(crate) at: &'static str,
+    pub(crate) at_least: Option<&'static str>,
+    /// Applies last.
+    pub(crate) at_most: Option<&'static str>,
+    /// Only one is created at first, if the description or the object has this annotation.
+    pub(crate) first_if: Option<Annotated>,
+}
+
+/// Whether there is an annotation.
+#[derive(Debug)]
+pub(crate) struct Annotated {
+    pub(crate) with: &'static str,
+    pub(crate) without: &'static str,
+    /// Pointer to a description's metadata.
+    pub(crate) at: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +74,7 @@ pub(crate) enum Later {
 }
 
 /// All kinds.
-pub(crate) const KINDS: [Suspendable; 5] = [
+pub(crate) const KINDS: [Suspendable; 6] = [
     Suspendable {
         api_version: "jobset.x-k8s.io/v1alpha2",
         kind: "JobSet",
@@ -63,8 +84,20 @@ pub(crate) const KINDS: [Suspendable; 5] = [
             at: "/spec/replicatedJobs",
             form: SetForm::List,
             template: "/template/spec/template",
-            counts: &["/replicas", "/template/spec/parallelism"],
-            at_most: Some("/template/spec/completions"),
+            counts: &[
+                Count::of("/replicas"),
+                Count {
+                    at_most: Some("/template/spec/completions"),
+                    // JobSet's webhook rejects the other Pods of a Job until the first one has a node.
+                    first_if: Some(Annotated {
+                        with: "alpha.jobset.sigs.k8s.io/exclusive-topology",
+                        without: "alpha.jobset.sigs.k8s.io/node-selector",
+                        at: "/template/metadata",
+                    }),
+                    ..Count::of("/template/spec/parallelism")
+                },
+            ],
+            none_if: None,
             later: &[
                 Later::With("/dependsOn/0"),
                 Later::OthersIf("/spec/startupPolicy/startupPolicyOrder", "InOrder"),
@@ -80,8 +113,8 @@ pub(crate) const KINDS: [Suspendable; 5] = [
             at: "/spec/mpiReplicaSpecs",
             form: SetForm::Map,
             template: "/template",
-            counts: &["/replicas"],
-            at_most: None,
+            counts: &[Count::of("/replicas")],
+            none_if: None,
             later: &[Later::NamedIf("Launcher", "/spec/launcherCreationPolicy", "WaitForWorkersReady")],
         }],
     },
@@ -94,8 +127,8 @@ pub(crate) const KINDS: [Suspendable; 5] = [
             at: "/spec/pytorchReplicaSpecs",
             form: SetForm::Map,
             template: "/template",
-            counts: &["/replicas"],
-            at_most: None,
+            counts: &[Count::of("/replicas")],
+            none_if: None,
             later: &[],
         }],
     },
@@ -106,7 +139,7 @@ pub(crate) const KINDS: [Suspendable; 5] = [
         suspend: &["spec", "suspend"],
         sets: &[
             ray("/spec/rayClusterSpec/headGroupSpec", SetForm::One, &[]),
-            ray("/spec/rayClusterSpec/workerGroupSpecs", SetForm::List, &["/replicas", "/numOfHosts"]),
+            ray("/spec/rayClusterSpec/workerGroupSpecs", SetForm::List, &WORKERS),
         ],
     },
     Suspendable {
@@ -116,13 +149,33 @@ pub(crate) const KINDS: [Suspendable; 5] = [
         suspend: &["spec", "suspend"],
         sets: &[
             ray("/spec/headGroupSpec", SetForm::One, &[]),
-            ray("/spec/workerGroupSpecs", SetForm::List, &["/replicas", "/numOfHosts"]),
+            ray("/spec/workerGroupSpecs", SetForm::List, &WORKERS),
         ],
+    },
+    Suspendable {
+        api_version: "trainer.kubeflow.org/v1alpha1",
+        kind: "TrainJob",
+        plural: "trainjobs",
+        suspend: &["spec", "suspend"],
+        // Those of its JobSet, which is suspended with it.
+        sets: &[],
     },
 ];
 
-const fn ray(at: &'static str, form: SetForm, counts: &'static [&'static str]) -> Sets {
-    Sets { at, form, template: "/template", counts, at_most: None, later: &[] }
+/// Of a group of workers of a Ray cluster.
+const WORKERS: [Count; 2] = [
+    Count { at_least: Some("/minReplicas"), at_most: Some("/maxReplicas"), ..Count::of("/replicas") },
+    Count::of("/numOfHosts"),
+];
+
+const fn ray(at: &'static str, form: SetForm, counts: &'static [Count]) -> Sets {
+    Sets { at, form, template: "/template", counts, none_if: Some("/suspend"), later: &[] }
+}
+
+impl Count {
+    const fn of(at: &'static str) -> Self {
+        Self { at, at_least: None, at_most: None, first_if: None }
+    }
 }
 
 /// The kind, also in another version.

@@ -235,6 +235,7 @@ pub(super) async fn one_of_each(applier: &Applier, name: &str) -> Result<()> {
     let set = json!({ "replicas": 1, "template": template });
     let ray = json!({ "headGroupSpec": { "template": template } });
     let jobs = json!([{ "name": "j", "template": { "spec": { "template": template } } }]);
+    let of_train_job = json!({ "suspend": true, "replicatedJobs": jobs });
     let kinds = [
         ("jobset.x-k8s.io/v1alpha2", "JobSet", json!({ "replicatedJobs": jobs })),
         ("kubeflow.org/v2beta1", "MPIJob", json!({ "mpiReplicaSpecs": { "Worker": set } })),
@@ -248,6 +249,15 @@ pub(super) async fn one_of_each(applier: &Applier, name: &str) -> Result<()> {
             .create(json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec }))
             .await?;
     }
+    // Its controller creates a JobSet.
+    let (api_version, kind) = ("trainer.kubeflow.org/v1alpha1", "TrainJob");
+    let mut train_job = json!({ "apiVersion": api_version, "kind": kind, "spec": {} });
+    train_job["metadata"] = json!({ "name": "one", "namespace": "taken-in" });
+    let uid = applier.create(train_job).await?.metadata.uid;
+    let mut set = json!({ "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": of_train_job });
+    set["metadata"] = json!({ "name": "of-train-job", "namespace": "taken-in", "ownerReferences": [{
+        "apiVersion": api_version, "kind": kind, "name": "one", "uid": uid, "controller": true }] });
+    applier.create(set).await?;
     Ok(())
 }
 

@@ -189,10 +189,8 @@ impl State {
         }
         let uid = owner.uid.clone();
         self.work.dirty.extend(self.belonging.active(&owner_key(&owner)));
-        if owner.queued().is_some() {
-            self.work.queued.insert(uid.clone());
-        }
         self.delivered.put_owner(owner);
+        self.note_queued(&uid);
         self.look_at_owner(&uid);
         // Its settings apply to Pods through the owners in between.
         self.work.regroup.extend(self.delivered.pods_below(&uid));
@@ -201,6 +199,7 @@ impl State {
     fn owner_gone(&mut self, uid: &SharedStr) {
         let below = self.delivered.pods_below(uid);
         self.owner_has_gone(uid);
+        self.note_queued(uid);
         let Some(owner) = self.delivered.take_owner(uid) else { return };
         self.work.dirty.extend(self.belonging.active(&owner_key(&owner)));
         self.work.regroup.extend(below);

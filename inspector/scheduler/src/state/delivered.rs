@@ -68,18 +68,27 @@ impl Delivered {
         self.pods_of_group.get(name).into_iter().flat_map(SmallSet::iter)
     }
 
-    /// The Pods of an owner and of all owners below it.
-    pub(super) fn pods_below(&self, uid: &SharedStr) -> Vec<SharedStr> {
+    /// The owner and all owners below it, by UID.
+    fn with_owners_below<'a>(&'a self, uid: &'a SharedStr) -> BTreeSet<&'a SharedStr> {
         let mut open = vec![uid];
         let mut seen = BTreeSet::new();
-        let mut pods = Vec::new();
         while let Some(uid) = open.pop() {
             if seen.insert(uid) {
-                pods.extend(self.pods_of_owner(uid).cloned());
                 open.extend(self.owners_of_owner(uid));
             }
         }
-        pods
+        seen
+    }
+
+    /// The owners below an owner.
+    pub(super) fn owners_below<'a>(&'a self, uid: &'a SharedStr) -> impl Iterator<Item = &'a Arc<OwnerSpec>> {
+        let below = self.with_owners_below(uid).into_iter();
+        below.filter(move |one| *one != uid).filter_map(|uid| self.owner(uid))
+    }
+
+    /// The Pods of an owner and of all owners below it.
+    pub(super) fn pods_below(&self, uid: &SharedStr) -> Vec<SharedStr> {
+        self.with_owners_below(uid).into_iter().flat_map(|uid| self.pods_of_owner(uid).cloned()).collect()
     }
 
     /// Adds or replaces a Pod.

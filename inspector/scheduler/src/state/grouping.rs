@@ -131,24 +131,9 @@ impl State {
         }) {
             return Some(unseen_owner(pod, unseen));
         }
-        let gang_by_itself =
-            owner.admitted_whole() || matches!(owner.detail, OwnerDetail::Job { gang: Some(_), .. });
-        let asks = |annotations| marks::wants_gang(annotations);
-        let asking = asks(&owner.annotations).and_then(|by_owner| {
-            let whole = above.iter().find(|above| above.admitted_whole());
-            if let Some(whole) = whole {
-                return Ok(Some(*whole));
-            }
-            if gang_by_itself || by_owner || asks(&pod.annotations)? {
-                return Ok(Some(owner.as_ref()));
-            }
-            for above in &above {
-                if asks(&above.annotations)? {
-                    return Ok(Some(*above));
-                }
-            }
-            Ok(None)
-        });
+        let chain: Vec<&OwnerSpec> = std::iter::once(owner.as_ref()).chain(above).collect();
+        let by_pod = || marks::wants_gang(&pod.annotations);
+        let asking = marks::wants_gang(&owner.annotations).and_then(|_| gang_of(&chain, by_pod));
         let asking = match asking {
             Ok(asking) => asking?,
             Err(text) => {
@@ -181,7 +166,10 @@ impl State {
     /// How many Pods this owner can still have at once; `Err` says why that is unknown.
     pub(super) fn owner_needs(&self, owner: &SharedStr) -> Result<u32, String> {
         let Some(owner) = self.delivered.owner(owner) else { return Err("its owner was deleted".to_owned()) };
-        let count = match &owner.detail {
+        let described = self
+            .described_by(owner)
+            .ok_or_else(|| format!("the number of Pods of {} {} is not known yet", owner.kind, owner.name))?;
+        let count = match &described.detail {
             OwnerDetail::Job { parallelism, completions, succeeded, failed_indexes, gang, .. } => {
                 let over = succeeded.saturating_add(*failed_indexes);
                 let left = completions.map_or(i64::MAX, |all| all.saturating_sub(over).max(0));
@@ -191,12 +179,12 @@ impl State {
             OwnerDetail::StatefulSet { replicas, ordered: true } if *replicas > 1 => {
                 return Err(format!(
                     "StatefulSet {} creates its Pods one at a time (podManagementPolicy OrderedReady), so the gang can never be complete: set podManagementPolicy: Parallel",
-                    owner.name
+                    described.name
                 ));
             }
             OwnerDetail::StatefulSet { replicas, .. } | OwnerDetail::Replicas { replicas } => *replicas,
             OwnerDetail::Sets { sets, .. } => sets.iter().fold(0, |sum, set| set.count.saturating_add(sum)),
-            OwnerDetail::Other => {
+            OwnerDetail::Other | OwnerDetail::Delegating { .. } => {
                 return Err(format!(
                     "the number of Pods of {} {} is unknown: label them with fluxion.flux-framework.org/group and \
                      group-size instead",
@@ -225,6 +213,32 @@ impl State {
             },
         }
     }
+}
+
+/// The owner whose Pods are a gang, in a chain of controllers, nearest first: what is queued as a whole, else the one that
+/// asks for it. Of several, the outermost one: controllers copy annotations to what they make. `by_pod`: whether the Pods
+/// ask for it on behalf of the nearest one.
+pub(super) fn gang_of<'a>(
+    chain: &[&'a OwnerSpec],
+    by_pod: impl FnOnce() -> Result<bool, String>,
+) -> Result<Option<&'a OwnerSpec>, String> {
+    if let Some(whole) = chain.iter().rev().find(|one| one.admitted_whole()) {
+        return Ok(Some(*whole));
+    }
+    let native = |one: &&&OwnerSpec| matches!(one.detail, OwnerDetail::Job { gang: Some(_), .. });
+    let mut asking = chain.first().filter(native).copied();
+    if asking.is_none() && by_pod()? {
+        asking = chain.first().copied();
+    }
+    for one in chain {
+        let known = !matches!(one.detail, OwnerDetail::Other);
+        match marks::wants_gang(&one.annotations) {
+            Ok(true) if known || asking.is_none() => asking = Some(*one),
+            Err(text) if asking.is_none() => return Err(text),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(asking)
 }
 
 fn alone(pod: &PodSpec) -> Membership {

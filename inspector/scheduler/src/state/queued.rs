@@ -16,7 +16,7 @@ use crate::model::{OwnerDetail, OwnerSpec, PodSet, PodSpec, SharedStr};
 use crate::placement;
 use crate::request::{Placement, Shape};
 use crate::state::State;
-use crate::state::membership::{Membership, Size, owner_key};
+use crate::state::membership::{Membership, OWNERS_DEEP, Size, owner_key};
 use crate::state::pod::{avoiding, share};
 use crate::state::summary::MemberSummary;
 
@@ -26,40 +26,76 @@ const PAUSE: i64 = 30;
 const ANSWER_MAX: usize = 300;
 
 impl OwnerSpec {
-    /// The Pods that it will have once it is resumed, if we are to resume it; the first of them.
-    pub(super) fn queued(&self) -> Option<&Arc<PodSpec>> {
+    /// Whether we are to resume it.
+    fn is_ours_to_resume(&self) -> bool {
         let ours = self.annotations.get(ADMISSION).is_some_and(|mode| &**mode == SUSPENDED);
-        if !ours || self.deleting || !self.detail.suspended() || self.detail.ended().is_some() {
-            return None;
-        }
-        match &self.detail {
-            OwnerDetail::Job { template, .. } => template.as_ref(),
-            OwnerDetail::Sets { sets, .. } => sets.iter().find_map(|set| set.template.as_ref()),
-            _ => None,
-        }
+        ours && !self.deleting && self.detail.suspended() && self.detail.ended().is_none()
     }
 
     /// It was queued as a whole, so its Pods are one gang.
     pub(super) fn admitted_whole(&self) -> bool {
         let mode = self.annotations.get(ADMISSION).map(|mode| &**mode);
-        let is_whole = matches!(self.detail, OwnerDetail::Job { .. } | OwnerDetail::Sets { .. });
+        let is_whole = matches!(
+            self.detail,
+            OwnerDetail::Job { .. } | OwnerDetail::Sets { .. } | OwnerDetail::Delegating { .. }
+        );
         is_whole && matches!(mode, Some(SUSPENDED | RESUMED))
     }
 }
 
 impl State {
+    /// The owner that describes the Pods of this one: itself, unless these are the Pods of one that it controls.
+    pub(super) fn described_by<'a>(&'a self, owner: &'a OwnerSpec) -> Option<&'a OwnerSpec> {
+        let mut one = owner;
+        for _ in 0..OWNERS_DEEP {
+            if !matches!(one.detail, OwnerDetail::Delegating { .. }) {
+                return Some(one);
+            }
+            let mut below =
+                self.delivered.owners_of_owner(&one.uid).filter_map(|uid| self.delivered.owner(uid));
+            one = below.find(|below| below.namespace == owner.namespace && !below.deleting)?;
+        }
+        None
+    }
+
+    /// The Pods that an owner will have once it is resumed, if we are to resume it; the first of them.
+    fn queued_template(&self, owner: &OwnerSpec) -> Option<Arc<PodSpec>> {
+        match &self.described_by(owner).filter(|_| owner.is_ours_to_resume())?.detail {
+            OwnerDetail::Job { template, .. } => template.clone(),
+            OwnerDetail::Sets { sets, .. } => sets.iter().find_map(|set| set.template.clone()),
+            _ => None,
+        }
+    }
+
+    /// Notes that this owner was added or changed: it may be one to queue, or describe the Pods of one.
+    pub(super) fn note_queued(&mut self, uid: &SharedStr) {
+        let Some(owner) = self.delivered.owner(uid).cloned() else { return };
+        let above = self.controllers_of(&owner).into_iter();
+        let delegating = above.filter(|one| matches!(one.detail, OwnerDetail::Delegating { .. }));
+        let concerned = std::iter::once(owner.as_ref()).chain(delegating);
+        let concerned: Vec<_> = concerned
+            .map(|one| (one.uid.clone(), owner_key(one), self.queued_template(one).is_some()))
+            .collect();
+        for (uid, key, queued) in concerned {
+            self.work.dirty.extend(self.belonging.active(&key));
+            if queued {
+                self.work.queued.insert(uid);
+            }
+        }
+    }
+
     /// Makes jobs of the queued ones among these owners.
     pub(super) fn enter_queued(&mut self) {
         for uid in std::mem::take(&mut self.work.queued) {
             let Some(owner) = self.delivered.owner(&uid).cloned() else { continue };
-            let Some(template) = owner.queued() else { continue };
+            let Some(template) = self.queued_template(&owner) else { continue };
             let key = owner_key(&owner);
             if self.belonging.active(&key).is_some() {
                 continue;
             }
             let size = Size::OwnerNeeds { owner: uid };
             let membership = Membership { key, size, object: Some(owner.object()), group: None };
-            let id = self.create_job(template, &membership);
+            let id = self.create_job(&template, &membership);
             self.go_on(id);
             self.work.dirty.insert(id);
         }
@@ -71,14 +107,14 @@ impl State {
             return None;
         }
         let owner = self.delivered.owner(&job.object.as_ref()?.uid)?;
-        let first = owner.queued()?;
-        Some(match &owner.detail {
+        let first = self.queued_template(owner)?;
+        Some(match &self.described_by(owner)?.detail {
             OwnerDetail::Sets { sets, .. } => {
                 let count = |set: &PodSet| u32::try_from(set.count).unwrap_or(0);
                 let of = |set: &PodSet| Some((set.template.clone()?, count(set)));
                 sets.iter().filter_map(of).filter(|(_, count)| *count > 0).collect()
             }
-            _ => vec![(first.clone(), self.owner_needs(&owner.uid).unwrap_or(0))],
+            _ => vec![(first, self.owner_needs(&owner.uid).unwrap_or(0))],
         })
     }
 
@@ -173,7 +209,7 @@ impl State {
         let creates = owner.is_some_and(|owner| {
             let suspended = owner.detail.suspended();
             // Not resumed yet, rather than suspended again by its user.
-            !owner.deleting && (!suspended || owner.queued().is_some())
+            !owner.deleting && (!suspended || owner.is_ours_to_resume())
         });
         if places.until <= self.now || !creates || job.members.bound > 0 {
             self.leave_places(id);
@@ -217,7 +253,7 @@ impl State {
         };
         let Some(owner) = self.delivered.owner(uid) else { return };
         let Some(id) = self.belonging.active(&owner_key(owner)) else { return };
-        if owner.queued().is_none() || self.jobs.get(id).is_none_or(|job| job.awaited.is_none()) {
+        if !owner.is_ours_to_resume() || self.jobs.get(id).is_none_or(|job| job.awaited.is_none()) {
             return;
         }
         let kind = owner.kind.clone();

@@ -4,14 +4,16 @@
 //! Such a job has no Pods. When the first one is created, it becomes that Pod's job, or if each Pod is a job by itself, it
 //! is removed; likewise when there is nothing left to be told.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fluxion_api::reason::Fact;
 
 use crate::job::{Job, Reason};
 use crate::marks;
-use crate::model::{ControllerRef, OwnerDetail, OwnerSpec, SharedStr};
+use crate::model::{ControllerRef, OwnerSpec, SharedStr};
 use crate::state::State;
+use crate::state::grouping::gang_of;
 use crate::state::membership::{Membership, Size, owner_key};
 
 mod failures;
@@ -41,10 +43,10 @@ impl State {
         self.work.uncreated.insert(uid.clone());
         if let Some(owner) = self.delivered.owner(uid).cloned() {
             let top = self.named_after(&owner).uid.clone();
-            let keys = [
-                owner_key(&owner),
-                self.delivered.owner(&top).map_or_else(|| owner_key(&owner), |top| owner_key(top)),
-            ];
+            let top = self.delivered.owner(&top).map_or_else(|| owner_key(&owner), |top| owner_key(top));
+            // What was taken for the top before this one came.
+            let below = self.delivered.owners_below(uid).map(|below| owner_key(below));
+            let keys: Vec<_> = below.chain([owner_key(&owner), top]).collect();
             for key in keys {
                 self.work.dirty.extend(self.belonging.active(&key));
             }
@@ -84,11 +86,14 @@ impl State {
 
     /// Makes jobs of owners that would otherwise not be seen.
     pub(super) fn enter_uncreated(&mut self) {
+        // Many may be below the same one.
+        let mut seen = BTreeSet::new();
         for uid in std::mem::take(&mut self.work.uncreated) {
             let Some(owner) = self.delivered.owner(&uid).cloned() else { continue };
             let top = self.named_after(&owner).clone();
             let key = owner_key(&top);
-            if self.belonging.active(&key).is_some() || !self.is_uncreated(&top) {
+            let known = !seen.insert(top.uid.clone()) || self.belonging.active(&key).is_some();
+            if known || !self.is_uncreated(&top) {
                 continue;
             }
             let membership = Membership {
@@ -109,7 +114,9 @@ impl State {
     /// Whether the job only stands for an owner, and there is nothing to tell of that any more.
     pub(super) fn is_superseded(&self, job: &Job) -> bool {
         let owner = || self.delivered.owner(&job.object.as_ref()?.uid);
-        job.uncreated && job.pods.is_empty() && !owner().is_some_and(|owner| self.is_uncreated(owner))
+        let stands_for =
+            |owner: &Arc<OwnerSpec>| self.named_after(owner).uid == owner.uid && self.is_uncreated(owner);
+        job.uncreated && job.pods.is_empty() && !owner().is_some_and(stands_for)
     }
 
     /// Whether the owner is ours, has no Pods, and can't have any now.
@@ -152,10 +159,8 @@ impl State {
 
     /// The failure of the owner, or of the first one below it.
     fn failure_below(&self, owner: &OwnerSpec) -> Option<SharedStr> {
-        self.failure(owner).or_else(|| {
-            let below = self.delivered.owners_of_owner(&owner.uid);
-            below.filter_map(|uid| self.delivered.owner(uid)).find_map(|owner| self.failure(owner))
-        })
+        let below = || self.delivered.owners_below(&owner.uid).find_map(|owner| self.failure(owner));
+        self.failure(owner).or_else(below)
     }
 
     /// The owner after which a job without Pods is named: the one whose Pods are a gang, else what its user made.
@@ -163,21 +168,13 @@ impl State {
         let above = self.controllers_of(owner);
         let chain: Vec<&OwnerSpec> =
             std::iter::once(owner.as_ref()).chain(above).take_while(|one| &*one.kind != "CronJob").collect();
-        let gang = chain.iter().find(|one| {
-            one.admitted_whole()
-                || matches!(one.detail, OwnerDetail::Job { gang: Some(_), .. })
-                || marks::wants_gang(&one.annotations) == Ok(true)
-        });
-        gang.or(chain.last()).copied().unwrap_or(owner)
+        let gang = gang_of(&chain, || Ok(false)).ok().flatten();
+        gang.or(chain.last().copied()).unwrap_or(owner)
     }
 
     /// Whether its Pods would be ours.
     fn owner_is_ours(&self, owner: &OwnerSpec) -> bool {
-        let below = || {
-            self.delivered
-                .owners_of_owner(&owner.uid)
-                .find_map(|uid| self.delivered.owner(uid)?.scheduler.clone())
-        };
+        let below = || self.delivered.owners_below(&owner.uid).find_map(|below| below.scheduler.clone());
         let Some(scheduler) = owner.scheduler.clone().or_else(below) else { return false };
         let mode = || self.inventory.namespaces().label(&owner.namespace, marks::ADMISSION);
         let taken_in = || mode().is_some_and(|mode| marks::MODES.contains(&&**mode));

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use fluxion_scheduler::model::{OwnerDetail, OwnerSpec, PodSet, PodSpec};
+use fluxion_scheduler::model::{OwnerDetail, OwnerSpec, PodSet, PodSpec, SharedStr};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::DynamicObject;
 use serde_json::Value;
 
 use super::{Unreadable, owner, template};
-use crate::kube::suspendable::{Later, SetForm, Sets, Suspendable};
+use crate::kube::suspendable::{Annotated, Later, SetForm, Sets, Suspendable};
 
 /// Maximum number of sets of one object; if there are more, their Pods are not known.
 const SETS_MAX: usize = 256;
 const DONE: [&str; 3] = ["Completed", "Complete", "Succeeded"];
+const RAY_FAILED: [&str; 2] = ["Failed", "ValidationFailed"];
 
 /// An object of this kind.
 pub(in crate::kube) fn translate(
@@ -32,20 +33,24 @@ pub(in crate::kube) fn translate(
     // RayJobs have no conditions.
     let deployment = data.pointer("/status/jobDeploymentStatus").and_then(Value::as_str);
     let complete = condition(&DONE).is_some() || deployment == Some("Complete");
-    let failed =
-        condition(&["Failed"]).map(|condition| condition["reason"].as_str().unwrap_or_default()).or_else(
-            || (deployment == Some("Failed")).then(|| data.pointer("/status/reason")?.as_str()).flatten(),
-        );
+    let ray_failed = deployment.is_some_and(|status| RAY_FAILED.contains(&status));
+    let reason = |reason: Option<&'_ Value>| reason.and_then(Value::as_str).unwrap_or_default().into();
+    let failed: Option<SharedStr> = match condition(&["Failed"]) {
+        Some(condition) => Some(reason(condition.get("reason"))),
+        None => ray_failed.then(|| reason(data.pointer("/status/reason"))),
+    };
     let sets = sets(kind, object, suspended && !complete && failed.is_none());
     let template = kind.sets.iter().find_map(|sets| {
         let described = descriptions(sets, data).into_iter().next()?;
         serde_json::from_value(described.pointer(sets.template)?.clone()).ok()
     });
     let scheduler = owner::scheduler(template.as_ref());
-    let detail = if sets.is_empty() || sets.len() > SETS_MAX {
+    let detail = if kind.sets.is_empty() {
+        OwnerDetail::Delegating { suspended, complete, failed }
+    } else if sets.is_empty() || sets.len() > SETS_MAX {
         OwnerDetail::Other
     } else {
-        OwnerDetail::Sets { sets: sets.into(), suspended, complete, failed: failed.map(Into::into) }
+        OwnerDetail::Sets { sets: sets.into(), suspended, complete, failed }
     };
     Ok(OwnerSpec { scheduler, ..owner::owner(&object.metadata, kind.api_version, kind.kind, detail)? })
 }
@@ -56,7 +61,7 @@ fn sets(kind: &Suspendable, object: &DynamicObject, with_templates: bool) -> Vec
         for described in descriptions(sets, &object.data).into_iter().take(SETS_MAX + 1) {
             let template =
                 with_templates.then(|| template(kind, object, described.pointer(sets.template)?)).flatten();
-            found.push(PodSet { count: count(sets, described), template });
+            found.push(PodSet { count: count(sets, object, described), template });
         }
     }
     found
@@ -84,15 +89,30 @@ fn descriptions<'a>(sets: &Sets, data: &'a Value) -> Vec<&'a Value> {
     first.map(|(_, (_, one))| one).collect()
 }
 
-/// Number of Pods of a description that run at once.
-fn count(sets: &Sets, described: &Value) -> i64 {
-    let number = |path: &str| described.pointer(path).and_then(Value::as_i64);
-    let counts = sets.counts.iter().enumerate().map(|(at, path)| {
-        let count = number(path).unwrap_or(1).max(0);
-        let limit = sets.at_most.filter(|_| at + 1 == sets.counts.len()).and_then(number);
-        limit.map_or(count, |limit| count.min(limit.max(0)))
+/// Number of Pods of a description that run at once, as far as they are created at first.
+fn count(sets: &Sets, object: &DynamicObject, described: &Value) -> i64 {
+    let number = |path: Option<&str>| described.pointer(path?).and_then(Value::as_i64);
+    if sets.none_if.and_then(|path| described.pointer(path)?.as_bool()) == Some(true) {
+        return 0;
+    }
+    let counts = sets.counts.iter().map(|one| {
+        let count = number(Some(one.at)).unwrap_or(1).max(number(one.at_least).unwrap_or(0));
+        let count = count.min(number(one.at_most).unwrap_or(i64::MAX)).max(0);
+        let first = one.first_if.as_ref().is_some_and(|annotated| is_annotated(annotated, object, described));
+        if first { count.min(1) } else { count }
     });
     counts.fold(1, i64::saturating_mul)
+}
+
+/// Annotations of the object and of the description apply alike.
+fn is_annotated(annotated: &Annotated, object: &DynamicObject, described: &Value) -> bool {
+    let own = object.metadata.annotations.as_ref();
+    let has = |key: &str| {
+        let of_description = described.pointer(annotated.at).and_then(|metadata| metadata.get("annotations"));
+        own.is_some_and(|own| own.contains_key(key))
+            || of_description.is_some_and(|map| map.get(key).is_some())
+    };
+    has(annotated.with) && !has(annotated.without)
 }
 
 /// The Pods of a template, without names of their own, at our gate.
@@ -188,8 +208,60 @@ mod tests {
             [(1, Some(1_000)), (6, Some(2_000))]
         );
         assert_eq!(shapes(&read("ray.io/v1", "RayCluster", &cluster, &json!({}))), [(1, None), (6, None)]);
-        let failed = json!({"jobDeploymentStatus": "Failed", "reason": "AppFailed"});
-        assert_eq!(read("ray.io/v1", "RayJob", &spec, &failed).ended(), Some(Err(&"AppFailed".into())));
+        for status in RAY_FAILED {
+            let failed = json!({"jobDeploymentStatus": status, "reason": "AppFailed"});
+            assert_eq!(read("ray.io/v1", "RayJob", &spec, &failed).ended(), Some(Err(&"AppFailed".into())));
+        }
+        let group = |limits: Value| {
+            let mut group = json!({"numOfHosts": 2, "template": template("2")});
+            group.as_object_mut().unwrap().extend(limits.as_object().unwrap().clone());
+            let cluster = json!({"headGroupSpec": {"template": template("1")}, "workerGroupSpecs": [group]});
+            shapes(&read("ray.io/v1", "RayCluster", &cluster, &json!({})))[1].0
+        };
+        for (limits, workers) in [
+            (json!({"replicas": 0, "minReplicas": 3, "maxReplicas": 9}), 6),
+            (json!({"replicas": 5, "minReplicas": 1, "maxReplicas": 4}), 8),
+            (json!({"replicas": 5, "minReplicas": 4, "maxReplicas": 2}), 4),
+            (json!({"replicas": 5, "suspend": true}), 0),
+            (json!({"replicas": 5, "suspend": false}), 10),
+        ] {
+            assert_eq!(group(limits.clone()), workers, "{limits}");
+        }
+    }
+
+    #[test]
+    fn a_job_set_with_exclusive_placement_has_the_first_pod_of_each_job_at_first() {
+        let exclusive = json!({"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"});
+        let by_selector = json!({"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack",
+            "alpha.jobset.sigs.k8s.io/node-selector": "true"});
+        for (of_set, of_job, count) in [
+            (json!({}), json!({}), 12),
+            (exclusive.clone(), json!({}), 3),
+            (json!({}), exclusive, 3),
+            (by_selector, json!({}), 12),
+        ] {
+            let pods = json!({"parallelism": 4, "template": template("1")});
+            let job = json!({"replicas": 3, "template": {"metadata": {"annotations": of_job}, "spec": pods}});
+            let object = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+                "metadata": {"name": "x", "namespace": "a", "uid": "u", "annotations": of_set},
+                "spec": {"suspend": true, "replicatedJobs": [job]}});
+            let object: DynamicObject = serde_json::from_value(object).unwrap();
+            let kind = of("jobset.x-k8s.io/v1alpha2", "JobSet").unwrap();
+            assert_eq!(shapes(&translate(kind, &object).unwrap().detail), [(count, Some(1_000))]);
+        }
+    }
+
+    #[test]
+    fn a_train_job_has_the_pods_of_its_job_set() {
+        let read = |status: &Value| {
+            read("trainer.kubeflow.org/v1alpha1", "TrainJob", &json!({"suspend": true}), status)
+        };
+        let detail = read(&json!({}));
+        assert!(matches!(detail, OwnerDetail::Delegating { .. }) && detail.suspended());
+        let done = json!({"conditions": [{"type": "Complete", "status": "True"}]});
+        assert_eq!(read(&done).ended(), Some(Ok(())));
+        let failed = json!({"conditions": [{"type": "Failed", "status": "True", "reason": "FailedJobs"}]});
+        assert_eq!(read(&failed).ended(), Some(Err(&"FailedJobs".into())));
     }
 
     #[test]
@@ -201,7 +273,9 @@ mod tests {
                 json!({"replicatedJobs": 7, "mpiReplicaSpecs": "x", "suspend": "yes"}),
             ] {
                 let detail = read(kind.api_version, kind.kind, &spec, &json!({"conditions": {}}));
-                assert_eq!(detail, OwnerDetail::Other, "{} {spec}", kind.kind);
+                let nothing = OwnerDetail::Delegating { suspended: false, complete: false, failed: None };
+                let expected = if kind.sets.is_empty() { nothing } else { OwnerDetail::Other };
+                assert_eq!(detail, expected, "{} {spec}", kind.kind);
             }
         }
         let huge = json!({"replicas": i64::MAX, "template": {"spec": {"parallelism": i64::MAX}}});
