@@ -172,6 +172,61 @@ async fn a_killed_server_goes_on_where_it_was() {
     assert_eq!(all, ["job.a-wide", "job.b-next"]);
 }
 
+/// `late` has been promised its start before `early`, which is older, was whole: planned from nothing, `early` would start
+/// first.
+#[tokio::test]
+async fn a_promised_start_survives_a_kill() {
+    let (home, state) = state();
+    let nodes = home.path().join("nodes.yaml");
+    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 4, pods: 9}, \
+                conditions: [{type: Ready, status: 'True'}]}\n";
+    fs::write(&nodes, node).unwrap();
+    let config = home.path().join("config.yaml");
+    fs::write(&config, "queues: [{name: default, policy: conservative}]\n").unwrap();
+    let (nodes, config) = (nodes.display().to_string(), config.display().to_string());
+    let arguments = ["--cluster", &*nodes, "--config", &*config];
+    let mut server = Server::start(&state, &arguments);
+    let (client, transport) = (server.client().await, server.transport().await);
+    let submit = async |name: &str, cpu: u32, seconds: u32, labels: &str| {
+        let call = Call {
+            method: Method::Post,
+            path: "/apis/fluxion.flux-framework.org/v1alpha1/namespaces/default/fluxionjobs".to_owned(),
+            body: format!(
+                "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, labels: {{{labels}}}}}\nspec: \
+                 {{activeDeadlineSeconds: {seconds}, containers: [{{name: c, resources: {{requests: {{cpu: {cpu}}}}}}}]}}\n"
+            )
+            .into_bytes(),
+        };
+        assert_eq!(transport.send(call).await.unwrap().status, 201, "{name}");
+    };
+    let reserved = |job: &FluxionJob| job.status.state == JobState::Reserved;
+    let early = "fluxion.flux-framework.org/group: early, fluxion.flux-framework.org/group-size: '2'";
+    submit("runs", 4, 3600, "").await;
+    job_that(&client, "pod.runs", |job| job.status.members.bound == 1).await;
+    submit("early-0", 2, 300, early).await;
+    // It is older than what is submitted in the next second.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    submit("late", 4, 600, "").await;
+    let late = job_that(&client, "pod.late", reserved).await.status.reservation.unwrap();
+    submit("early-1", 2, 300, early).await;
+    let planned = job_that(&client, "group.early", reserved).await.status.reservation.unwrap();
+    assert_eq!(
+        Some(&planned.start),
+        late.end.as_ref(),
+        "it is planned behind the one that was promised first"
+    );
+    // What was decided before this is accepted is stored with it.
+    submit("last", 9, 1, "").await;
+    server.kill();
+
+    let mut server = Server::start(&state, &arguments);
+    let client = server.client().await;
+    for (name, before) in [("pod.late", &late), ("group.early", &planned)] {
+        let after = job_that(&client, name, reserved).await.status.reservation;
+        assert_eq!(after.as_ref(), Some(before), "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_restart_leaves_the_past_as_it_was() {
     let (home, state) = state();

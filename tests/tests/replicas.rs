@@ -8,11 +8,17 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
+use fluxion_api::job::Reservation;
+use fluxion_api::{FluxionJob, JobState};
 use fluxion_tests::apply::Applier;
+use fluxion_tests::inspector::Inspector;
+use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::{self, NodeSpec};
 use fluxion_tests::trial::{Load, Prober, Replicas, Witness};
 use fluxion_tests::{Cluster, Options, wait};
 use http::Request;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
 use serde_json::Value;
 
 /// How long a gang may be bound in part, and the time in which another leader is found.
@@ -221,4 +227,70 @@ async fn orderly_shutdown(trial: &mut Trial) {
     trial.replicas.revive(leader, &trial.cluster).await.unwrap();
     trial.works().await.unwrap();
     trial.holds("orderly shutdown").await;
+}
+
+/// `late` has been promised its start before `early`, which is older, was whole. Planned from nothing, `early` would start
+/// first; the promise holds under another leader, who knows it from the status of the Pods.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_promised_start_outlives_the_leader_that_promised_it() {
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    let client = cluster.client().await.unwrap();
+    nodes::create(&client, &[NodeSpec::new("n0")]).await.unwrap();
+    let applier = Applier::new(client.clone());
+    let config = "queues: [{name: default, policy: conservative}]\n";
+    let mut replicas = Replicas::start(&cluster, &applier, config).await.unwrap();
+    let (leader, _) = replicas.some_leader(PATIENCE).await.unwrap();
+    let create = |pod: PodManifest| applier.create(pod.build());
+    let early = |name: &str| PodManifest::new(name).request("cpu", "2").deadline(300).group("early", 2);
+    let whole = |name: &str, seconds| PodManifest::new(name).request("cpu", "4").deadline(seconds);
+
+    create(whole("runs", 3600)).await.unwrap();
+    let first = &replicas.all[leader];
+    wait::until("the node is taken", PATIENCE, || async {
+        ensure!(first.job("default", "pod/runs").await?.status.members.bound == 1);
+        Ok(())
+    })
+    .await
+    .unwrap();
+    create(early("early-0")).await.unwrap();
+    // It is older than what is created in the next second.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    create(whole("late", 600)).await.unwrap();
+    let late = planned(first, "pod/late").await;
+    create(early("early-1")).await.unwrap();
+    let early = planned(first, "group/early").await;
+    assert_eq!(planned(first, "pod/late").await, late);
+    assert_eq!(Some(&early.start), late.end.as_ref(), "it is planned behind the one that was promised first");
+
+    let pods: Api<Pod> = Api::default_namespaced(client);
+    wait::until("both reservations are stored", PATIENCE, || async {
+        let mut stored = 0;
+        for name in ["late", "early-0", "early-1"] {
+            let status = pods.get(name).await?.status.unwrap_or_default();
+            let is_stored = |kind: &str| kind == "fluxion.flux-framework.org/reserved";
+            stored +=
+                status.conditions.iter().flatten().filter(|condition| is_stored(&condition.type_)).count();
+        }
+        ensure!(stored == 2, "{stored} are");
+        Ok(())
+    })
+    .await
+    .unwrap();
+    replicas.all[leader].kill();
+    replicas.leads(1 - leader, TAKEOVER).await.unwrap();
+    let second = &replicas.all[1 - leader];
+    assert_eq!(planned(second, "pod/late").await, late);
+    assert_eq!(planned(second, "group/early").await, early);
+}
+
+/// Waits for the job's reservation.
+async fn planned(inspector: &Inspector, job: &str) -> Reservation {
+    let found: FluxionJob = wait::until("it has a reservation", PATIENCE, || async {
+        let job = inspector.job("default", job).await?;
+        ensure!(job.status.state == JobState::Reserved, "{:?}", job.status);
+        Ok(job)
+    })
+    .await
+    .unwrap();
+    found.status.reservation.unwrap()
 }

@@ -1,9 +1,13 @@
 //! Input and output of an engine step.
 
+use std::sync::Arc;
+
 use crate::constraint::Labels;
 use crate::constraint::volumes::{StorageKey, StorageObject};
 use crate::inventory::NodeSpec;
-use crate::model::{AllocationRecord, GroupSpec, ObjectRef, OwnerSpec, PodSpec, SharedStr};
+use crate::model::{
+    AllocationRecord, GroupSpec, ObjectRef, OwnerSpec, PodSpec, ReservationRecord, SharedStr,
+};
 use crate::record::{JournalEntry, Remembered};
 
 /// An external event. Events about the same object have been coalesced: the latest state wins; an object that was
@@ -112,6 +116,8 @@ pub enum Effect {
     FreeVolume { volume: ObjectRef, claim: ObjectRef },
     /// PodScheduled=False with this reason.
     Unscheduled { pod: ObjectRef, reason: &'static str, message: String },
+    /// Store the reservation of the Pod's job in its status; none: remove it from there.
+    Reserved { pod: ObjectRef, reservation: Option<Arc<ReservationRecord>> },
     /// The PodGroup's condition.
     GroupScheduled { group: ObjectRef, scheduled: bool, reason: &'static str, message: String },
     /// The status of a scheduling.x-k8s.io PodGroup.
@@ -153,6 +159,7 @@ impl Effect {
             }
             Self::Resume { object } => format!("resume/{}", object.uid),
             Self::Unscheduled { pod, .. } => format!("unscheduled/{}", pod.uid),
+            Self::Reserved { pod, .. } => format!("reserved/{}", pod.uid),
             Self::GroupScheduled { group, .. } | Self::GroupStatus { group, .. } => {
                 format!("group/{}", group.uid)
             }

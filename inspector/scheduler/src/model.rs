@@ -132,6 +132,25 @@ pub struct Pin {
     pub at: i64,
 }
 
+/// The reservation of a waiting job in a queue that keeps reservations. Stored in the status of one of its Pods, so that it
+/// survives a restart. Whatever is read is checked before it is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReservationRecord {
+    /// When it was made (epoch seconds).
+    pub at: i64,
+    /// Planned start (epoch seconds).
+    pub start: i64,
+    /// The start depends on an assumed end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub assumed: bool,
+    /// The value of the topology key that its nodes share, if the job requires one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<SharedStr>,
+    /// Index of the shape in the job's request, node, and number of slots; the slots of a node are contiguous.
+    pub slots: Vec<(u32, SharedStr, u32)>,
+}
+
 /// The container that made a Pod fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerExit {
@@ -196,6 +215,8 @@ pub struct PodSpec {
     pub record: Option<AllocationRecord>,
     /// Current (reason, message) of PodScheduled=False in the API server.
     pub unscheduled: Option<(SharedStr, SharedStr)>,
+    /// The reservation of its job, as stored in its status.
+    pub reserved: Option<Arc<ReservationRecord>>,
     /// Reason of a DisruptionTarget condition, e.g. `PreemptionByScheduler`, `DeletionByTaintManager`.
     pub disruption: Option<SharedStr>,
     /// `status.reason`, e.g. `OutOfcpu`, `Evicted`, `DeadlineExceeded`.
@@ -263,6 +284,7 @@ impl PodSpec {
             scheduled_at: None,
             record: None,
             unscheduled: None,
+            reserved: None,
             disruption: None,
             status_reason: None,
             problems: Vec::new(),

@@ -16,6 +16,7 @@ mod keep;
 mod known;
 mod pass;
 mod rearrange;
+mod restore;
 mod turn;
 
 pub use config::{OnPartialBind, Planning, QueueConfig, QueuePolicy};

@@ -151,7 +151,8 @@ fn counts(machine: Machine, queues: &[QueueConfig]) -> bool {
         QueuePolicy::Conservative => queue.keeps() && machine.enforce_limits,
         QueuePolicy::Hybrid => false,
     };
-    !machine.each_node && matches!(queues, [queue] if counts(queue))
+    !machine.each_node
+        && matches!(queues, [queue] if counts(queue) && queue.node_policy != NodePolicy::Spread)
 }
 
 /// Simulates a trace. The queues share the cluster and are scheduled in order; a job without a queue waits in the

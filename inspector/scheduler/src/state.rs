@@ -51,6 +51,7 @@ mod release;
 mod remembered;
 mod schedule;
 mod selectors;
+mod stored;
 mod summary;
 mod tell;
 mod tell_group;

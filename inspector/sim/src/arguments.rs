@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use fluxion_scheduler::placement::NodePolicy;
 use fluxion_scheduler::queue::{Planning, QueueConfig, QueuePolicy};
 
 mod measuring;
@@ -49,14 +50,14 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) whole_nodes: bool,
     /// Place jobs on individual nodes as the inspector would [default: only where starts depend on which nodes are free;
-    /// otherwise count the free ones, which is faster, and assign those with the lowest numbers]
+    /// otherwise count the free ones, which is faster, and assign those with the lowest or highest numbers]
     #[arg(long)]
     pub(crate) each_node: bool,
     /// Queue policy; can be repeated to compare policies [default: all four]
     #[arg(long = "policy", value_enum)]
     policies: Vec<Policy>,
-    /// Queue, as NAME[:POLICY][,queue-depth=N][,reservation-depth=N][,max-reservation-depth=N][,planning=PLANNING]; can be repeated.
-    /// Queues are scheduled in the order given. A job selects its queue by the CSV column queue or by field 15 of the
+    /// Queue, as NAME[:POLICY][,queue-depth=N][,reservation-depth=N][,max-reservation-depth=N][,planning=PLANNING]
+    /// [,node-policy=NODES]; can be repeated. Queues are scheduled in the order given. A job selects its queue by the CSV column queue or by field 15 of the
     /// Standard Workload Format; other jobs use the first queue, and a single queue receives all jobs. Queues
     /// without a policy use each policy being compared [default: one queue for all jobs]
     #[arg(long = "queue", value_name = "QUEUE")]
@@ -74,6 +75,10 @@ pub(crate) struct Arguments {
     /// them to an earlier start, replan plans all of them again in queue order
     #[arg(long, value_enum, default_value_t = Plans::Compress)]
     planning: Plans,
+    /// Which of the suitable nodes jobs run on: low takes the first ones, high the last ones, spread those that would be the
+    /// least allocated
+    #[arg(long, value_enum, default_value_t = Nodes::Low)]
+    node_policy: Nodes,
     /// Simulate only the first N jobs of the trace
     #[arg(long, value_parser = depth)]
     pub(crate) jobs: Option<usize>,
@@ -127,6 +132,13 @@ enum Plans {
     Replan,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Nodes {
+    Low,
+    High,
+    Spread,
+}
+
 fn depth(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|depth| *depth > 0).ok_or_else(|| "must be a positive integer".to_owned())
 }
@@ -163,6 +175,11 @@ impl Arguments {
             planning: match self.planning {
                 Plans::Compress => Planning::Compress,
                 Plans::Replan => Planning::Replan,
+            },
+            node_policy: match self.node_policy {
+                Nodes::Low => NodePolicy::Low,
+                Nodes::High => NodePolicy::High,
+                Nodes::Spread => NodePolicy::Spread,
             },
             ..QueueConfig::default()
         };

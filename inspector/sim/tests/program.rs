@@ -145,3 +145,26 @@ fn jobs_larger_than_the_cluster_are_told_of() {
         "20 jobs request more resources than the cluster has and can never run: the widest is 64 processors"
     );
 }
+
+#[test]
+fn nodes_are_chosen_as_a_queue_of_the_inspector_chooses_them() {
+    let trace = tempfile::NamedTempFile::with_suffix(".csv").unwrap();
+    std::fs::write(trace.path(), "submit,cores,run\n0,1,10\n0,1,10\n").unwrap();
+    let file = trace.path().to_str().unwrap();
+    let nodes = |chosen: &[&str]| {
+        let machine = [file, "--nodes", "3", "--cores-per-node", "2", "-o", "json", "--schedule"];
+        let output = sim(&[&machine, chosen].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let result = &document["results"][0]["schedule"];
+        [0, 1].map(|job| result[job]["nodeList"].as_str().unwrap().to_owned())
+    };
+    for policy in ["easy", "hybrid", "conservative"] {
+        let with = |more: &[&str]| nodes(&[&["--policy", policy], more].concat());
+        assert_eq!(with(&[]), ["0", "0"], "{policy}");
+        assert_eq!(with(&["--node-policy", "low"]), ["0", "0"], "{policy}");
+        assert_eq!(with(&["--node-policy", "high"]), ["2", "2"], "{policy}");
+        assert_eq!(with(&["--node-policy", "spread"]), ["0", "1"], "{policy}");
+        assert_eq!(with(&["--queue", "all,node-policy=high"]), ["2", "2"], "{policy}");
+    }
+}

@@ -21,6 +21,7 @@ pub mod owner;
 mod peers;
 pub mod pod;
 pub mod requests;
+pub mod reservation;
 pub(in crate::kube) mod sets;
 pub mod storage;
 mod template;

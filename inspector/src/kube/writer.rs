@@ -233,6 +233,9 @@ impl Shared {
                 let was_false = known.state.pod(&pod.uid).is_some_and(|known| known.unscheduled.is_some());
                 ("condition", condition::unscheduled(&self.client, &pod, reason, &message, was_false).await)
             }
+            Effect::Reserved { pod, reservation } => {
+                ("condition", condition::reserved(&self.client, &pod, reservation.as_deref()).await)
+            }
             Effect::GroupScheduled { group, scheduled, reason, message } => {
                 ("group", group::scheduled(&self.client, &group, scheduled, reason, &message).await)
             }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fluxion_scheduler::event::{BindOutcome, GroupStatus, LET_GO};
 use fluxion_scheduler::marks::{ADMISSION, RESUMED};
-use fluxion_scheduler::model::{AllocationRecord, ObjectRef};
+use fluxion_scheduler::model::{AllocationRecord, ObjectRef, ReservationRecord};
 
 use super::controllers::{Actions, job, replicas};
 use super::kubelet::{self, Step};
@@ -18,7 +18,7 @@ use super::object::Object;
 use super::packed::Packed;
 use super::store::{Change, Store, StoreError};
 use crate::kube::pin;
-use crate::kube::translate::ALLOCATION;
+use crate::kube::translate::{ALLOCATION, reservation};
 
 /// [`Cluster::settle`] stops after this many changes, so that each transaction is small.
 pub const CHANGES_MAX: usize = 4096;
@@ -152,6 +152,24 @@ impl Cluster {
             if pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_none()) {
                 let status = pod.status.get_or_insert_default();
                 kubelet::set_condition(status, "PodScheduled", false, Some((reason, message)), now);
+            }
+        });
+    }
+
+    /// Stores the reservation of a waiting Pod's job in its status, or removes that.
+    pub fn reserved(&mut self, pod: &ObjectRef, reservation: Option<&ReservationRecord>, now: i64) {
+        self.store.update(&pod.uid, |object| {
+            let Object::Pod(pod) = object else { return };
+            let status = pod.status.get_or_insert_default();
+            match reservation.and_then(reservation::message) {
+                Some(message) => {
+                    let why = Some((reservation::REASON, message.as_str()));
+                    kubelet::set_condition(status, reservation::RESERVED, true, why, now);
+                }
+                None => status
+                    .conditions
+                    .get_or_insert_default()
+                    .retain(|condition| condition.type_ != reservation::RESERVED),
             }
         });
     }

@@ -325,6 +325,9 @@ impl Server {
                 Effect::Unscheduled { pod, reason, message } => {
                     self.cluster.unscheduled(&pod, reason, &message, now);
                 }
+                Effect::Reserved { pod, reservation } => {
+                    self.cluster.reserved(&pod, reservation.as_deref(), now);
+                }
                 Effect::GroupScheduled { group, scheduled, reason, message } => {
                     self.cluster.group_scheduled(&group, scheduled, (reason, &message), now);
                 }

@@ -90,18 +90,18 @@ pub(crate) fn start_at(
     Some(Planned { assumed, ..planned })
 }
 
-/// The same start on the same nodes, if there still is room for it: nothing else has been planned there, no holder
-/// stays for longer, and the nodes are still eligible.
+/// The same start on the same nodes, if there still is room for it until a time: nothing else has been planned there, no
+/// holder stays for longer, and the nodes are still eligible.
 pub(crate) fn still_free(
     inventory: &Inventory,
     request: &Request,
-    planned: &Planned,
+    (planned, until): (&Planned, i64),
     now: i64,
     policy: NodePolicy,
 ) -> Option<Planned> {
     let (start, end) = (planned.start, request.end(planned.start));
     let plan = Plan::new(inventory, request, policy);
-    let availability = Availability::window(inventory, now, start, end.unwrap_or(i64::MAX));
+    let availability = Availability::window(inventory, now, start, until);
     if start <= now {
         return None;
     }

@@ -1,6 +1,6 @@
 //! What a pass is given, and what it decides.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::known::KnownFailures;
@@ -63,6 +63,8 @@ pub struct Carry {
     pub(super) compress: bool,
     /// All that happened since the last pass is that something ended before its planned end.
     pub(super) only_freed: bool,
+    /// Reservations of jobs, by ID, with which the pass begins, instead of those known.
+    pub(super) stored: Option<Arc<BTreeMap<u32, Planned>>>,
 }
 
 impl Carry {
@@ -77,6 +79,13 @@ impl Carry {
     #[must_use]
     pub fn changed(self, changed: bool) -> Self {
         Self { compress: changed, ..self }
+    }
+
+    /// The same; the pass begins with the stored reservations of these jobs, by ID, as far as they are for their requests and
+    /// still free. No others are kept.
+    #[must_use]
+    pub fn restoring(self, stored: Arc<BTreeMap<u32, Planned>>) -> Self {
+        Self { stored: Some(stored), ..self }
     }
 
     /// The same; `only_freed` says whether all of that is that something ended before its planned end, so that every kept

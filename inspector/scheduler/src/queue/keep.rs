@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::job::PassJob;
+use super::job::{PassJob, Refusal};
 use super::known::Kept;
 use super::turn::{Turn, length};
 use crate::placement::{Between, Plan, first_start, start_now, still_free};
@@ -64,6 +64,14 @@ impl Turn<'_> {
                 self.drop_known();
             }
             Arc::make_mut(&mut self.carry.memory).plans.remove(&job.id);
+            // From here on, it is one as any other.
+            if self.carry.counted > self.config.queue_depth {
+                self.carry.counted -= 1;
+                self.result.tried -= 1;
+                self.result.look_again |= self.carry.started > 0;
+                self.result.refused.push((job.id, Refusal::DepthReached));
+                return true;
+            }
             self.decide(job, place);
         }
         true
@@ -113,7 +121,8 @@ impl Turn<'_> {
                 return true;
             }
         }
-        match still_free(self.inventory, &request, &kept.planned, now, policy) {
+        let until = request.end(before).unwrap_or(i64::MAX);
+        match still_free(self.inventory, &request, (&kept.planned, until), now, policy) {
             Some(planned) => {
                 self.promise(job, place, planned);
                 true

@@ -33,6 +33,10 @@ pub fn pass(
     }
     let mut turn = Turn::new(inventory, config, now, carry);
     if begins && config.keeps() {
+        if turn.carry.stored.is_some() {
+            prepare(turn.inventory, jobs);
+        }
+        turn.restore(jobs);
         turn.forget_others(jobs);
     }
     let at_once = if config.policy == QueuePolicy::Fcfs { AT_ONCE } else { jobs.len() };

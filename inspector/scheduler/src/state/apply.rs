@@ -39,6 +39,8 @@ impl State {
             Event::Synced => {
                 if !self.ready {
                     self.synced_at = self.now;
+                    // Another inspector may have kept others in the meantime.
+                    self.expect_stored();
                     // What became due while another inspector was the leader.
                     for assumed in self.bindings.all_assumed() {
                         self.waiting.look_at(self.now, assumed.job);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 
 use crate::explain::WhyNot;
 use crate::job::Reason;
@@ -47,6 +47,10 @@ pub(super) struct PassState {
     pub(super) outdated: bool,
     /// Something happened since the last complete pass that kept reservations did not foresee.
     pub(super) disturbed: bool,
+    /// Queues that have not read the stored reservations of their jobs yet.
+    pub(super) unrestored: OrdSet<usize>,
+    /// In the current pass: one has.
+    pub(super) restored: bool,
     /// When the next pass is due because of time alone.
     pub(super) due: Option<i64>,
     pub(super) at: i64,

@@ -173,7 +173,7 @@ impl State {
                     let name = self.settings.queues[index].name.clone();
                     self.pass.memory.insert(name, carry.abandon());
                 }
-                if !self.keeps_all() {
+                if !self.keeps_all() || !self.pass.unrestored.is_empty() {
                     self.inventory.clear_reservations();
                 }
                 self.pass.disturbed |= self.inventory.disturbed(self.now);
@@ -197,8 +197,7 @@ impl State {
                 let memory = self.pass.memory.remove(&config.name).unwrap_or_default();
                 Carry::remembering(memory).changed(self.pass.disturbed)
             });
-            let mut result =
-                queue::pass(&mut self.inventory, config, &lineup.jobs, self.now, budget, Some(carry));
+            let mut result = self.pass_over((index, config), &lineup, carry, budget);
             self.pass.memory.insert(config.name.clone(), std::mem::take(&mut result.memory));
             budget = budget.saturating_sub(result.visited).max(1);
             let before = std::mem::take(&mut self.pass.before_cut);
@@ -225,7 +224,11 @@ impl State {
             }
             self.pass.reports.insert(config.name.clone(), report);
         }
-        self.pass.disturbed = false;
+        // What has happened since stored reservations were made is not known.
+        self.pass.disturbed = std::mem::take(&mut self.pass.restored);
+        if self.pass.disturbed {
+            self.note_due(self.now);
+        }
         let first = self.inventory.promised().next().map(|(start, _)| start);
         if let Some(start) = first.filter(|_| self.keeps_all()) {
             self.note_due(start);

@@ -22,6 +22,7 @@ impl State {
             if !job.state.ended() {
                 self.tell_unknown_marks(&job);
                 self.tell_pods(&job);
+                self.store_reservation(&job);
             }
             self.tell_group(&job);
         }

@@ -133,6 +133,12 @@ impl World {
                         }
                     }
                 }
+                if let Effect::Reserved { pod, reservation } = &effect
+                    && let Some(known) = self.pods.get_mut(&pod.uid)
+                {
+                    known.reserved.clone_from(reservation);
+                    events.push(Event::Pod(Box::new(known.clone())));
+                }
                 events.extend(self.write_storage(&effect));
                 self.effects.push(effect);
             }

@@ -1,5 +1,6 @@
 //! Queues on the command line: `NAME[:POLICY][,KEY=VALUE...]`.
 
+use fluxion_scheduler::placement::NodePolicy;
 use fluxion_scheduler::queue::{Planning, QueueConfig, QueuePolicy};
 
 /// A queue, and whether it has a policy of its own.
@@ -12,7 +13,7 @@ pub(crate) struct Queue {
 }
 
 /// Reads a queue. The keys are those of the options for all queues, which count for what it does not say:
-/// `queue-depth`, `reservation-depth`, `max-reservation-depth`, `planning`.
+/// `queue-depth`, `reservation-depth`, `max-reservation-depth`, `planning`, `node-policy`.
 pub(crate) fn parse(text: &str, rest: &QueueConfig) -> Result<Queue, String> {
     let mut parts = text.split(',').map(str::trim);
     let head = parts.next().unwrap_or_default();
@@ -47,6 +48,19 @@ pub(crate) fn parse(text: &str, rest: &QueueConfig) -> Result<Queue, String> {
             };
             continue;
         }
+        if key == "node-policy" {
+            config.node_policy = match value {
+                "low" => NodePolicy::Low,
+                "high" => NodePolicy::High,
+                "spread" => NodePolicy::Spread,
+                _ => {
+                    return Err(format!(
+                        "queue {name}: invalid node-policy `{value}`: must be low, high or spread"
+                    ));
+                }
+            };
+            continue;
+        }
         let number = value.parse().ok().filter(|number| *number > 0);
         let number = number
             .ok_or_else(|| format!("queue {name}: invalid {key} `{value}`: must be a positive integer"))?;
@@ -56,7 +70,7 @@ pub(crate) fn parse(text: &str, rest: &QueueConfig) -> Result<Queue, String> {
             "max-reservation-depth" => config.max_reservation_depth = number,
             _ => {
                 return Err(format!(
-                    "queue {name}: unknown option `{key}`: must be queue-depth, reservation-depth, max-reservation-depth or planning"
+                    "queue {name}: unknown option `{key}`: must be queue-depth, reservation-depth, max-reservation-depth, planning or node-policy"
                 ));
             }
         }
@@ -75,6 +89,7 @@ mod tests {
         assert_eq!((&*queue.config.name, queue.policy), ("short", Some(QueuePolicy::Hybrid)));
         assert_eq!((queue.config.queue_depth, queue.config.reservation_depth), (5, 2));
         assert_eq!(parse("a,planning=replan", &rest).unwrap().config.planning, Planning::Replan);
+        assert_eq!(parse("a,node-policy=spread", &rest).unwrap().config.node_policy, NodePolicy::Spread);
         assert_eq!(parse("batch", &rest).unwrap().policy, None);
         for (text, part) in [
             ("", "no name"),
@@ -85,6 +100,7 @@ mod tests {
             ("a,queue-depth", "positive"),
             ("a,queue-depth=-1", "`-1`"),
             ("a,planning=new", "`new`"),
+            ("a,node-policy=first", "`first`"),
         ] {
             let error = parse(text, &rest).unwrap_err();
             assert!(error.contains(part), "{error}");

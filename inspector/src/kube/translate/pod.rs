@@ -6,7 +6,9 @@ use fluxion_scheduler::constraint::volumes::{ClaimUse, Disk, PodVolumes};
 use fluxion_scheduler::model::{AllocationRecord, Phase, PodSpec, SharedStr, Unsupported};
 use k8s_openapi::api::core::v1::{self as core, Pod, PodCondition};
 
-use super::{ALLOCATION, Meta, Unreadable, affinity, annotations, end, labels, peers, requests, seconds};
+use super::{
+    ALLOCATION, Meta, Unreadable, affinity, annotations, end, labels, peers, requests, reservation, seconds,
+};
 
 /// Converts a Pod without its volumes, which depend on other objects.
 pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
@@ -54,6 +56,7 @@ pub fn translate(pod: &Pod) -> Result<PodSpec, Unreadable> {
             let part = |part: &Option<String>| part.as_deref().unwrap_or_default().into();
             (part(&condition.reason), part(&condition.message))
         }),
+        reserved: reservation::read(condition(conditions, reservation::RESERVED), &mut problems),
         disruption: condition(conditions, "DisruptionTarget")
             .filter(|condition| condition.status == "True")
             .map(|condition| condition.reason.as_deref().unwrap_or_default().into()),

@@ -1,12 +1,13 @@
-//! Pod conditions: why a Pod is not scheduled, and that it is about to be evicted.
+//! Pod conditions: why a Pod is not scheduled, what is reserved for its job, and that it is about to be evicted.
 
-use fluxion_scheduler::model::ObjectRef;
+use fluxion_scheduler::model::{ObjectRef, ReservationRecord};
 use fluxion_text::clean;
 use kube::Client;
 use serde_json::{Value, json};
 
 use super::api::{Write, WriteError};
 use super::{bind, fence};
+use crate::kube::translate::reservation::{REASON, RESERVED, message};
 
 /// Writes the condition. Because the patch contains the UID, it is rejected for another Pod of the same name. If the
 /// condition was already False, its transition time is kept.
@@ -38,6 +39,20 @@ pub(super) async fn disrupted(
         "lastTransitionTime": now()});
     let written = write(client, fence::path(&status_path(pod), term), pod, &condition).await?;
     Ok(written.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned))
+}
+
+/// Stores the reservation of the Pod's job in its condition, or removes that.
+pub(super) async fn reserved(
+    client: &Client,
+    pod: &ObjectRef,
+    reservation: Option<&ReservationRecord>,
+) -> Result<(), WriteError> {
+    let condition = match reservation.and_then(message) {
+        Some(message) => json!({"type": RESERVED, "status": "True", "reason": REASON, "message": message,
+            "lastTransitionTime": now()}),
+        None => json!({"type": RESERVED, "$patch": "delete"}),
+    };
+    write(client, status_path(pod), pod, &condition).await.map(drop)
 }
 
 fn status_path(pod: &ObjectRef) -> String {

@@ -124,9 +124,10 @@ impl Lanes {
 /// The object of an effect, which determines its lane; none if it is not written to the API server.
 fn about(effect: &Effect) -> Option<SharedStr> {
     match effect {
-        Effect::Bind { pod, .. } | Effect::Unscheduled { pod, .. } | Effect::Evict { pod, .. } => {
-            Some(pod.uid.clone())
-        }
+        Effect::Bind { pod, .. }
+        | Effect::Unscheduled { pod, .. }
+        | Effect::Reserved { pod, .. }
+        | Effect::Evict { pod, .. } => Some(pod.uid.clone()),
         Effect::Delete { object, .. }
         | Effect::Resume { object }
         | Effect::SelectNode { claim: object, .. }

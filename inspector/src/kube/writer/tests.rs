@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use fluxion_scheduler::model::{AllocationRecord, ObjectRef, Pin};
+use fluxion_scheduler::model::{AllocationRecord, ObjectRef, Pin, ReservationRecord};
 use serde_json::{Value, json};
 
 use super::*;
@@ -181,6 +181,10 @@ async fn conditions_and_deletions_are_fenced_by_uid() {
     condition::unscheduled(&client, &pod(), "FluxionQueued", "text", true).await.unwrap();
     condition::unscheduled(&client, &pod(), "Unschedulable", "text", false).await.unwrap();
     delete::object(&client, &pod()).await.unwrap();
+    let slots = vec![(0, "n1".into(), 2)];
+    let record = ReservationRecord { at: 1, start: 2, assumed: false, domain: None, slots };
+    condition::reserved(&client, &pod(), Some(&record)).await.unwrap();
+    condition::reserved(&client, &pod(), None).await.unwrap();
     let sent = server.lock().unwrap();
     let conditions = |n: usize| &sent.sent[n].2["status"]["conditions"][0];
     assert_eq!(
@@ -193,6 +197,11 @@ async fn conditions_and_deletions_are_fenced_by_uid() {
     );
     assert!(conditions(0)["lastTransitionTime"].is_null() && conditions(1)["lastTransitionTime"].is_string());
     assert_eq!((&sent.sent[2].0, &sent.sent[2].2["preconditions"]["uid"]), (&Method::DELETE, &json!("u1")));
+    assert_eq!(conditions(3)["message"], json!(r#"{"at":1,"start":2,"slots":[[0,"n1",2]]}"#));
+    assert_eq!(
+        (&conditions(4)["$patch"], &sent.sent[4].2["metadata"]["uid"]),
+        (&json!("delete"), &json!("u1"))
+    );
 }
 
 /// The fence is no policy of the cluster's against a node or a Pod: nothing else is tried instead.

@@ -61,7 +61,10 @@ fn definition(
             books.clear_reservation(job.id);
             let again = match earliest(books, &request, now, policy) {
                 Ok(first) if first.start < planned.start.max(now + 1) => Some(first),
-                _ => still_free(books, &request, &planned, now, policy),
+                _ => {
+                    let until = request.end(planned.start).unwrap_or(i64::MAX);
+                    still_free(books, &request, (&planned, until), now, policy)
+                }
             };
             match again {
                 Some(first) if first.start <= now => {

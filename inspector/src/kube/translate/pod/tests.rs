@@ -1,4 +1,5 @@
 use fluxion_scheduler::constraint::{HostPort, Operator, Protocol};
+use fluxion_scheduler::model::ReservationRecord;
 use serde_json::{Value, json};
 
 use super::*;
@@ -69,6 +70,36 @@ fn the_record_comes_back_and_a_spoilt_one_is_none() {
     let spoilt = translate(&bound).unwrap();
     assert_eq!(spoilt.record, None);
     assert!(spoilt.problems[0].contains(ALLOCATION), "{:?}", spoilt.problems);
+}
+
+#[test]
+fn a_stored_reservation_comes_back_and_a_spoilt_one_is_none() {
+    let record = ReservationRecord {
+        at: 5,
+        start: 60,
+        assumed: true,
+        domain: Some("r1".into()),
+        slots: vec![(0, "n1".into(), 2), (1, "n1".into(), 1)],
+    };
+    let with = |status: &str, message: String| {
+        let condition = json!({"type": reservation::RESERVED, "status": status, "message": message});
+        translate(&pod(json!({"containers": []}), json!({"conditions": [condition]}))).unwrap()
+    };
+    let message = reservation::message(&record).unwrap();
+    assert_eq!(with("True", message.clone()).reserved.as_deref(), Some(&record));
+    let off = with("False", message.clone());
+    assert!(off.reserved.is_none() && off.problems.is_empty());
+    let too_long = ReservationRecord { slots: vec![(0, "node".into(), 1); 30_000], ..record };
+    assert!(reservation::message(&too_long).is_none());
+    let too_long = serde_json::to_string(&too_long).unwrap();
+    for spoilt in [String::new(), message.replace("60", "'soon'"), message.replace("60", "1e99"), too_long] {
+        let spec = with("True", spoilt);
+        assert!(
+            spec.reserved.is_none() && spec.problems[0].contains(reservation::RESERVED),
+            "{:?}",
+            spec.problems
+        );
+    }
 }
 
 #[test]
