@@ -277,7 +277,7 @@ async fn a_promised_start_outlives_the_leader_that_promised_it() {
     .await
     .unwrap();
     replicas.all[leader].kill();
-    replicas.leads(1 - leader, TAKEOVER).await.unwrap();
+    replicas.leads(1 - leader, PATIENCE).await.unwrap();
     let second = &replicas.all[1 - leader];
     assert_eq!(planned(second, "pod/late").await, late);
     assert_eq!(planned(second, "group/early").await, early);

@@ -1,10 +1,15 @@
 //! What an inspector knows after a restart, however the cluster arrives.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod world;
 
+use std::sync::Arc;
+
 use fluxion_scheduler::event::Event;
-use fluxion_scheduler::model::{OwnerDetail, Phase};
-use fluxion_scheduler::state::State;
+use fluxion_scheduler::model::{OwnerDetail, Phase, ReservationRecord, SharedStr};
+use fluxion_scheduler::queue::{QueueConfig, QueuePolicy};
+use fluxion_scheduler::state::{Settings, State};
 use world::World;
 
 /// A gang that has ended, one that runs, Pods of a Job that is no gang, and a gang that has ended in part.
@@ -72,4 +77,61 @@ fn a_restart_finds_whole_gangs_in_whatever_pieces_the_cluster_arrives() {
         restart_in_pieces(&mut world, turn, Event::Paused);
         assert_eq!(lines(&world), whole, "turn {turn}");
     }
+}
+
+/// Reservations of the past, of something else, on nodes that are gone or taken: the store may say anything.
+#[test]
+fn a_stored_reservation_that_can_not_be_kept_is_planned_again() {
+    let queue = QueueConfig { policy: QueuePolicy::Conservative, ..QueueConfig::default() };
+    let mut world = World::new(Settings { queues: vec![queue], ..Settings::default() });
+    world.node("n1", "cpu=4000");
+    world.node("n2", "cpu=1000");
+    world.pod_with("runs", "cpu=4000", |pod| pod.active_deadline = Some(100));
+    world.at(1);
+    world.pod_with("waits", "cpu=4000", |pod| pod.active_deadline = Some(50));
+    let planned = world.job("pod.waits").reservation.clone().unwrap();
+    let stored = world.pods["uid-waits"].reserved.clone().unwrap();
+    let now = world.now;
+    let slots = |slots: &[(u32, &str, u32)]| -> Vec<(u32, SharedStr, u32)> {
+        slots.iter().map(|&(shape, node, count)| (shape, node.into(), count)).collect()
+    };
+    let starts = [i64::MIN, 0, now, now + 10, i64::MAX - 1, i64::MAX];
+    let starts = starts.map(|start| ReservationRecord { start, ..(*stored).clone() });
+    let places: [&[(u32, &str, u32)]; 8] = [
+        &[],
+        &[(0, "gone", 1)],
+        &[(0, "n2", 1)],
+        &[(0, "n1", 0)],
+        &[(0, "n1", 2)],
+        &[(7, "n1", 1)],
+        &[(u32::MAX, "n1", u32::MAX)],
+        &[(0, "n1", 1), (0, "n1", 1)],
+    ];
+    let places = places.map(|places| ReservationRecord { slots: slots(places), ..(*stored).clone() });
+    let domain = ReservationRecord { domain: Some("n1".into()), ..(*stored).clone() };
+    for wrong in starts.into_iter().chain(places).chain([domain]) {
+        let pod = world.pods.get_mut("uid-waits").unwrap();
+        pod.reserved = Some(Arc::new(wrong.clone()));
+        world.restart();
+        assert_eq!(world.job("pod.waits").reservation.as_ref(), Some(&planned), "{wrong:?}");
+        let again = world.pods["uid-waits"].reserved.as_ref().unwrap();
+        assert_eq!(
+            (again.start, &again.slots),
+            (stored.start, &stored.slots),
+            "it is stored instead: {wrong:?}"
+        );
+    }
+    // One that is kept is moved to an earlier start where that is possible.
+    let later = ReservationRecord { start: planned.start + 1_000, ..(*stored).clone() };
+    world.pods.get_mut("uid-waits").unwrap().reserved = Some(Arc::new(later.clone()));
+    world.restart();
+    assert_eq!(world.job("pod.waits").reservation.as_ref().unwrap().start, later.start);
+    world.pass(5);
+    assert_eq!(world.job("pod.waits").reservation.as_ref(), Some(&planned));
+    // What was freed in the meantime is given to nobody else before.
+    world.pods.get_mut("uid-runs").unwrap().phase = Phase::Succeeded;
+    world.make_pod("new", "cpu=4000", |pod| pod.active_deadline = Some(10));
+    world.restart();
+    assert_eq!((world.node_of("waits"), world.node_of("new")), (Some("n1"), None));
+    assert!(world.pods["uid-new"].reserved.is_some());
 }

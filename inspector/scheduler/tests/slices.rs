@@ -295,7 +295,8 @@ proptest! {
             play(&mut world, number, act);
             let mut reservations = world.state.jobs().filter_map(|job| job.reservation.as_ref());
             // One whose time has come without a start is planned again, at once or by the next pass.
-            if reservations.all(|planned| planned.start > world.now) {
+            let compared = number % 5 == 4 || number + 1 == acts.len();
+            if compared && reservations.all(|planned| planned.start > world.now) {
                 prop_assert_eq!(shown(&restarted(&world)), shown(&world), "after {:?}", act);
             }
         }

@@ -13,6 +13,9 @@ use crate::inventory::planned_or_assumed;
 use crate::placement::still_free;
 use crate::request::{Placement, Planned, Request};
 
+/// Seconds after which no start is believed to be planned: a hundred years.
+const FARTHEST: i64 = 100 * 365 * 86_400;
+
 impl Turn<'_> {
     /// Makes the stored reservations, in queue order, instead of those known.
     pub(super) fn restore(&mut self, jobs: &[PassJob]) {
@@ -29,7 +32,8 @@ impl Turn<'_> {
             let Some(planned) = stored.get(&job.id) else { continue };
             let place = self.place(job);
             let whole = self.carry.memory.request(place);
-            if planned.start <= now || !fills(&whole, &planned.placement) {
+            let ahead = planned.start > now && planned.start < now.saturating_add(FARTHEST);
+            if !ahead || !fills(&whole, &planned.placement) {
                 continue;
             }
             // Whoever is planned behind a job without a limit was planned behind its assumed end.
