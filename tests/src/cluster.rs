@@ -30,7 +30,7 @@ use watchdog::Watchdog;
 pub use access::Access;
 pub use options::{Kubelets, Options, Scheduler};
 
-/// How long a component may take to start; a busy machine is slow.
+/// How long a component may take to start, or to do what it is asked at a start; a busy machine is slow.
 const STARTUP: Duration = Duration::from_mins(2);
 
 /// Their places among the processes: they are started in this order.
@@ -216,6 +216,13 @@ impl Cluster {
         let output = self.kubectl_output(args).await?;
         let bytes = [output.stdout, output.stderr].concat();
         String::from_utf8(bytes).context("kubectl wrote something that is no UTF-8")
+    }
+
+    /// Waits until all CustomResourceDefinitions are served.
+    pub async fn serves_all_kinds(&self) -> Result<()> {
+        let established = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"];
+        // kubectl fails at once where a definition has no conditions yet.
+        wait::until("all kinds are served", STARTUP, || self.kubectl(&established)).await.map(drop)
     }
 
     async fn kubectl_output(&self, args: &[&str]) -> Result<std::process::Output> {

@@ -44,9 +44,7 @@ impl Owners {
                 applier.apply(kind).await?;
             }
         }
-        // kubectl fails where a kind has no conditions yet.
-        let established = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"];
-        wait::until("the kinds are established", STARTUP, || cluster.kubectl(&established)).await?;
+        cluster.serves_all_kinds().await?;
         for runtime in RUNTIMES {
             let file = format!("manifests/base/runtimes/{runtime}.yaml");
             applier.apply_yaml(&module_file(TRAINER, file).await?).await?;

@@ -83,11 +83,7 @@ fn all_kinds(cpu: &str) -> Vec<(&'static str, &'static str, Value)> {
 
 async fn install_kinds(stage: &Stage) {
     stage.applier.apply_yaml(include_str!("../crds/owners.yaml")).await.unwrap();
-    stage
-        .cluster
-        .kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"])
-        .await
-        .unwrap();
+    stage.cluster.serves_all_kinds().await.unwrap();
 }
 
 /// Whether the object is suspended, and its annotation.

@@ -70,7 +70,7 @@ async fn install_cert_manager(
         let crd = tokio::task::spawn_blocking(move || tools::module_file(Tool::CertManager, MODULE, &file));
         applier.apply_yaml(&crd.await??).await?;
     }
-    cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await?;
+    cluster.serves_all_kinds().await?;
     let mut command = Command::new(program);
     command.arg("--kubeconfig").arg(cluster.kubeconfig());
     cluster.run("cert-manager", command)

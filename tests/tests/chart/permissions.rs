@@ -349,7 +349,7 @@ async fn start() -> Result<(Cluster, Client, Applier, Inspector)> {
     nodes::create(&client, &[NodeSpec::new("n1"), NodeSpec::new("n2")]).await?;
     let applier = Applier::new(client.clone());
     applier.apply_yaml(include_str!("../../crds/owners.yaml")).await?;
-    cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await?;
+    cluster.serves_all_kinds().await?;
     for (resource, pod) in REFUSED {
         for object in refusal(resource, pod) {
             applier.create(object).await?;
@@ -503,7 +503,7 @@ async fn the_rules_of_modes_and_of_cancelling_are_enough_and_needed() {
     nodes::create(&client, &[NodeSpec::new("n1"), NodeSpec::new("n2")]).await.unwrap();
     let applier = Applier::new(client.clone());
     applier.apply_yaml(include_str!("../../crds/owners.yaml")).await.unwrap();
-    cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await.unwrap();
+    cluster.serves_all_kinds().await.unwrap();
     let plain = cluster_role(&Helm::new().await.unwrap().template(&["--skip-tests"]).await.unwrap());
     let port = SecurePort::reserve().unwrap();
     let access =

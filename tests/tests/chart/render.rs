@@ -234,7 +234,7 @@ async fn an_api_server_accepts_what_any_values_render() {
     for crds in [include_str!("../../crds/monitoring.yaml"), include_str!("../../crds/cert-manager.yaml")] {
         applier.apply_yaml(crds).await.unwrap();
     }
-    cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await.unwrap();
+    cluster.serves_all_kinds().await.unwrap();
     cluster.kubectl(&["create", "namespace", NAMESPACE]).await.unwrap();
     // A Pod is rejected, even in a dry run, where its ServiceAccount does not exist.
     for account in ["fluxion-inspector-test", "batch-test"] {

@@ -102,7 +102,7 @@ impl World {
         nodes::create(&client, &[NodeSpec::new("n1"), NodeSpec::new("n2")]).await?;
         let applier = Applier::new(client.clone());
         applier.apply_yaml(include_str!("../../crds/owners.yaml")).await?;
-        cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await?;
+        cluster.serves_all_kinds().await?;
         for (resource, pod) in REFUSED {
             for object in refusal(resource, pod) {
                 applier.create(object).await?;
