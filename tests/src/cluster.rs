@@ -218,7 +218,7 @@ impl Cluster {
         String::from_utf8(bytes).context("kubectl wrote something that is no UTF-8")
     }
 
-    /// Waits until all CustomResourceDefinitions are served.
+    /// Waits until the kinds of all `CustomResourceDefinitions` are served.
     pub async fn serves_all_kinds(&self) -> Result<()> {
         let established = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"];
         // kubectl fails at once where a definition has no conditions yet.
