@@ -252,11 +252,11 @@ pub(super) async fn one_of_each(applier: &Applier, name: &str) -> Result<()> {
     // Its controller creates a JobSet.
     let (api_version, kind) = ("trainer.kubeflow.org/v1alpha1", "TrainJob");
     let mut train_job = json!({ "apiVersion": api_version, "kind": kind, "spec": {} });
-    train_job["metadata"] = json!({ "name": "one", "namespace": "taken-in" });
+    train_job["metadata"] = json!({ "name": name, "namespace": "taken-in" });
     let uid = applier.create(train_job).await?.metadata.uid;
     let mut set = json!({ "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": of_train_job });
-    set["metadata"] = json!({ "name": "of-train-job", "namespace": "taken-in", "ownerReferences": [{
-        "apiVersion": api_version, "kind": kind, "name": "one", "uid": uid, "controller": true }] });
+    set["metadata"] = json!({ "name": format!("train-{name}"), "namespace": "taken-in", "ownerReferences": [{
+        "apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": true }] });
     applier.create(set).await?;
     Ok(())
 }
