@@ -24,6 +24,13 @@ pub enum Event {
     GroupGone(SharedStr),
     Owner(Box<OwnerSpec>),
     OwnerGone(SharedStr),
+    /// Owners of this kind, which is not built in, are observed from now on, or no longer. While they are, a Pod waits until
+    /// its owner was observed.
+    OwnersObserved {
+        group: SharedStr,
+        kind: SharedStr,
+        observed: bool,
+    },
     /// According to an Event in this namespace, Pods of the owner with this UID could not be created, at this time (epoch
     /// seconds). The API server does not check the UID: it counts only if the owner is in the same namespace.
     CreationFailed {

@@ -83,6 +83,35 @@ fn owners_without_end_are_refused() {
     refused(&world, "pod.round");
 }
 
+/// A gang must not start in part because one of its Pods was heard of before what asks for the gang.
+#[test]
+fn a_pod_waits_for_owners_of_observed_kinds() {
+    let observed =
+        |observed| Event::OwnersObserved { group: "example.org".into(), kind: "Sweep".into(), observed };
+    let mut world = World::default();
+    world.node("n1", "cpu=8000");
+    let mut outer = owner("outer", None);
+    outer.annotations.insert("fluxion.flux-framework.org/gang".into(), "true".into());
+    let sets = vec![fluxion_scheduler::model::PodSet { count: 2, template: None }];
+    outer.detail = OwnerDetail::Sets { sets: sets.into(), suspended: false, complete: false, failed: None };
+    let inner = owner("inner", Some(&outer));
+    world.step(vec![observed(true)]);
+    world.pod_with("a", "cpu=1000", |pod| pod.controller = Some(reference(&inner)));
+    assert!(world.told("sweep.example.org.inner").contains("inner has not been observed yet"));
+    world.step(vec![Event::Owner(Box::new(inner.clone()))]);
+    assert!(world.told("sweep.example.org.outer").contains("outer has not been observed yet"));
+    assert_eq!(world.node_of("a"), None);
+    world.step(vec![Event::Owner(Box::new(outer.clone()))]);
+    assert_eq!(world.line("sweep.example.org.outer"), "Gathering 1/2");
+    // While it is not told whether they are, a Pod is not held up.
+    world.step(vec![Event::OwnerGone(outer.uid.clone()), Event::OwnerGone(inner.uid.clone())]);
+    world.delete_pod("a");
+    world.pod_with("b", "cpu=1000", |pod| pod.controller = Some(reference(&inner)));
+    assert_eq!(world.node_of("b"), None);
+    world.step(vec![observed(false)]);
+    assert_eq!(world.node_of("b"), Some("n1"));
+}
+
 /// Controllers copy annotations to what they make: what their user made is the gang.
 #[test]
 fn of_several_owners_that_ask_for_a_gang_the_outermost_known_one_is_it() {

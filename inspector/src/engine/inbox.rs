@@ -28,6 +28,7 @@ enum About {
     Written(SharedStr),
     /// Deletion of the object with this UID; its last state, which may contain the reason, is kept before it.
     Gone(SharedStr),
+    OwnersObserved(SharedStr, SharedStr),
     Bound(SharedStr),
     Resumed(SharedStr),
     Cancelled(SharedStr),
@@ -45,6 +46,7 @@ fn about(event: &Event) -> About {
         Event::PodGone(uid) | Event::GroupGone(uid) | Event::OwnerGone(uid) => About::Gone(uid.clone()),
         Event::Group(group) => About::Group(group.uid.clone()),
         Event::Owner(owner) => About::Owner(owner.uid.clone()),
+        Event::OwnersObserved { group, kind, .. } => About::OwnersObserved(group.clone(), kind.clone()),
         Event::CreationFailed { namespace, owner, .. } => {
             About::CreationFailed(namespace.clone(), owner.clone())
         }

@@ -185,7 +185,7 @@ impl Starting<'_> {
             let resource = api_resource((api_version, kind, plural));
             let (follow, client) = self.follow(kind, plural);
             let follow = optional::follow(
-                follow,
+                follow.of_owners(api_version, kind),
                 self.served.clone(),
                 api_version,
                 move || watcher(partial(&client, &resource), config()),
@@ -201,7 +201,7 @@ impl Starting<'_> {
             let resource = api_resource((kind.api_version, kind.kind, kind.plural));
             let (follow, client) = self.follow(kind.kind, kind.plural);
             let follow = optional::follow(
-                follow,
+                follow.of_owners(kind.api_version, kind.kind),
                 self.served.clone(),
                 kind.api_version,
                 move || watcher(dynamic(&client, &resource), config()),

@@ -31,6 +31,9 @@ impl State {
             Event::GroupGone(uid) => self.group_gone(&uid),
             Event::Owner(owner) => self.owner_changed(*owner),
             Event::OwnerGone(uid) => self.owner_gone(&uid),
+            Event::OwnersObserved { group, kind, observed } => {
+                self.work.regroup.extend(self.delivered.observe(group, kind, observed));
+            }
             Event::CreationFailed { namespace, owner, why, at } => {
                 self.creation_failed(namespace, owner, &why, at);
             }

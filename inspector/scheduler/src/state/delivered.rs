@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 
 use crate::marks;
-use crate::model::{GroupApi, GroupSpec, OwnerSpec, PodSpec, SharedStr};
+use crate::model::{ControllerRef, GroupApi, GroupSpec, OwnerSpec, PodSpec, SharedStr};
 use crate::small_set::SmallSet;
 
 /// API, namespace and name of a PodGroup.
@@ -19,6 +19,8 @@ pub(super) struct Delivered {
     groups: OrdMap<SharedStr, Arc<GroupSpec>>,
     group_names: OrdMap<GroupName, SharedStr>,
     owners: OrdMap<SharedStr, Arc<OwnerSpec>>,
+    /// API groups and kinds of observed owners, besides those that are built in.
+    observed: OrdSet<(SharedStr, SharedStr)>,
     /// Controllers to the Pods they own directly.
     pods_of_owner: OrdMap<SharedStr, SmallSet<SharedStr>>,
     /// Controllers to the owners they own directly.
@@ -38,6 +40,29 @@ impl Delivered {
 
     pub(super) fn has_owner(&self, uid: &str) -> bool {
         self.owners.contains_key(uid)
+    }
+
+    /// Whether controllers of this kind are observed, so that this one will be if it exists.
+    pub(super) fn observes(&self, controller: &ControllerRef) -> bool {
+        let (version, kind) = (&*controller.api_version, &*controller.kind);
+        matches!(
+            (version, kind),
+            ("batch/v1", "Job") | ("apps/v1", "ReplicaSet" | "StatefulSet" | "Deployment")
+        ) || version.split_once('/').is_some_and(|(group, _)| {
+            self.observed.iter().any(|(of, observed)| (&**of, &**observed) == (group, kind))
+        })
+    }
+
+    /// Notes whether owners of a kind are observed; the Pods without a node that this concerns.
+    pub(super) fn observe(&mut self, group: SharedStr, kind: SharedStr, observed: bool) -> Vec<SharedStr> {
+        let entry = (group, kind);
+        let changed = if observed {
+            self.observed.insert(entry).is_none()
+        } else {
+            self.observed.remove(&entry).is_some()
+        };
+        let controlled = |pod: &&Arc<PodSpec>| changed && pod.node.is_none() && pod.controller.is_some();
+        self.pods.values().filter(controlled).map(|pod| pod.uid.clone()).collect()
     }
 
     pub(super) fn group(&self, uid: &str) -> Option<&Arc<GroupSpec>> {

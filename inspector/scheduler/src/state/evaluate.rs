@@ -11,7 +11,7 @@ use crate::model::{PodSpec, SharedStr};
 use crate::resources::ResourceList;
 use crate::state::State;
 use crate::state::ending::{cancelled, disrupted};
-use crate::state::membership::{Membership, Size, watched};
+use crate::state::membership::{Membership, Size};
 use crate::state::summary::MemberSummary;
 
 impl State {
@@ -83,7 +83,7 @@ impl State {
             }
             _ => {
                 let alone = membership.key.anchor.as_ref() == Some(&pod.uid);
-                alone && watched(controller) && gone(&controller.uid)
+                alone && self.delivered.observes(controller) && gone(&controller.uid)
             }
         }
     }

@@ -11,9 +11,7 @@ use crate::model::{
     ControllerRef, GroupApi, GroupSpec, ObjectRef, OwnerDetail, OwnerSpec, PodSpec, SharedStr,
 };
 use crate::state::State;
-use crate::state::membership::{
-    Membership, OWNERS_DEEP, Size, group_membership, kind_name, owner_key, watched,
-};
+use crate::state::membership::{Membership, OWNERS_DEEP, Size, group_membership, kind_name, owner_key};
 
 /// Strings common to all Pods, stored once.
 static POD: LazyLock<[SharedStr; 3]> = LazyLock::new(|| ["pod", "Pod", "v1"].map(SharedStr::from));
@@ -116,7 +114,7 @@ impl State {
     fn by_owner(&self, pod: &PodSpec) -> Option<Membership> {
         let controller = pod.controller.as_ref()?;
         let Some(owner) = self.delivered.owner(&controller.uid) else {
-            if !watched(controller) || pod.node.is_some() || pod.phase.ended() {
+            if !self.delivered.observes(controller) || pod.node.is_some() || pod.phase.ended() {
                 return None;
             }
             return Some(unseen_owner(pod, controller));
@@ -124,7 +122,7 @@ impl State {
         let above = self.controllers_of(owner);
         let top = above.last().copied().unwrap_or(owner).controller.as_ref();
         if let Some(unseen) = top.filter(|unseen| {
-            (&*unseen.api_version, &*unseen.kind) == ("apps/v1", "Deployment")
+            self.delivered.observes(unseen)
                 && !self.delivered.has_owner(&unseen.uid)
                 && pod.node.is_none()
                 && !pod.phase.ended()

@@ -12,7 +12,7 @@ use crate::model::{Marks, OwnerDetail, OwnerSpec, PodSpec, SharedStr};
 use crate::request::Request;
 use crate::resources::ResourceList;
 use crate::state::State;
-use crate::state::membership::{Membership, OWNERS_DEEP, Size, watched};
+use crate::state::membership::{Membership, OWNERS_DEEP, Size};
 use crate::state::pod::avoiding;
 use crate::state::summary::{MemberSummary, Source};
 use crate::{duration, marks};
@@ -287,8 +287,9 @@ impl State {
         let group = group.and_then(|uid| self.delivered.group(uid));
         summary.source.recreates = group.is_some() || controllers.iter().any(Option::is_some);
         let orphan = |pod: &Arc<PodSpec>| {
-            let watched = pod.controller.as_ref().filter(|controller| watched(controller));
-            !pod.phase.ended() && watched.is_some_and(|controller| !self.delivered.has_owner(&controller.uid))
+            let observed = pod.controller.as_ref().filter(|controller| self.delivered.observes(controller));
+            !pod.phase.ended()
+                && observed.is_some_and(|controller| !self.delivered.has_owner(&controller.uid))
         };
         summary.source.going = group.is_some_and(|group| group.deleting)
             || owners.iter().any(|owner| owner.deleting)

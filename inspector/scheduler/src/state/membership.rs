@@ -1,7 +1,7 @@
 //! The job of a Pod, and how many members it requires, according to its group.
 
 use crate::job::{GroupKey, ReasonClass};
-use crate::model::{ControllerRef, GroupSpec, ObjectRef, OwnerSpec, SharedStr};
+use crate::model::{GroupSpec, ObjectRef, OwnerSpec, SharedStr};
 
 /// The group information of a Pod.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,14 +39,6 @@ pub(super) enum Size {
 
 /// Maximum length of a chain of controllers; if it is longer or contains a cycle, nothing starts.
 pub(super) const OWNERS_DEEP: usize = 32;
-
-/// Kinds of controllers that are watched: a Pod of one waits until the controller was observed.
-pub(super) fn watched(controller: &ControllerRef) -> bool {
-    matches!(
-        (&*controller.api_version, &*controller.kind),
-        ("batch/v1", "Job") | ("apps/v1", "ReplicaSet" | "StatefulSet")
-    )
-}
 
 /// The kind in a job's name: lower case, with the API group for kinds that need it to be unambiguous.
 pub(super) fn kind_name(api_version: &str, kind: &str) -> SharedStr {

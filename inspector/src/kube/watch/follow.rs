@@ -28,6 +28,8 @@ pub(super) struct Follow {
     metrics: Arc<Metrics>,
     pub(super) watched: Arc<Watched>,
     failures: Repeated,
+    /// API group and kind, if these are owners of a kind that is not built in.
+    owners: Option<(&'static str, &'static str)>,
 }
 
 /// Why a watch ended.
@@ -46,7 +48,21 @@ impl Follow {
         metrics: Arc<Metrics>,
         watched: Arc<Watched>,
     ) -> Self {
-        Self { kind, engine, metrics, watched, failures: Repeated::new(SAID_AGAIN) }
+        Self { kind, engine, metrics, watched, failures: Repeated::new(SAID_AGAIN), owners: None }
+    }
+
+    /// The same; the engine is told whether these owners are observed.
+    pub(super) fn of_owners(self, api_version: &'static str, kind: &'static str) -> Self {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        Self { owners: Some((group, kind)), ..self }
+    }
+
+    /// Tells whether owners of this kind are observed.
+    pub(super) fn observed(&self, observed: bool) {
+        if let Some((group, kind)) = self.owners {
+            let (group, kind) = (group.into(), kind.into());
+            self.engine.send(Event::OwnersObserved { group, kind, observed });
+        }
     }
 
     /// Follows a kind that is always served.
@@ -119,6 +135,7 @@ impl Follow {
                 for object in known.list_ends() {
                     self.send(gone(&object));
                 }
+                self.observed(true);
                 self.watched.listed();
             }
         }

@@ -90,6 +90,7 @@ pub(super) async fn follow<K, S, T, G>(
                 for object in known.all_gone() {
                     follow.send(gone(&object));
                 }
+                follow.observed(false);
                 follow.watched.absent();
             }
         }
