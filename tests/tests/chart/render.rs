@@ -15,7 +15,7 @@ const MATRIX: [(&[&str], &str, usize); 21] = [
     (&[], "Deployment", 1),
     (&["leaderElection.leaseSeconds=30"], "ValidatingAdmissionPolicy", 1),
     (&["leaderElection.fence=false"], "ValidatingAdmissionPolicyBinding", 0),
-    (&["admission.enabled=true"], "MutatingAdmissionPolicy", 14),
+    (&["admission.enabled=true"], "MutatingAdmissionPolicy", 16),
     (&["admission.enabled=true", "admission.modes={bind}"], "MutatingAdmissionPolicyBinding", 1),
     (&["admission.enabled=true", "admission.via=webhook"], "MutatingWebhookConfiguration", 1),
     (
