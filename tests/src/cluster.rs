@@ -87,7 +87,7 @@ impl Cluster {
         self.ready(&client).await?;
         let manager =
             access::component(&self.pki, &self.path, &self.server, "system:kube-controller-manager", None)?;
-        self.processes.push(self.components.controller_manager(&manager, &self.pki)?);
+        self.processes.push(self.components.controller_manager(&manager, &self.pki, options.kubelets)?);
         if let Some(scheduler) = options.scheduler {
             let user = access::component(&self.pki, &self.path, &self.server, "system:kube-scheduler", None)?;
             self.processes.push(self.components.scheduler(&user, scheduler)?);

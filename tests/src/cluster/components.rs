@@ -134,7 +134,12 @@ impl Components {
         ])
     }
 
-    pub(super) fn controller_manager(&self, kubeconfig: &Path, pki: &Pki) -> Result<Process> {
+    pub(super) fn controller_manager(
+        &self,
+        kubeconfig: &Path,
+        pki: &Pki,
+        kubelets: Kubelets,
+    ) -> Result<Process> {
         self.start(Tool::ControllerManager, |command| {
             command
                 .arg(flag("kubeconfig", kubeconfig.display()))
@@ -142,6 +147,7 @@ impl Components {
                 .arg(flag("root-ca-file", pki.file("ca.crt").display()))
                 .args(["--use-service-account-credentials", "--leader-elect=false", "--secure-port=0"])
                 .args(["--kube-api-qps=500", "--kube-api-burst=1000"])
+                .arg(flag("node-monitor-grace-period", format!("{}s", kubelets.lease_seconds + 10)))
                 .arg(&self.gates);
         })
     }
@@ -170,7 +176,7 @@ impl Components {
                 .arg(flag("kubeconfig", kubeconfig.display()))
                 .arg("--manage-all-nodes=true")
                 .arg(flag("server-address", format!("127.0.0.1:{}", self.ports.kwok.number())))
-                .arg("--node-lease-duration-seconds=40");
+                .arg(flag("node-lease-duration-seconds", kubelets.lease_seconds));
             for file in &files {
                 command.arg(flag("config", file.display()));
             }

@@ -31,8 +31,11 @@ pub struct Scheduler {
 /// They never touch the status of a Node that has a Ready condition, nor of a Pod that is not Pending: a test
 /// may set both itself. A Pod ends by itself only when its annotation
 /// `fluxion.flux-framework.org/run-time` says after how long.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Kubelets {
+    /// How long the Lease of a node lasts (seconds); it is renewed four times as often. Ten seconds after it has ended, the
+    /// node becomes `NotReady`.
+    pub lease_seconds: u32,
     /// Fails a Pod when its `activeDeadlineSeconds` is over, as kubelet does.
     pub deadlines: bool,
 }
@@ -55,6 +58,12 @@ impl Default for Options {
     }
 }
 
+impl Default for Kubelets {
+    fn default() -> Self {
+        Self { lease_seconds: 40, deadlines: false }
+    }
+}
+
 impl Default for Scheduler {
     fn default() -> Self {
         Self { qps: 50, burst: 100 }
@@ -73,6 +82,14 @@ impl Options {
     #[must_use]
     pub fn with_gate(mut self, name: &str, on: bool) -> Self {
         self.feature_gates.insert(name.to_owned(), on);
+        self
+    }
+
+    /// With kubelets that seldom renew their Leases: those of thousands of nodes would keep this machine busy, and nodes would
+    /// become `NotReady`.
+    #[must_use]
+    pub fn with_seldom_renewed_nodes(mut self) -> Self {
+        self.kubelets.lease_seconds = 3600;
         self
     }
 
