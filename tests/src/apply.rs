@@ -39,6 +39,14 @@ impl Applier {
         &self.client
     }
 
+    /// Creates objects, in order; see [`Applier::create`].
+    pub async fn create_all(&self, objects: impl IntoIterator<Item = Value>) -> Result<()> {
+        for object in objects {
+            self.create(object).await?;
+        }
+        Ok(())
+    }
+
     /// Creates the object; its namespace is `default` when it names none. A terminating object of its name is
     /// waited for.
     pub async fn create(&self, object: Value) -> Result<DynamicObject> {

@@ -25,6 +25,7 @@ pub mod plugin;
 pub mod postgres;
 pub mod programs;
 pub mod provisioner;
+pub mod random;
 pub mod registration;
 pub mod scale;
 pub mod server;

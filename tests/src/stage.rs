@@ -111,10 +111,7 @@ impl Stage {
 
     /// Creates objects, in order.
     pub async fn create(&self, objects: impl IntoIterator<Item = Value>) -> Result<()> {
-        for object in objects {
-            self.applier.create(object).await?;
-        }
-        Ok(())
+        self.applier.create_all(objects).await
     }
 
     /// Lets the second end: what is created then is younger than what was created before. Within one second the

@@ -6,23 +6,10 @@ use anyhow::{Result, bail};
 use fluxion_tests::inspector::Settings;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
+use fluxion_tests::random::Dice;
 use fluxion_tests::stage::{SOON, Stage, node_of, scheduled_condition};
 use fluxion_tests::{Options, wait};
 use serde_json::{Value, json};
-
-/// A fixed sequence that looks random.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % sides
-    }
-
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.roll(of.len())]
-    }
-}
 
 const KEYS: [&str; 3] = ["zone", "kubernetes.io/hostname", "rack"];
 
@@ -51,23 +38,6 @@ fn term(dice: &mut Dice) -> Value {
     term
 }
 
-fn spread(dice: &mut Dice) -> Value {
-    let mut spread = json!({"topologyKey": dice.one(&KEYS), "labelSelector": selector(dice),
-        "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1 + dice.roll(2)});
-    for (field, value) in [
-        ("minDomains", json!(1 + dice.roll(3))),
-        ("nodeAffinityPolicy", json!(dice.one(&["Honor", "Ignore"]))),
-        ("nodeTaintsPolicy", json!(dice.one(&["Honor", "Ignore"]))),
-        ("matchLabelKeys", json!(["tier"])),
-    ] {
-        let allowed = field != "matchLabelKeys" || spread["labelSelector"].get("matchExpressions").is_none();
-        if dice.roll(3) == 0 && allowed {
-            spread[field] = value;
-        }
-    }
-    spread
-}
-
 /// A Pod for one node.
 fn pod(dice: &mut Dice, nodes: usize) -> PodManifest {
     let mut pod = PodManifest::new("p").label("app", dice.one(&["a", "b", "c"])).request("cpu", "100m");
@@ -87,7 +57,8 @@ fn pod(dice: &mut Dice, nodes: usize) -> PodManifest {
     affinity["nodeAffinity"] = json!({required: {"nodeSelectorTerms": [
         {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": node}]}]}});
     if dice.roll(3) == 0 {
-        pod = pod.spec("topologySpreadConstraints", json!([spread(dice)]));
+        let selector = selector(dice);
+        pod = pod.spec("topologySpreadConstraints", json!([dice.spread(&KEYS, selector)]));
     }
     pod.spec("affinity", affinity)
 }
@@ -118,7 +89,7 @@ async fn pods_get_the_verdict_of_kube_scheduler() {
     let namespace = kube::core::GroupVersionKind::gvk("", "v1", "Namespace");
     let red = json!({"metadata": {"labels": {"team": "red"}}});
     stage.applier.patch(&namespace, "", "default", None, &red).await.unwrap();
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7, 0);
     let (mut bound, mut refused) = (Vec::new(), 0);
     for number in 0..80 {
         let pod = pod(&mut dice, nodes.len());

@@ -10,6 +10,7 @@ use fluxion_tests::gang_watch::GangWatch;
 use fluxion_tests::inspector::Settings;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
+use fluxion_tests::random::number;
 use fluxion_tests::stage::{Stage, node_of};
 use fluxion_tests::{Options, wait};
 use k8s_openapi::api::core::v1::Pod;
@@ -478,7 +479,7 @@ async fn a_kill_at_any_step_loses_nothing() {
     };
     let options = Options::default().with_scheduler();
     let mut stage = Stage::with_admission(options, &settings, &nodes(10), "suspend").await.unwrap();
-    let rounds: usize = std::env::var("FLUXION_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(7);
+    let rounds: usize = number("FLUXION_ROUNDS", 7);
     for round in 0..rounds {
         let name = format!("round-{round}");
         let selector = format!("{JOB}={name}");

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
+use fluxion_tests::random::number;
 use fluxion_tests::registration::SecurePort;
 use fluxion_tests::slow::{Manner, SlowClients};
 use fluxion_tests::stage::Stage;
@@ -110,7 +111,7 @@ fn head(method: &str, path: &str, more: &str) -> String {
 /// are asked for, each kind from this machine, where everybody else asks from too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_connections_hold_up_nobody() {
-    let count = std::env::var("FLUXION_CONNECTIONS").ok().map_or(2_000, |text| text.parse().unwrap());
+    let count = number("FLUXION_CONNECTIONS", 2_000);
     let asked = Asked::start().await;
     asked.schedules("before").await.unwrap();
     let usual = asked.answers().await.unwrap();

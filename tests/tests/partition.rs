@@ -160,11 +160,7 @@ async fn bindings_that_arrive_after_another_leader_has_decided_are_refused() {
     let client = cluster.client().await.unwrap();
     nodes::create(&client, &[NodeSpec::new("only")]).await.unwrap();
     let applier = Applier::new(client.clone());
-    let create = async |pods: Vec<Value>| {
-        for pod in pods {
-            applier.create(pod).await.unwrap();
-        }
-    };
+    let create = async |pods: Vec<Value>| applier.create_all(pods).await.unwrap();
     let urgent = json!({
         "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
         "metadata": { "name": "urgent" }, "value": 1000,
@@ -242,11 +238,7 @@ async fn late_bindings_of_a_leader_that_has_regained_the_lease_are_refused() {
     let client = cluster.client().await.unwrap();
     nodes::create(&client, &[NodeSpec::new("only")]).await.unwrap();
     let applier = Applier::new(client.clone());
-    let create = async |pods: Vec<Value>| {
-        for pod in pods {
-            applier.create(pod).await.unwrap();
-        }
-    };
+    let create = async |pods: Vec<Value>| applier.create_all(pods).await.unwrap();
     let access = inspector::rights(&cluster).await.unwrap();
     let valve = Valve::before(&cluster).await.unwrap();
     let access = valve.access(&cluster, &access, "way").unwrap();

@@ -14,6 +14,7 @@ use fluxion_tests::apply::Applier;
 use fluxion_tests::inspector::Inspector;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::{self, NodeSpec};
+use fluxion_tests::random::number;
 use fluxion_tests::trial::{Load, Prober, Replicas, Witness};
 use fluxion_tests::{Cluster, Options, wait};
 use http::Request;
@@ -28,10 +29,6 @@ const TAKEOVER: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_mins(3);
 const NODES: usize = 8;
 const JOBS: &str = "/apis/fluxion.flux-framework.org/v1alpha1/fluxionjobs";
-
-fn times(variable: &str, otherwise: usize) -> usize {
-    std::env::var(variable).ok().map_or(otherwise, |text| text.parse().unwrap())
-}
 
 /// Durations of one kind of trial.
 #[derive(Default)]
@@ -142,7 +139,7 @@ async fn two_inspectors_guard_each_other() {
     println!("started after {:.0?}", began.elapsed());
 
     let (mut kills, mut answers) = (Figures::default(), Figures::default());
-    for round in 0..times("FLUXION_KILLS", 6) {
+    for round in 0..number("FLUXION_KILLS", 6) {
         trial.prober.since_now();
         trial.kill(&mut kills).await;
         answers.0.push(trial.prober.probed().longest_gap);
@@ -151,7 +148,7 @@ async fn two_inspectors_guard_each_other() {
     println!("killed: taken over {}; no answer for {}", kills.text(), answers.text());
 
     let (mut stops, mut answers) = (Figures::default(), Figures::default());
-    for round in 0..times("FLUXION_STOPS", 1) {
+    for round in 0..number("FLUXION_STOPS", 1) {
         trial.prober.since_now();
         trial.stop(&mut stops).await;
         answers.0.push(trial.prober.probed().longest_gap);
@@ -160,7 +157,7 @@ async fn two_inspectors_guard_each_other() {
     println!("stopped: taken over {}; no answer for {}", stops.text(), answers.text());
 
     let mut restarts = Figures::default();
-    for round in 0..times("FLUXION_RESTARTS", 1) {
+    for round in 0..number("FLUXION_RESTARTS", 1) {
         let began = Instant::now();
         trial.cluster.restart_api_server(Duration::from_secs(5)).await.unwrap();
         trial.works().await.unwrap();

@@ -11,6 +11,7 @@ use fluxion_tests::inspector::Settings;
 use fluxion_tests::manifests::PodManifest;
 use fluxion_tests::nodes::NodeSpec;
 use fluxion_tests::provisioner::{Behaviour, HELD, Provisioner, ZONE};
+use fluxion_tests::random::{Dice, number};
 use fluxion_tests::stage::{Stage, node_of, scheduled_condition};
 use fluxion_tests::{Options, wait};
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
@@ -21,34 +22,6 @@ use serde_json::{Value, json};
 /// Pods that are tried at the same time; each has drivers and classes of its own.
 const LANES: usize = 8;
 const PATIENCE: Duration = Duration::from_mins(2);
-
-/// A fixed sequence that looks random.
-#[derive(Clone)]
-struct Dice(u64);
-
-impl Dice {
-    /// Sequences that have nothing to do with each other (the finalizer of `SplitMix64`).
-    fn new(seed: u64, lane: usize, round: usize) -> Self {
-        let mut mixed = seed ^ ((lane as u64) << 40) ^ ((round as u64 + 1) << 20);
-        mixed = mixed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        Self(mixed ^ (mixed >> 31))
-    }
-
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % sides
-    }
-
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.roll(of.len())]
-    }
-}
-
-fn number(variable: &str, default: usize) -> usize {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 fn in_zone(zone: &str) -> Value {
     json!([{"matchLabelExpressions": [{"key": ZONE, "values": [zone]}]}])
@@ -317,7 +290,7 @@ async fn forget(stage: &Stage, name: &str, question: &Question) -> Result<()> {
 async fn lane(stage: &Stage, lane: usize, rounds: usize, seed: u64) -> Result<(usize, Vec<String>)> {
     let (mut kept, mut refused, mut differing) = (Vec::<(String, Question)>::new(), 0, Vec::new());
     for round in 0..rounds {
-        let mut dice = Dice::new(seed, lane, round);
+        let mut dice = Dice::new(seed ^ ((lane as u64) << 40), round);
         let shareable: Vec<String> =
             kept.iter().filter_map(|(_, question)| question.shareable.clone()).collect();
         let [theirs, ours] = ["t", "o"].map(|who| format!("{who}-{lane}-{round}"));
@@ -385,8 +358,8 @@ async fn pods_with_volumes_get_the_verdict_of_kube_scheduler() {
         stage.create([node]).await.unwrap();
     }
     let _provisioner = Provisioner::start(stage.client.clone(), Behaviour::default());
-    let total = number("FLUXION_VERDICTS", 48);
-    let seed = u64::try_from(number("FLUXION_SEED", 7)).unwrap();
+    let total: usize = number("FLUXION_VERDICTS", 48);
+    let seed = number("FLUXION_SEED", 7);
     let lanes = (0..LANES).map(|index| lane(&stage, index, total.div_ceil(LANES), seed));
     let results: Vec<_> = futures::future::try_join_all(lanes).await.unwrap();
     let refused: usize = results.iter().map(|(refused, _)| refused).sum();

@@ -110,6 +110,12 @@ fn a_pod_waits_for_owners_of_observed_kinds() {
     assert_eq!(world.node_of("b"), None);
     world.step(vec![observed(false)]);
     assert_eq!(world.node_of("b"), Some("n1"));
+    // The same if only an owner further up is missing.
+    world.step(vec![observed(true), Event::Owner(Box::new(inner.clone()))]);
+    world.pod_with("c", "cpu=1000", |pod| pod.controller = Some(reference(&inner)));
+    assert_eq!(world.node_of("c"), None);
+    world.step(vec![observed(false)]);
+    assert_eq!(world.node_of("c"), Some("n1"));
 }
 
 /// Controllers copy annotations to what they make: what their user made is the gang.

@@ -4,7 +4,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-mod dice;
 mod nodes;
 mod pods;
 mod volumes;
@@ -17,11 +16,11 @@ use fluxion_inspector::kube::translate::{namespace, node, pod, storage};
 use fluxion_scheduler::constraint::volumes::StorageObject;
 use fluxion_scheduler::event::Event;
 use fluxion_scheduler::state::{JobState, Settings, State};
+use fluxion_tests::random::{Dice, number};
 use fluxion_tests::tools::{self, Tool};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use dice::Dice;
 use volumes::Volumes;
 
 /// Pods that are asked about in each cluster, one by one.
@@ -120,14 +119,10 @@ fn event(object: &Value) -> Event {
     event.unwrap()
 }
 
-fn number(variable: &str, default: usize) -> usize {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
 #[test]
 fn pods_get_the_verdict_of_kube_scheduler_on_each_node() {
-    let total = number("FLUXION_VERDICTS", 600);
-    let seed = u64::try_from(number("FLUXION_SEED", 7)).unwrap();
+    let total: usize = number("FLUXION_VERDICTS", 600);
+    let seed = number("FLUXION_SEED", 7);
     let mut filters = Command::new(tools::ensure(Tool::Verdicts).unwrap())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -1,8 +1,7 @@
 //! Random nodes, and what Pods require of them.
 
+use fluxion_tests::random::Dice;
 use serde_json::{Map, Value, json};
-
-use crate::dice::Dice;
 
 pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
 pub(crate) const HOST: &str = "kubernetes.io/hostname";

@@ -1,8 +1,8 @@
 //! Random Pods: what they request, and their constraints on nodes and on other Pods.
 
+use fluxion_tests::random::Dice;
 use serde_json::{Map, Value, json};
 
-use crate::dice::Dice;
 use crate::nodes::{self, HOST, ZONE};
 
 pub(crate) const NAMESPACES: [(&str, &str); 3] = [("default", "red"), ("elsewhere", "blue"), ("third", "")];
@@ -37,24 +37,6 @@ fn term(dice: &mut Dice) -> Value {
         term["namespaces"] = json!([dice.one(&["default", "elsewhere", "missing"])]);
     }
     term
-}
-
-fn spread(dice: &mut Dice) -> Value {
-    let mut spread = json!({"topologyKey": dice.one(&KEYS), "labelSelector": selector(dice),
-        "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1 + dice.roll(2)});
-    for (field, value) in [
-        ("minDomains", json!(1 + dice.roll(3))),
-        ("nodeAffinityPolicy", json!(dice.one(&["Honor", "Ignore"]))),
-        ("nodeTaintsPolicy", json!(dice.one(&["Honor", "Ignore"]))),
-        ("matchLabelKeys", json!(["tier"])),
-    ] {
-        let selector = spread["labelSelector"].to_string();
-        // kube-apiserver rejects a key that is in both.
-        if dice.rarely(3) && (field != "matchLabelKeys" || !selector.contains("tier")) {
-            spread[field] = value;
-        }
-    }
-    spread
 }
 
 fn amounts(dice: &mut Dice) -> Value {
@@ -199,7 +181,12 @@ pub(crate) fn waiting(dice: &mut Dice, name: &str, nodes: &[String]) -> Value {
         };
     }
     if dice.rarely(3) {
-        spec["topologySpreadConstraints"] = (0..=usize::from(dice.rarely(3))).map(|_| spread(dice)).collect();
+        let count = 1 + usize::from(dice.rarely(3));
+        let mut spread = || {
+            let selector = selector(dice);
+            dice.spread(&KEYS, selector)
+        };
+        spec["topologySpreadConstraints"] = (0..count).map(|_| spread()).collect();
     }
     if dice.rarely(2) {
         spec["tolerations"] = dice.list(2, nodes::toleration);

@@ -1,8 +1,8 @@
 //! Random volumes: classes, drivers, claims, and what Pods mount.
 
+use fluxion_tests::random::Dice;
 use serde_json::{Value, json};
 
-use crate::dice::Dice;
 use crate::nodes::{HOST, ZONE};
 
 /// The storage objects of a cluster.

@@ -28,8 +28,7 @@ pub(super) const JOBS: &str = "/apis/fluxion.flux-framework.org/v1alpha1/fluxion
 /// Authorities are looked at once a minute.
 const SOON: Duration = Duration::from_mins(2);
 /// Of this name, bindings or evictions are refused by the cluster's policy.
-pub(super) const REFUSED: [(&str, &str); 2] =
-    [("pods/binding", "unbindable"), ("pods/eviction", "unevictable")];
+const REFUSED: [(&str, &str); 2] = [("pods/binding", "unbindable"), ("pods/eviction", "unevictable")];
 
 /// One request as RBAC sees it; `name` is empty where the request names none.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,7 +134,7 @@ pub(super) async fn may(client: &Client, asked: &Asked) -> Result<bool> {
 }
 
 /// A policy of the cluster that refuses one verb on a Pod of this name.
-pub(super) fn refusal(resource: &str, pod: &str) -> [Value; 2] {
+fn refusal(resource: &str, pod: &str) -> [Value; 2] {
     let api_version = "admissionregistration.k8s.io/v1";
     let policy = json!({
         "apiVersion": api_version,
@@ -156,6 +155,11 @@ pub(super) fn refusal(resource: &str, pod: &str) -> [Value; 2] {
         "spec": { "policyName": pod, "validationActions": ["Deny"] },
     });
     [policy, binding]
+}
+
+/// What is to be refused, is from now on.
+pub(super) async fn refuse(applier: &Applier) -> Result<()> {
+    applier.create_all(REFUSED.iter().flat_map(|(resource, pod)| refusal(resource, pod))).await
 }
 
 /// A gang of which one Pod can't be bound and one of the others not be evicted.
@@ -343,18 +347,20 @@ async fn each_rule_is_needed(
     role.set(cluster, &rules).await
 }
 
-async fn start() -> Result<(Cluster, Client, Applier, Inspector)> {
-    let cluster = Cluster::start(Options::default().with_pod_group_crd().with_audit_of(USER)).await?;
+/// A cluster with two nodes and all kinds of owners and groups, where what the inspector asks for is recorded.
+pub(super) async fn cluster_with_owners(options: Options) -> Result<(Cluster, Client, Applier)> {
+    let cluster = Cluster::start(options.with_pod_group_crd().with_audit_of(USER)).await?;
     let client = cluster.client().await?;
     nodes::create(&client, &[NodeSpec::new("n1"), NodeSpec::new("n2")]).await?;
     let applier = Applier::new(client.clone());
     applier.apply_yaml(include_str!("../../crds/owners.yaml")).await?;
     cluster.serves_all_kinds().await?;
-    for (resource, pod) in REFUSED {
-        for object in refusal(resource, pod) {
-            applier.create(object).await?;
-        }
-    }
+    Ok((cluster, client, applier))
+}
+
+async fn start() -> Result<(Cluster, Client, Applier, Inspector)> {
+    let (cluster, client, applier) = cluster_with_owners(Options::default()).await?;
+    refuse(&applier).await?;
     let helm = Helm::of(cluster.kubeconfig()).await?;
     let values = ["--set", "admission.enabled=true"];
     helm.ask(&[&["install", RELEASE, path(&chart())?, "--create-namespace"], &values[..]].concat()).await?;
@@ -497,13 +503,7 @@ pub(super) async fn cancel_jobs(
 /// Modes and cancelling add rules to the roles: they are enough, and each is needed.
 #[tokio::test]
 async fn the_rules_of_modes_and_of_cancelling_are_enough_and_needed() {
-    let options = Options::default().with_pod_group_crd().with_scheduler().with_audit_of(USER);
-    let cluster = Cluster::start(options).await.unwrap();
-    let client = cluster.client().await.unwrap();
-    nodes::create(&client, &[NodeSpec::new("n1"), NodeSpec::new("n2")]).await.unwrap();
-    let applier = Applier::new(client.clone());
-    applier.apply_yaml(include_str!("../../crds/owners.yaml")).await.unwrap();
-    cluster.serves_all_kinds().await.unwrap();
+    let (cluster, client, applier) = cluster_with_owners(Options::default().with_scheduler()).await.unwrap();
     let plain = cluster_role(&Helm::new().await.unwrap().template(&["--skip-tests"]).await.unwrap());
     let port = SecurePort::reserve().unwrap();
     let access =

@@ -11,15 +11,14 @@ use fluxion_tests::admission;
 use fluxion_tests::apply::Applier;
 use fluxion_tests::inspector::Inspector;
 use fluxion_tests::manifests::PodManifest;
-use fluxion_tests::nodes::{self, NodeSpec};
 use fluxion_tests::registration::SecurePort;
 use fluxion_tests::{Cluster, Options, wait};
 use kube::Client;
 use serde_json::{Value, json};
 
 use super::permissions::{
-    Allowed, Asked, JOBS, REFUSED, Role, USER, allowed, cancel_jobs, groups, jobs_of_owners, may,
-    one_of_each, refusal, refused_gang, suspended, volumes,
+    Allowed, Asked, JOBS, Role, allowed, cancel_jobs, cluster_with_owners, groups, jobs_of_owners, may,
+    one_of_each, refuse, refused_gang, suspended, volumes,
 };
 
 const SOON: Duration = Duration::from_mins(1);
@@ -96,18 +95,8 @@ struct World {
 
 impl World {
     async fn start() -> Result<Self> {
-        let options = Options::default().with_pod_group_crd().with_scheduler().with_audit_of(USER);
-        let cluster = Cluster::start(options).await?;
-        let client = cluster.client().await?;
-        nodes::create(&client, &[NodeSpec::new("n1"), NodeSpec::new("n2")]).await?;
-        let applier = Applier::new(client.clone());
-        applier.apply_yaml(include_str!("../../crds/owners.yaml")).await?;
-        cluster.serves_all_kinds().await?;
-        for (resource, pod) in REFUSED {
-            for object in refusal(resource, pod) {
-                applier.create(object).await?;
-            }
-        }
+        let (cluster, client, applier) = cluster_with_owners(Options::default().with_scheduler()).await?;
+        refuse(&applier).await?;
         let port = SecurePort::reserve()?;
         let access =
             admission::install_with(&cluster, Some(&port), &["--set", "cancel.enabled=true"]).await?;

@@ -5,8 +5,9 @@
 //!
 //! 1. by time, as in [`super::order`];
 //! 2. with [`NodePolicy::Spread`], by the share of the node that would be allocated;
-//! 3. by score: the weights of all preferences that the node meets, of the Pod and of those that are there. A soft spread constraint counts as much as the
-//!    highest weight, and so does the absence of each taint with `PreferNoSchedule` that is not tolerated;
+//! 3. by score: the weights of all preferences that the node meets, of the Pod and of those that are there. A soft
+//!    spread constraint counts as much as the highest weight, and so does the absence of each taint with
+//!    `PreferNoSchedule` that is not tolerated;
 //! 4. by the number of Pods in the node's domain: many for affinity, few for anti-affinity and spread constraints;
 //! 5. in the policy's order.
 //!

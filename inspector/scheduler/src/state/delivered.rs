@@ -53,16 +53,28 @@ impl Delivered {
         })
     }
 
-    /// Notes whether owners of a kind are observed; the Pods without a node that this concerns.
+    /// Notes whether owners of a kind are observed; the Pods that need not wait for one any more. From when they are, they
+    /// have been listed: nobody else has to wait.
     pub(super) fn observe(&mut self, group: SharedStr, kind: SharedStr, observed: bool) -> Vec<SharedStr> {
         let entry = (group, kind);
-        let changed = if observed {
-            self.observed.insert(entry).is_none()
-        } else {
-            self.observed.remove(&entry).is_some()
+        if observed {
+            self.observed.insert(entry);
+            return Vec::new();
+        }
+        if self.observed.remove(&entry).is_none() {
+            return Vec::new();
+        }
+        let (group, kind) = entry;
+        let unseen = |controller: &Option<ControllerRef>| {
+            controller.as_ref().is_some_and(|one| {
+                one.kind == kind
+                    && one.api_version.split_once('/').is_some_and(|(of, _)| *of == *group)
+                    && !self.has_owner(&one.uid)
+            })
         };
-        let controlled = |pod: &&Arc<PodSpec>| changed && pod.node.is_none() && pod.controller.is_some();
-        self.pods.values().filter(controlled).map(|pod| pod.uid.clone()).collect()
+        let pods = self.pods.values().filter(|pod| unseen(&pod.controller)).map(|pod| pod.uid.clone());
+        let owners = self.owners.values().filter(|owner| unseen(&owner.controller));
+        pods.chain(owners.flat_map(|owner| self.pods_below(&owner.uid))).collect()
     }
 
     pub(super) fn group(&self, uid: &str) -> Option<&Arc<GroupSpec>> {

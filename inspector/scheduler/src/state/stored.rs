@@ -30,20 +30,20 @@ impl State {
             return;
         }
         let mut wanted = self.reservation_record(job).map(Arc::new);
-        let waiting = || {
-            let pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
-            pods.filter(|pod| waits(pod) && self.is_ours(pod))
-        };
-        let has_one = waiting().find(|pod| pod.reserved.is_some()).or_else(|| waiting().next());
-        let keeper = has_one.map(|pod| pod.uid.clone());
-        let mut effects = Vec::new();
-        for pod in waiting() {
-            let reservation = if Some(&pod.uid) == keeper.as_ref() { wanted.take() } else { None };
+        let pods = job.pods.iter().filter_map(|uid| self.delivered.pod(uid));
+        let mut waiting = pods.filter(|pod| waits(pod) && self.is_ours(pod));
+        // Those that have one come first: they keep it, or lose it.
+        let Some(first) = waiting.next() else { return };
+        let mut keepers: Vec<_> = waiting.filter(|pod| pod.reserved.is_some()).collect();
+        if first.reserved.is_some() || keepers.is_empty() {
+            keepers.insert(0, first);
+        }
+        for pod in keepers {
+            let reservation = wanted.take();
             if !same(pod.reserved.as_deref(), reservation.as_deref()) {
-                effects.push(Effect::Reserved { pod: pod.object(), reservation });
+                self.work.effects.push(Effect::Reserved { pod: pod.object(), reservation });
             }
         }
-        self.work.effects.extend(effects);
     }
 
     fn reservation_record(&self, job: &Job) -> Option<ReservationRecord> {
